@@ -1,9 +1,10 @@
 # Flags of every target, and one function for a layer's library and one for its tests.
 add_library(underlap_flags INTERFACE)
 target_include_directories(underlap_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# nvcc takes its own options, and hands -Xcompiler's to the host compiler.
+# nvcc takes its own options, and hands -Xcompiler's to the host compiler. (In a source that
+# another one includes, GCC warns about types with members of anonymous namespaces, as in a header.)
 target_compile_options(underlap_flags INTERFACE
-                       $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-psabi>
+                       $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-psabi;-Wno-subobject-linkage>
                        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi;--expt-relaxed-constexpr>)
 # What is computed must be the same on every machine, also where the processor could fuse a multiply with the addition
 # after it. Most CUDA implementations are bound by memory, and agree with the host's to the bit.
@@ -20,14 +21,18 @@ target_compile_options(underlap_flags INTERFACE
                        $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-g$<IF:${needs_lines},1,0>>
                        $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-g1>)
 # A test's own code is checked for its addresses and races, which are shared with what it tests, but not for undefined
-# behaviour: that alone doubles the time to compile matchers.
+# behaviour: that alone doubles the time to compile matchers. Checks of every pointer take a third
+# of the time to compile the product, so they are off: the address sanitizer finds null pointers and overruns.
 foreach(sanitizer IN LISTS UNDERLAP_SANITIZE)
   set(sanitized $<COMPILE_LANGUAGE:CXX>)
+  set(unchecked)
   if(sanitizer STREQUAL undefined)
     set(sanitized $<AND:${sanitized},$<NOT:$<BOOL:$<TARGET_PROPERTY:UNDERLAP_IS_TEST>>>>)
+    set(unchecked
+        -fno-sanitize=null,alignment,object-size,vptr,nonnull-attribute,returns-nonnull-attribute,pointer-overflow)
   endif()
   target_compile_options(underlap_flags INTERFACE
-                         $<${sanitized}:-fsanitize=${sanitizer};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
+                         $<${sanitized}:-fsanitize=${sanitizer};${unchecked};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
   target_link_options(underlap_flags INTERFACE -fsanitize=${sanitizer})
 endforeach()
 if(UNDERLAP_FUZZ)
@@ -45,10 +50,16 @@ set(UNDERLAP_COMMON_HEADERS
     <numeric> <optional> <set> <span> <stdexcept> <string> <string_view> <thread> <tuple> <unordered_map> <utility>
     <vector> <fmt/format.h>)
 
-# underlap_code(TARGET [COLD]): compiled as all of the project is. COLD: what no step waits for, such as rules, reports and
-# command lines, is optimised a little, in two thirds of the time.
+# underlap_code(TARGET [COLD] [EACH]): flags of every target. Except in Debug, eight files are compiled as one source, in half
+# to three quarters of the time; their anonymous namespaces share names.
+# COLD: code that no training step waits for (rules, reports, command lines) is optimized little, in two thirds of the time.
+# EACH: every file is compiled alone: techniques, which use equal names for equal parts, and files that a variant (below)
+# or a test replaces or leaves out.
 function(underlap_code target)
-  cmake_parse_arguments(ARG "COLD" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;EACH" "" "" ${ARGN})
+  if(NOT ARG_EACH AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
     target_link_libraries(${target} PRIVATE underlap_flags)
@@ -72,7 +83,7 @@ underlap_code(underlap_headers)
 add_library(underlap_cold_headers OBJECT ${CMAKE_BINARY_DIR}/nothing.cpp)
 underlap_code(underlap_cold_headers COLD)
 
-# underlap_program(NAME [COLD] SOURCES file... LINKS target...): an executable.
+# underlap_program(NAME [COLD] [EACH] SOURCES file... LINKS target...): an executable.
 function(underlap_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -80,7 +91,50 @@ function(underlap_program name)
   underlap_code(${name} ${ARG_UNPARSED_ARGUMENTS})
 endfunction()
 
-# underlap_layer(NAME [COLD] SOURCES file... LINKS target...): one layer, one library underlap_NAME.
+# underlap_gpu_program(NAME [COLD] [EACH] SOURCES file... LINKS target...): an executable that also exists in variants
+# (underlap_variant), which link its objects, the library NAME_code, again.
+function(underlap_gpu_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(${name}_code OBJECT ${ARG_SOURCES})
+  target_link_libraries(${name}_code PRIVATE ${ARG_LINKS})
+  underlap_code(${name}_code ${ARG_UNPARSED_ARGUMENTS})
+  underlap_has_variants(${name} ${ARG_LINKS})
+endfunction()
+
+# underlap_has_variants(NAME target...): NAME is an executable of NAME_code's objects and those targets.
+function(underlap_has_variants name)
+  add_executable(${name})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${name} PRIVATE ${name}_code ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY UNDERLAP_GPU_PROGRAMS ${name})
+  set_property(GLOBAL PROPERTY UNDERLAP_LINKS_OF_${name} ${ARGN})
+endfunction()
+
+# underlap_variant(NAME target...): links each GPU program again as bin-NAME/PROGRAM, with all of those static libraries
+# first: their definitions replace those of the libraries after them. Target NAME_programs builds them. A shared library
+# that only a replaced definition needs is not needed any more.
+function(underlap_variant variant)
+  get_property(programs GLOBAL PROPERTY UNDERLAP_GPU_PROGRAMS)
+  add_custom_target(${variant}_programs)
+  foreach(program IN LISTS programs)
+    get_property(links GLOBAL PROPERTY UNDERLAP_LINKS_OF_${program})
+    set(target ${program}_${variant})
+    add_executable(${target} EXCLUDE_FROM_ALL)
+    target_link_libraries(${target} PRIVATE ${program}_code ${links})
+    foreach(library IN LISTS ARGN)
+      target_link_options(${target} BEFORE PRIVATE LINKER:--as-needed
+                          LINKER:--whole-archive,$<TARGET_FILE:${library}>,--no-whole-archive)
+      add_dependencies(${target} ${library})
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:${library}>)
+    endforeach()
+    # With its folder in it, since Ninja builds this output for "ninja PROGRAM", too, where OUTPUT_NAME is the plain name.
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME bin-${variant}/${program}
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    add_dependencies(${variant}_programs ${target})
+  endforeach()
+endfunction()
+
+# underlap_layer(NAME [COLD] [EACH] SOURCES file... LINKS target...): one layer, one library underlap_NAME.
 function(underlap_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(underlap_${name} STATIC ${ARG_SOURCES})

@@ -21,19 +21,23 @@ add_library(underlap_qt_headers OBJECT ${CMAKE_BINARY_DIR}/nothing.cpp)
 target_link_libraries(underlap_qt_headers PRIVATE underlap_flags Qt6::Widgets)
 target_precompile_headers(underlap_qt_headers PRIVATE ${UNDERLAP_COMMON_HEADERS} <QtWidgets/QtWidgets>)
 
-# underlap_qt_code(TARGET): compiled as the viewer is.
+# underlap_qt_code(TARGET [EACH]): compiled as the viewer is, eight files as one source or each by itself (underlap_code).
 function(underlap_qt_code target)
+  cmake_parse_arguments(ARG "EACH" "" "" ${ARGN})
   target_link_libraries(${target} PRIVATE underlap_flags)
+  if(NOT ARG_EACH AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   set_target_properties(${target} PROPERTIES AUTOMOC ON)
   target_precompile_headers(${target} REUSE_FROM underlap_qt_headers)
 endfunction()
 
-# underlap_qt_layer(NAME SOURCES file... LINKS target...): one layer of the viewer, one library underlap_NAME.
+# underlap_qt_layer(NAME [EACH] SOURCES file... LINKS target...): one layer of the viewer, one library underlap_NAME.
 function(underlap_qt_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(underlap_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(underlap_${name} PUBLIC ${ARG_LINKS} Qt6::Widgets)
-  underlap_qt_code(underlap_${name})
+  underlap_qt_code(underlap_${name} ${ARG_UNPARSED_ARGUMENTS})
 endfunction()
 
 # underlap_qt_test_code(TARGET): how code that tests the viewer is compiled (underlap_test_code says why so).

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -25,24 +27,6 @@ namespace {
   throw MachineError(fmt::format("cannot {} {}: {}", what, path.string(), system_reason(code)));
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::filesystem::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) fail("open", path, errno);
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
-
 void write_all(int fd, std::string_view text, const std::filesystem::path& path) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -52,28 +36,40 @@ void write_all(int fd, std::string_view text, const std::filesystem::path& path)
   }
 }
 
-void write_synced(const std::filesystem::path& path, std::string_view text) {
-  Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+void write_synced(TemporaryFile& temporary, std::string_view text) {
+  const auto& [path, file] = temporary;
   write_all(file.get(), text, path);
   if (::fsync(file.get()) != 0) fail("sync", path, errno);
   // Some network file systems report a full disk here only.
-  if (file.close() != 0) fail("close", path, errno);
+  if (::close(temporary.file.release()) != 0) fail("close", path, errno);
 }
 
 void sync_folder(const std::filesystem::path& folder) {
-  const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
+  const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor) fail("open", folder, errno);
   // EINVAL: a file system that has no notion of syncing a folder.
   if (::fsync(descriptor.get()) != 0 && errno != EINVAL) fail("sync folder", folder, errno);
 }
 
-// NAME.PID.tmp: of which process it is.
+// The PID in NAME.PID.RANDOM.tmp.
 std::optional<pid_t> writer_of(const std::filesystem::path& file) {
-  if (file.extension() != ".tmp" || !file.stem().has_extension()) return std::nullopt;
-  const std::string digits = file.stem().extension().string().substr(1);
+  const std::filesystem::path writer_and_name = file.stem().stem();
+  if (file.extension() != ".tmp" || !writer_and_name.has_extension()) return std::nullopt;
+  const std::string digits = writer_and_name.extension().string().substr(1);
   pid_t writer = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), writer);
   const bool is_number = error == std::errc() && end == digits.data() + digits.size() && writer > 0;
   return is_number ? std::optional(writer) : std::nullopt;
+}
+
+// `file` is none where that failed; errno says why.
+TemporaryFile open_temporary_file(const std::filesystem::path& path) {
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) return {path, FileDescriptor()};
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".{}.{:016x}.tmp", ::getpid(), random);
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  return {std::move(temporary), FileDescriptor(file)};
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& path, const std::string& why,
@@ -84,24 +80,27 @@ std::optional<pid_t> writer_of(const std::filesystem::path& file) {
 // Files are replaced by new ones beside them, so what counts is whether the folder takes one.
 void check_folder_takes_a_file(const std::string& option, const std::string& path,
                                const std::filesystem::path& folder) {
-  const std::filesystem::path trial = folder / fmt::format(".underlap-{}.trial", ::getpid());
-  const int file = ::open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const std::error_code error(errno, std::generic_category());
-  if (file < 0) refuse(option, path, error.message(), "name a place that you may write to");
-  ::close(file);
-  ::unlink(trial.c_str());
+  const TemporaryFile trial = open_temporary_file(folder / ".underlap");
+  if (!trial.file) refuse(option, path, std::generic_category().message(errno), "name a place that you may write to");
+  ::unlink(trial.path.c_str());
 }
 
 }  // namespace
 
+TemporaryFile create_temporary_file(const std::filesystem::path& path) {
+  TemporaryFile temporary = open_temporary_file(path);
+  if (!temporary.file)
+    throw MachineError(fmt::format("{}: cannot be written: {}", path.string(), system_reason(errno)));
+  return temporary;
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
-  std::filesystem::path temporary = path;
-  temporary += fmt::format(".{}.tmp", ::getpid());
+  TemporaryFile temporary = create_temporary_file(path);
   try {
     write_synced(temporary, text);
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("replace", path, errno);
+    if (std::rename(temporary.path.c_str(), path.c_str()) != 0) fail("replace", path, errno);
   } catch (...) {
-    ::unlink(temporary.c_str());
+    ::unlink(temporary.path.c_str());
     throw;
   }
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");

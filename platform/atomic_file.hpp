@@ -5,7 +5,20 @@
 #include <string>
 #include <string_view>
 
+#include "platform/file_descriptor.hpp"
+
 namespace underlap {
+
+/// A file that is being written, and is to be renamed to another one.
+struct TemporaryFile {
+  std::filesystem::path path;
+  FileDescriptor file;  ///< open for writing, empty
+};
+
+/// Creates a temporary file beside `path`. Its name has 64 random bits, and the file must be new: nobody who may write
+/// to the folder can put a file or a symbolic link in its place. The caller renames or removes it.
+/// Throws MachineError with the path and the system's reason.
+TemporaryFile create_temporary_file(const std::filesystem::path& path);
 
 /// Replaces `path` by a file that holds `text`: whole or not at all, also when the machine stops halfway. Writes a
 /// temporary file in the same folder, syncs it, renames it over `path`, syncs the folder.

@@ -20,6 +20,8 @@ class FileDescriptor {
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
   void reset() noexcept;
+  /// The number, which is the caller's to close from then on.
+  int release() noexcept { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;

@@ -6,13 +6,15 @@
 #include <cstddef>
 #include <optional>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap {
 namespace {
 
 using nlohmann::ordered_json;
 
 // More levels than any document of ours has. The library writes a value by a function that calls itself for each.
-constexpr std::size_t kDeepest = 100;
+constexpr std::size_t kDeepestJson = 100;
 
 // The place where `text` goes deeper.
 std::optional<std::size_t> too_deep(std::string_view text) {
@@ -23,7 +25,7 @@ std::optional<std::size_t> too_deep(std::string_view text) {
     if (c == '"') in_string = !in_string;
     if (in_string && c == '\\') ++i;
     if (in_string) continue;
-    if ((c == '[' || c == '{') && ++depth > kDeepest) return i;
+    if ((c == '[' || c == '{') && ++depth > kDeepestJson) return i;
     if ((c == ']' || c == '}') && depth > 0) --depth;
   }
   return std::nullopt;
@@ -31,7 +33,7 @@ std::optional<std::size_t> too_deep(std::string_view text) {
 
 template <class Json>
 std::string text_of(const Json& value, int indent) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json_escaped(value.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) { return 
 ordered_json parse_json(std::string_view text) {
   constexpr int kSyntax = 101;  // the library's number of such an error
   if (const auto at = too_deep(text))
-    throw ordered_json::parse_error::create(kSyntax, *at, fmt::format("nested deeper than {} levels", kDeepest),
+    throw ordered_json::parse_error::create(kSyntax, *at, fmt::format("nested deeper than {} levels", kDeepestJson),
                                             nullptr);
   return ordered_json::parse(text);
 }

@@ -10,7 +10,7 @@
 namespace underlap {
 
 /// `value` as text, with `indent` spaces a level; -1: on one line. Bytes that are not UTF-8 become U+FFFD, since a name
-/// in a trace need not be text.
+/// in a trace need not be text. Characters that would act on a terminal are escaped (json_escaped()).
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::yaml {
 void Problems::add(Place place, std::string message) {
   if (!is_full())
@@ -52,16 +54,13 @@ std::string_view hint_of(std::string_view message) {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
+  const std::string_view start = first_characters(text, kLongest);
   std::string out = "\"";
-  for (const char c : text.substr(0, kLongest)) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else
-      out += c;
+  for (const char c : start) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
-  return out + (text.size() > kLongest ? "...\"" : "\"");
+  return visible_text(out) + (text.size() > start.size() ? "...\"" : "\"");
 }
 
 std::vector<std::string_view> split_words(std::string_view words) {

@@ -65,7 +65,8 @@ class Problems {
   std::size_t num_more_ = 0;
 };
 
-/// `text` in double quotes for an error message: control characters and quotes escaped, cut after 60 bytes.
+/// `text` in double quotes for an error message: as visible_text() with quotes and backslashes escaped, cut after 60
+/// bytes.
 std::string in_quotes(std::string_view text);
 
 /// The parts of `words` between blanks.

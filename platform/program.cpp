@@ -18,6 +18,7 @@
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/room.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap {
 namespace {
@@ -45,8 +46,7 @@ void flush_output() {
   if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw MachineError(kNoOutput);
 }
 
-// fmt::print throws where stderr cannot be written, and nobody is left to catch that.
-void complain(const char* name, const std::exception& error) { std::fprintf(stderr, "%s: %s\n", name, error.what()); }
+void complain(const char* name, const std::exception& error) { print_error("{}: {}\n", name, error.what()); }
 
 // Words take memory too, and there may be none.
 void complain_of_memory(const char* name) {

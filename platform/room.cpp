@@ -112,10 +112,10 @@ std::string bounds_of_threads() {
 }  // namespace
 
 std::string in_bytes(std::int64_t bytes) {
-  constexpr std::int64_t kMega = 1 << 20, kGiga = 1 << 30;
+  constexpr std::int64_t kMega = 1'000'000, kGiga = 1'000'000'000;
   if (bytes < kMega / 10) return fmt::format("{} bytes", bytes);
-  if (bytes < kGiga) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kMega);
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / kGiga);
+  if (bytes < kGiga) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / kMega);
+  return fmt::format("{:.1f} GB", static_cast<double>(bytes) / kGiga);
 }
 
 Room memory_room(const SystemFiles& files) {

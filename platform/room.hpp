@@ -15,7 +15,7 @@ namespace underlap {
 /// How much more of something this process can have, and what sets that bound, in words.
 struct Room {
   std::int64_t amount = 0;
-  std::string bound;  ///< "ulimit -v 128.0 MiB"
+  std::string bound;  ///< "ulimit -v 134.2 MB"
 };
 
 /// Where the system tells what there is; a test has files of its own.
@@ -62,7 +62,7 @@ std::string no_thread(const std::exception& error);
 /// for.
 void require_open_files(std::int64_t count, std::string_view what);
 
-/// "1.5 GiB", "27.3 MiB", "0.2 MiB", "512 bytes"
+/// "1.5 GB", "27.3 MB", "0.2 MB", "512 bytes"; decimal units, as those of rates are.
 std::string in_bytes(std::int64_t bytes);
 
 }  // namespace underlap

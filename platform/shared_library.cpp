@@ -102,13 +102,22 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names) {
   for (const std::string& name : names)
     if (void* loaded = open_at(name, RTLD_NOW | RTLD_NOLOAD, refusals)) return {loaded, path_of(loaded, name)};
   const std::vector<fs::path> folders = library_folders();
-  for (const fs::path& folder : folders)
-    for (const std::string& name : names) {
-      const fs::path file = folder / name;
-      std::error_code ignored;
-      if (!folder.empty() && !fs::exists(file, ignored)) continue;
-      if (void* handle = open_at(file.string(), RTLD_NOW | RTLD_LOCAL, refusals))
-        return {handle, path_of(handle, name)};
+  const auto open_in = [&](const fs::path& folder, const std::string& name) -> void* {
+    const fs::path file = folder / name;
+    std::error_code ignored;
+    if (!folder.empty() && !fs::exists(file, ignored)) return nullptr;
+    return open_at(file.string(), RTLD_NOW | RTLD_LOCAL, refusals);
+  };
+  // Whoever names a folder wants what lies there, whatever its version; elsewhere the first name, which is the newest,
+  // wins over an older library in a folder that is looked in earlier.
+  const std::vector<fs::path> named = paths_in("UNDERLAP_LIBRARY_PATH");
+  for (const fs::path& folder : named)
+    for (const std::string& name : names)
+      if (void* handle = open_in(folder, name)) return {handle, path_of(handle, name)};
+  for (const std::string& name : names)
+    for (const fs::path& folder : folders) {
+      if (std::find(named.begin(), named.end(), folder) != named.end()) continue;
+      if (void* handle = open_in(folder, name)) return {handle, path_of(handle, name)};
     }
   std::vector<std::string> searched;
   for (const fs::path& folder : folders)
@@ -116,6 +125,12 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names) {
   throw MachineError(fmt::format(
       "{} was not found{}. Looked in: {}. UNDERLAP_LIBRARY_PATH names more folders", fmt::join(names, " or "),
       refusals.empty() ? "" : fmt::format(" ({})", fmt::join(refusals, "; ")), fmt::join(searched, ", ")));
+}
+
+SharedLibrary SharedLibrary::open_file(const fs::path& file) {
+  if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, file};
+  const char* why = dlerror();
+  throw MachineError(why == nullptr ? file.string() : why);
 }
 
 void* SharedLibrary::find(const char* symbol) const { return dlsym(handle_, symbol); }

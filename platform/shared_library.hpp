@@ -19,11 +19,15 @@ std::vector<std::filesystem::path> library_folders();
 /// hooks at exit) cannot be unloaded safely.
 class SharedLibrary {
  public:
-  /// Opens the first of `names` (such as "libnccl.so.2") that is found. A copy that this process has loaded already is
+  /// Opens the first of `names` (such as "libnccl.so.2"), newest first, that is found; a folder of
+  /// UNDERLAP_LIBRARY_PATH that has any of them comes before all others. A copy that this process has loaded already is
   /// taken before any other, so that there are never two.
   /// Throws MachineError with what was looked for, where, and the loader's own words where a file was found and
   /// refused.
   static SharedLibrary open(const std::vector<std::string>& names);
+
+  /// Opens that file. Throws MachineError with the loader's own words.
+  static SharedLibrary open_file(const std::filesystem::path& file);
 
   const std::filesystem::path& path() const { return path_; }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "platform/terminal.hpp"
+#include "platform/text/escape.hpp"
 
 namespace underlap {
 namespace {
@@ -62,7 +63,7 @@ void StatusLine::beat_until_the_end() {
 void StatusLine::say(std::string text) {
   if (!options_.terminal) return;
   const std::lock_guard lock(mutex_);
-  text_ = std::move(text);
+  text_ = visible_text(text);
   since_ = options_.now();
   if (last_shown_ && since_ - *last_shown_ >= kSmallestPause) draw();
 }
@@ -70,7 +71,7 @@ void StatusLine::say(std::string text) {
 void StatusLine::print(const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_open_, false)) *options_.stream << kClear;
-  *options_.stream << line << '\n' << std::flush;
+  *options_.stream << laid_out_text(line + "\n") << std::flush;
 }
 
 void StatusLine::beat() {

@@ -12,13 +12,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap {
 namespace {
 
 constexpr std::string_view kGap = "  ";
 constexpr std::size_t kSmallestWrapWidth = 8;
 constexpr std::string_view kReset = "\033[0m";
-constexpr std::array<std::string_view, 4> kStyleCodes{"", "\033[32m", "\033[31m", "\033[2m"};
+constexpr std::array<std::string_view, 6> kStyleCodes{"", "\033[32m", "\033[31m", "\033[2m", "", ""};
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -89,7 +91,10 @@ class Renderer {
  private:
   std::size_t limit() const { return static_cast<std::size_t>(std::max(format_.width, 1)); }
 
-  std::string shown(const std::string& text) const { return format_.unicode ? text : ascii(text); }
+  std::string shown(const std::string& text) const {
+    const std::string visible = visible_text(text);
+    return format_.unicode ? visible : ascii(visible);
+  }
 
   std::size_t total_width() const {
     const std::size_t gaps = columns_.empty() ? 0 : kGap.size() * (columns_.size() - 1);
@@ -189,13 +194,17 @@ class Renderer {
   std::vector<std::size_t> widths_;
 };
 
-std::string markdown_row(const std::vector<std::string>& cells) {
+std::string markdown_cell(const TableCell& cell) {
+  if (cell.style == Style::strong) return "**" + markdown_text(cell.text) + "**";
+  if (cell.style != Style::code) return markdown_text(cell.text);
+  std::string out;
+  for (const char c : markdown_code(cell.text)) out += c == '|' ? "\\|" : std::string(1, c);
+  return out;
+}
+
+std::string markdown_row(const std::vector<TableCell>& cells) {
   std::string out = "|";
-  for (const std::string& cell : cells) {
-    out += ' ';
-    for (const char c : markdown_text(cell)) out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
-    out += " |";
-  }
+  for (const TableCell& cell : cells) out += " " + markdown_cell(cell) + " |";
   return out + "\n";
 }
 
@@ -208,35 +217,28 @@ std::string render(const Table& table, const TableFormat& format) {
 
 std::string markdown(const Table& table) {
   check(table);
-  std::vector<std::string> titles, rules;
+  std::vector<TableCell> titles;
+  std::string rules = "|";
   for (const TableColumn& column : table.columns) {
-    titles.push_back(column.title);
-    rules.emplace_back(column.align == Align::left ? ":--" : "--:");
+    titles.emplace_back(column.title);
+    rules += column.align == Align::left ? " :-- |" : " --: |";
   }
-  std::string out = markdown_row(titles) + markdown_row(rules);
-  for (const auto& row : table.rows) {
-    std::vector<std::string> cells;
-    for (const TableCell& cell : row) cells.push_back(cell.text);
-    out += markdown_row(cells);
-  }
-  return out;
-}
-
-std::string markdown_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '<' ? "\\<" : std::string(1, c);
+  std::string out = markdown_row(titles) + rules + "\n";
+  for (const auto& row : table.rows) out += markdown_row(row);
   return out;
 }
 
 std::string wrap(std::string_view text, int width, std::string_view indent) {
+  const std::string visible = visible_text(text);
+  std::string_view rest = visible;
   const std::size_t least = indent.size() + kSmallestWrapWidth;
   const std::size_t columns = std::max(least, static_cast<std::size_t>(std::max(width, 0)));
-  const std::string first = wrapped(text, columns).front();
+  const std::string first = wrapped(rest, columns).front();
   std::string out = first + "\n";
-  text.remove_prefix(first.size());
-  if (text.empty()) return out;
-  if (text.front() == ' ') text.remove_prefix(1);
-  for (const std::string& line : wrapped(text, columns - indent.size())) out += std::string(indent) + line + "\n";
+  rest.remove_prefix(first.size());
+  if (rest.empty()) return out;
+  if (rest.front() == ' ') rest.remove_prefix(1);
+  for (const std::string& line : wrapped(rest, columns - indent.size())) out += std::string(indent) + line + "\n";
   return out;
 }
 

@@ -11,7 +11,14 @@ namespace underlap {
 enum class Align : std::uint8_t { left, right };
 
 /// How a cell stands out where colour was asked for.
-enum class Style : std::uint8_t { plain, good, bad, dim };
+enum class Style : std::uint8_t {
+  plain,
+  good,
+  bad,
+  dim,
+  strong,  ///< in Markdown only, as the next
+  code
+};
 
 struct TableColumn {
   std::string title;
@@ -41,21 +48,19 @@ struct TableFormat {
 };
 
 /// The table with aligned columns. Where it is wider than the terminal, columns are dropped by priority, and a last
-/// line names them; where that is not enough, the longest left-aligned columns are wrapped at spaces. Throws
-/// std::invalid_argument where a row has another number of cells than there are columns.
+/// line names them; where that is not enough, the longest left-aligned columns are wrapped at spaces. Cells are
+/// text: visible_text() shows what would act on a terminal. Throws std::invalid_argument where a row has another number
+/// of cells than there are columns.
 std::string render(const Table& table, const TableFormat& format);
 
-/// The same table in Markdown, all columns.
+/// The same table in Markdown, all columns; cells as markdown_text() or, with Style::code, markdown_code() shows them.
 std::string markdown(const Table& table);
 
 /// Leaves the column of that title out where no row says more in it than "-".
 void drop_if_empty(Table& table, std::string_view title);
 
-/// `text` so that Markdown shows `kernel<float>` and takes no `<float>` for a tag, which a `>` alone never is.
-std::string markdown_text(std::string_view text);
-
-/// `text` in lines of at most `width` columns, broken at spaces where there are any; those after the first begin with
-/// `indent`. Each ends in a line break.
+/// visible_text() of `text` in lines of at most `width` columns, broken at spaces where there are any; those after the
+/// first begin with `indent`. Each ends in a line break.
 std::string wrap(std::string_view text, int width, std::string_view indent = "");
 
 /// `text` in ASCII: known characters as their usual spelling ("µs" as "us"), others as "?".

@@ -15,7 +15,7 @@
 namespace underlap::yaml {
 namespace {
 
-constexpr std::size_t kDeepest = 32;
+constexpr std::size_t kDeepestYaml = 32;
 constexpr std::size_t kMostMerged = 100'000;  // keys; far fewer bytes can ask for any number
 
 /// Reading cannot go on; the reason is already among the problems.
@@ -98,9 +98,9 @@ class Builder : public YAML::EventHandler {
 };
 
 void Builder::open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-  if (open_.size() >= kDeepest) {
+  if (open_.size() >= kDeepestYaml) {
     problems_.add(place(mark),
-                  fmt::format("nested deeper than {} levels, which no setting is; leave some out", kDeepest));
+                  fmt::format("nested deeper than {} levels, which no setting is; leave some out", kDeepestYaml));
     throw Stop{};
   }
   open_.push_back({&make(kind, mark), anchor, nullptr, {}});

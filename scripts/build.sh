@@ -41,13 +41,32 @@ underlap_build() {
   echo "build: $folder ready after $((SECONDS - started)) s"
 }
 
-# A command that ctest runs under, e.g. (setarch x86_64 -R).
-underlap_test_launcher=()
-
 # underlap_test FOLDER [CTEST-ARGUMENT...]: failures as they come, and ctest's closing lines. Returns ctest's status.
 underlap_test() {
   local folder=$1
   shift
-  (set -o pipefail; ${underlap_test_launcher[@]+"${underlap_test_launcher[@]}"} ctest --test-dir "$folder" --parallel 2 --output-on-failure --no-tests=error "$@" 2>&1 |
+  (set -o pipefail; ctest --test-dir "$folder" --parallel 2 --output-on-failure --no-tests=error "$@" 2>&1 |
     awk '!/^ *Start +[0-9]+:/ && !/^ *[0-9]+\/[0-9]+ Test +#[0-9]+:.* Passed +[0-9.]+ sec *$/')
+}
+
+# A command that test programs run under, e.g. (setarch x86_64 -R).
+underlap_test_launcher=()
+
+# underlap_test_programs FOLDER LABEL: runs every program whose tests have that label, in eight processes. ctest starts one
+# process per test; with a sanitizer that takes longer than most tests. Prints the output of failed processes.
+underlap_test_programs() {
+  local folder=$1 label=$2 programs program part started=$SECONDS
+  programs=$(ctest --test-dir "$folder" --show-only=json-v1 -L "$label" | grep -o '"/[^"]*_tests"' | tr -d '"' | sort -u)
+  [ -n "$programs" ] || { echo "test: $folder has no tests of label $label" >&2; return 1; }
+  export GTEST_BRIEF=1 GTEST_TOTAL_SHARDS=8
+  # shellcheck disable=SC2016  # for the shell that xargs starts
+  for program in $programs; do for part in {0..7}; do echo "$part $program"; done; done |
+    ${underlap_test_launcher[@]+"${underlap_test_launcher[@]}"} xargs -P "$(underlap_jobs)" -L 1 bash -c '
+      log=$(mktemp)
+      GTEST_SHARD_INDEX=$0 timeout 900 "$1" >"$log" 2>&1 && rm "$log" && exit
+      echo "test: $1 failed (part $0 of 8):"
+      tail -n 200 "$log"
+      exit 1' || return 1
+  unset GTEST_BRIEF GTEST_TOTAL_SHARDS
+  echo "test: $(echo "$programs" | wc -l) programs of $folder passed after $((SECONDS - started)) s"
 }

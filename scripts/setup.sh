@@ -24,6 +24,7 @@ libsimdjson-dev|header:simdjson.h|reads JSON traces
 libboost-dev|header:boost/math/distributions/students_t.hpp|distributions of the gate
 libfmt-dev|header:fmt/format.h|formats text
 libsqlite3-dev|header:sqlite3.h|reads exports of Nsight Systems
+libssl-dev|header:openssl/hmac.h|lets ranks of several processes prove who they are
 libzstd-dev|header:zstd.h|compresses traces
 zlib1g-dev|header:zlib.h|checksums of traces
 libgtest-dev|header:gtest/gtest.h|unit tests

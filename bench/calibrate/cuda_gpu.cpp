@@ -14,6 +14,9 @@
 #include <random>
 #include <stdexcept>
 
+#include "bench/calibrate/background.hpp"
+#include "bench/calibrate/device_handles.hpp"
+#include "bench/calibrate/nccl_pair.hpp"
 #include "bench/calibrate/probe.hpp"
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
@@ -27,54 +30,16 @@ namespace {
 
 using cuda::check;
 
-template <auto Destroy>
-struct Destroyer {
-  template <class T>
-  void operator()(T* handle) const noexcept {
-    (void)Destroy(handle);
-  }
-};
-using Stream = std::unique_ptr<CUstream_st, Destroyer<cudaStreamDestroy>>;
-using Event = std::unique_ptr<CUevent_st, Destroyer<cudaEventDestroy>>;
-using Bytes = cuda::DeviceMemory<std::byte>;
-
-Stream make_stream(int priority = 0) {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
-  return Stream(stream);
-}
-
-Event make_event(unsigned flags = cudaEventDefault) {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, flags));
-  return Event(event);
-}
-
-/// Device memory filled with small numbers, never zeros: what a GPU draws and how it clocks depends on them.
-Bytes make_bytes(std::int64_t bytes, cudaStream_t stream) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
-  Bytes owned(static_cast<std::byte*>(memory));
-  cuda::launch_staging_fill(owned.get(), bytes, stream);
-  return owned;
-}
-
-double elapsed_us(const Event& from, const Event& to) {
-  float ms = 0;
-  check(cudaEventElapsedTime(&ms, from.get(), to.get()));
-  return static_cast<double>(ms) * 1e3;
-}
-
 /// Grows when an operation runs for the first time, which is never timed.
 class OneWorkspace final : public cuda::Workspace {
  public:
   OneWorkspace(std::int64_t bytes, cudaStream_t stream)
-      : bytes_(bytes), memory_(make_bytes(bytes, stream)), stream_(stream) {}
+      : bytes_(bytes), memory_(make_filled_bytes(bytes, stream)), stream_(stream) {}
   std::byte* take(std::int64_t bytes) override {
     if (bytes > bytes_) {
       bytes_ = 0;
       memory_.reset();  // waits for whoever uses it
-      memory_ = make_bytes(bytes, stream_);
+      memory_ = make_filled_bytes(bytes, stream_);
       bytes_ = bytes;
     }
     return memory_.get();
@@ -82,7 +47,7 @@ class OneWorkspace final : public cuda::Workspace {
 
  private:
   std::int64_t bytes_;
-  Bytes memory_;
+  cuda::DeviceBytes memory_;
   cudaStream_t stream_;
 };
 
@@ -150,7 +115,7 @@ class BoundWork {
   /// Random numbers, never zeros: what a GPU draws and how it clocks depends on them.
   std::byte* add_tensor(const Tensor& tensor, std::int32_t num_tokens, cuda::LaunchContext& context) {
     const std::int64_t bytes = tensor.elements * size_of(tensor.dtype);
-    owned_.push_back(make_bytes(bytes, context.stream));
+    owned_.push_back(make_filled_bytes(bytes, context.stream));
     std::byte* const at = owned_.back().get();
     if (tensor.dtype == DataType::i32) {
       check(cudaStreamSynchronize(context.stream));
@@ -170,7 +135,7 @@ class BoundWork {
 
   Operation operation_;
   CudaGpu::Implementation enqueue_;
-  std::vector<Bytes> owned_;
+  std::vector<cuda::DeviceBytes> owned_;
   std::vector<std::vector<BoundView>> sets_;
   std::size_t next_ = 0;
 };
@@ -185,63 +150,16 @@ int connections() {
   return value >= 1 && value <= 32 ? value : 8;  // 8: CUDA's default
 }
 
-Group group_of_eight() { return {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .my_index = 0}; }
-
-/// Collectives of eight over the emulated link in groups, each one kernel (of up to 40) that stays resident to its end.
-class Background {
- public:
-  Background(const Communication& communication, std::int64_t message_bytes, cudaStream_t stream,
-             Collective collective = Collective::all_gather)
-      : link_({.link = {.gb_per_s = communication.gb_per_s,
-                        .sms = std::max(communication.sms, 1),
-                        .copy_engine = communication.copy_engine},
-               .shape = {}}),
-        channel_(link_.connect(0, "background", group_of_eight(), {}, {})),
-        collective_(collective),
-        inputs_(message_bytes / (collective == Collective::all_gather ? 16 : 2)),
-        outputs_(message_bytes / (collective == Collective::reduce_scatter ? 16 : 2)),
-        input_(make_bytes(inputs_ * 2, stream)),
-        output_(make_bytes(outputs_ * 2, stream)),
-        stream_(stream) {}
-
-  /// Since the last call; the device is idle.
-  std::optional<double> carried_gb_per_s() { return link_.report().achieved_gb_per_s; }
-
-  void enqueue(int transfers) {
-    const auto view = [](std::int64_t elements) {
-      return matrix(Tensor{.id = 1, .dtype = DataType::bf16, .elements = elements}, 1, elements);
-    };
-    cuda::DeviceTransfer one;
-    one.transfer.collective = collective_;
-    one.transfer.input = view(inputs_);
-    one.transfer.output = view(outputs_);
-    one.input = input_.get();
-    one.output = output_.get();
-    channel_->enqueue(std::vector(static_cast<std::size_t>(transfers), one), stream_, sequence_++);
-  }
-
- private:
-  cuda::EmulatedLink link_;
-  std::unique_ptr<cuda::Channel> channel_;
-  Collective collective_;
-  std::int64_t inputs_;  // elements
-  std::int64_t outputs_;
-  Bytes input_;
-  Bytes output_;
-  cudaStream_t stream_;
-  std::uint64_t sequence_ = 0;
-};
-
 }  // namespace
 
 struct CudaGpu::State {
   CudaGpuOptions options;
   cudaDeviceProp properties{};
-  Stream stream;
-  Stream communication;
+  cuda::StreamHandle stream;
+  cuda::StreamHandle communication;
   std::optional<OneWorkspace> workspace;
-  Bytes faults;
-  Bytes stamps;
+  cuda::DeviceBytes faults;
+  cuda::DeviceBytes stamps;
 
   explicit State(const CudaGpuOptions& wanted) : options(wanted) {
     int count = 0;
@@ -250,14 +168,11 @@ struct CudaGpu::State {
     int device = 0;
     check(cudaGetDevice(&device));
     check(cudaGetDeviceProperties(&properties, device));
-    int least = 0;
-    int greatest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    stream = make_stream();
-    communication = make_stream(greatest);  // as NCCL's may be: its blocks are placed first
+    stream = cuda::make_stream(0);
+    communication = make_priority_stream();
     workspace.emplace(options.workspace_bytes, stream.get());
-    faults = make_bytes(256, stream.get());
-    stamps = make_bytes(256, stream.get());
+    faults = make_filled_bytes(256, stream.get());
+    stamps = make_filled_bytes(256, stream.get());
     synchronize();
   }
 
@@ -271,8 +186,8 @@ struct CudaGpu::State {
   /// at first, not counted.
   template <class Enqueue>
   std::vector<double> time(int samples, const Enqueue& enqueue, int calls = 1) {
-    const Event begin = make_event();
-    const Event end = make_event();
+    const cuda::EventHandle begin = cuda::make_timing_event();
+    const cuda::EventHandle end = cuda::make_timing_event();
     std::vector<double> us;
     for (int i = -3; i < samples; ++i) {
       head_start(kHeadStartUs + kHeadStartOfACallUs * (calls - 1));
@@ -312,9 +227,9 @@ int CudaGpu::num_sms() const { return state_->properties.multiProcessorCount; }
 
 std::vector<double> CudaGpu::host_call_us(HostCall call, int samples) {
   State& s = *state_;
-  const Event event = make_event(cudaEventDisableTiming);
-  const Stream other = make_stream();
-  const Bytes bytes = make_bytes(2 << 12, s.stream.get());
+  const cuda::EventHandle event = cuda::make_event();
+  const cuda::StreamHandle other = cuda::make_stream(0);
+  const cuda::DeviceBytes bytes = make_filled_bytes(2 << 12, s.stream.get());
   check(cudaEventRecord(event.get(), s.stream.get()));
   const auto once = [&] {
     switch (call) {
@@ -342,8 +257,8 @@ std::vector<double> CudaGpu::host_call_us(HostCall call, int samples) {
 
 std::vector<double> CudaGpu::empty_kernel_us(int samples) {
   State& s = *state_;
-  const Event begin = make_event();
-  const Event end = make_event();
+  const cuda::EventHandle begin = cuda::make_timing_event();
+  const cuda::EventHandle end = cuda::make_timing_event();
   std::vector<double> us;
   for (int i = -1; i < samples; ++i) {
     s.head_start(10.0 * s.options.calls);
@@ -359,9 +274,9 @@ std::vector<double> CudaGpu::empty_kernel_us(int samples) {
 std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
   State& s = *state_;
   const std::int64_t pairs = std::clamp<std::int64_t>(s.options.rotated_bytes / (2 * bytes) + 1, 2, 64);
-  const Bytes memory = make_bytes(2 * pairs * bytes, s.stream.get());
-  const Event begin = make_event();
-  const Event end = make_event();
+  const cuda::DeviceBytes memory = make_filled_bytes(2 * pairs * bytes, s.stream.get());
+  const cuda::EventHandle begin = cuda::make_timing_event();
+  const cuda::EventHandle end = cuda::make_timing_event();
   std::vector<double> us;
   for (int i = -1; i < samples; ++i) {
     std::byte* const from = memory.get() + (i + 1) % pairs * 2 * bytes;
@@ -397,7 +312,8 @@ std::vector<double> CudaGpu::implementation_us(const Work& work, const Implement
 std::vector<double> CudaGpu::collective_us(Collective collective, const Communication& communication,
                                            std::int64_t bytes, int samples) {
   State& s = *state_;
-  Background link(communication, bytes, s.stream.get(), collective);
+  EmulatedBackground link({.communication = communication, .message_bytes = bytes, .collective = collective},
+                          s.stream.get());
   return s.time(samples, [&] { link.enqueue(1); });
 }
 
@@ -405,22 +321,28 @@ Beside CudaGpu::work_beside_us(const Work& work, const Communication& communicat
   const std::string why_not = communication.copy_engine ? cuda::why_no_copy_engine() : "";
   if (!why_not.empty()) throw MachineError(why_not);
   State& s = *state_;
+  EmulatedBackground background({.communication = communication, .message_bytes = s.options.message_bytes},
+                                s.communication.get());
+  return work_beside_us(work, background, samples);
+}
+
+Beside CudaGpu::work_beside_us(const Work& work, Background& background, int samples) {
+  State& s = *state_;
   cuda::LaunchContext context = s.context();
   require_library(work.operation, context);
   BoundWork bound(work, cuda::cuda_implementation(work.operation.name()), s.options.rotated_bytes, context);
-  Background background(communication, s.options.message_bytes, s.communication.get());
-  check(cudaStreamSynchronize(s.communication.get()));
-  const Event resident = make_event();
-  const Event begin = make_event();
-  const Event end = make_event();
-  const Event gone = make_event();
+  background.synchronize();
+  const cuda::EventHandle resident = cuda::make_timing_event();
+  const cuda::EventHandle begin = cuda::make_timing_event();
+  const cuda::EventHandle end = cuda::make_timing_event();
+  const cuda::EventHandle gone = cuda::make_timing_event();
   Beside beside;
   int transfers = 2;
   for (int tries = 0; static_cast<int>(beside.us.size()) < samples; ++tries) {
     background.enqueue(1);
-    check(cudaEventRecord(resident.get(), s.communication.get()));
+    check(cudaEventRecord(resident.get(), background.stream()));
     background.enqueue(transfers);
-    check(cudaEventRecord(gone.get(), s.communication.get()));
+    check(cudaEventRecord(gone.get(), background.stream()));
     // The long one follows the short one within microseconds, and has its multiprocessors before the head start ends.
     check(cudaStreamWaitEvent(s.stream.get(), resident.get(), 0));
     s.head_start(kHeadStartUs);
@@ -428,7 +350,7 @@ Beside CudaGpu::work_beside_us(const Work& work, const Communication& communicat
     bound.enqueue(context);
     check(cudaEventRecord(end.get(), s.stream.get()));
     s.synchronize();
-    check(cudaStreamSynchronize(s.communication.get()));
+    background.synchronize();
     // A communication that was over first was not beside all of it: a longer one.
     if (elapsed_us(end, gone) < 0)
       transfers *= 2;
@@ -440,17 +362,51 @@ Beside CudaGpu::work_beside_us(const Work& work, const Communication& communicat
   return beside;
 }
 
+std::vector<LinkRound> CudaGpu::link_rounds(const Work& work, const RankPair& pair, int rounds, int samples) {
+  NcclPair nccl({.sms = pair.sms, .cga_size = pair.cga_size, .message_bytes = pair.message_bytes});
+  const double rate = nccl.measure_gb_per_s();
+  const auto emulated_pair = [&](bool polls) {
+    return EmulatedPair({.communication = {.sms = pair.sms, .gb_per_s = rate},
+                         .cga_size = pair.cga_size,
+                         .message_bytes = pair.message_bytes,
+                         .ranks = 2,
+                         .polls = polls});
+  };
+  EmulatedPair emulated = emulated_pair(false), polling = emulated_pair(true);
+  const auto middle = [](std::vector<double> us) {
+    std::ranges::nth_element(us, us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2));
+    return us[us.size() / 2];
+  };
+  std::vector<LinkRound> all;
+  for (int round = 0; round < rounds; ++round)
+    all.push_back({.alone_us = middle(work_us(work, samples)),
+                   .nccl_us = middle(work_beside_us(work, nccl, samples).us),
+                   .emulated_us = middle(work_beside_us(work, emulated, samples).us),
+                   .polling_us = middle(work_beside_us(work, polling, samples).us),
+                   .gb_per_s = rate});
+  return all;
+}
+
+void CudaGpu::warm_up(double seconds) {
+  if (seconds <= 0) return;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const std::int64_t side = state_->options.warm_up_side;
+  const bool multiplies = state_->options.libraries.products != nullptr;
+  const Work work = multiplies ? gemm_work(side, side, side) : norm_work(side, side);
+  while (std::chrono::steady_clock::now() < until) (void)work_us(work, 20);
+}
+
 std::vector<double> CudaGpu::held(std::string_view behind, bool same_queue, int samples) {
   State& s = *state_;
-  std::vector<Stream> streams;
-  for (int i = 0; i < connections() + 3; ++i) streams.push_back(make_stream());
+  std::vector<cuda::StreamHandle> streams;
+  for (int i = 0; i < connections() + 3; ++i) streams.push_back(cuda::make_stream(0));
   cudaStream_t first = streams[0].get();
   cudaStream_t second = streams[1].get();
   cudaStream_t victim = streams[same_queue ? static_cast<std::size_t>(connections()) + 1 : 2].get();
-  const Bytes memory = make_bytes(64, s.stream.get());
+  const cuda::DeviceBytes memory = make_filled_bytes(64, s.stream.get());
   s.synchronize();
   auto* const stamps = reinterpret_cast<unsigned long long*>(memory.get());
-  const Event event = make_event(cudaEventDisableTiming);
+  const cuda::EventHandle event = cuda::make_event();
   const auto long_ns = static_cast<unsigned long long>(s.options.probe_us * 1e3);
   std::vector<double> fractions;
   for (int i = -1; i < samples; ++i) {
@@ -464,7 +420,7 @@ std::vector<double> CudaGpu::held(std::string_view behind, bool same_queue, int 
       launch_probe(nullptr, 0, second);
     }
     launch_probe(stamps + 2, 0, victim);
-    for (const Stream& stream : streams) check(cudaStreamSynchronize(stream.get()));
+    for (const cuda::StreamHandle& stream : streams) check(cudaStreamSynchronize(stream.get()));
     std::array<unsigned long long, 4> seen{};
     check(cudaMemcpy(seen.data(), stamps, sizeof seen, cudaMemcpyDeviceToHost));
     const auto since = [&](unsigned long long moment) {

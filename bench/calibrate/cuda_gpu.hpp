@@ -14,6 +14,8 @@
 
 namespace underlap::bench {
 
+class Background;
+
 /// What of libraries an operation's CUDA implementation may need; owned by the caller.
 struct CudaLibraries {
   cuda::MatrixProducts* products = nullptr;
@@ -31,6 +33,7 @@ struct CudaGpuOptions {
   int calls = 200;                                      ///< of the host, for one sample
   double probe_us = 200;                                ///< of a long kernel among the queue probes
   std::int64_t message_bytes = std::int64_t{64} << 20;  ///< of one transfer of a communication in the background
+  std::int64_t warm_up_side = 8192;                     ///< of the square product that warms up
 };
 
 /// The device part of the calibration: CUDA's current device, timed by CUDA events and by %globaltimer.
@@ -57,6 +60,10 @@ class CudaGpu final : public Gpu {
                                     int samples);
 
   Beside work_beside_us(const Work& work, const Communication& communication, int samples) override;
+  /// Times the operation while `background` communicates.
+  Beside work_beside_us(const Work& work, Background& background, int samples);
+  std::vector<LinkRound> link_rounds(const Work& work, const RankPair& pair, int rounds, int samples) override;
+  void warm_up(double seconds) override;
   std::vector<double> held(std::string_view behind, bool same_queue, int samples) override;
 
   /// gpu, driver and runtime in words, for the file.

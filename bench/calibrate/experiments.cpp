@@ -8,6 +8,7 @@
 #include <exception>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 #include "platform/errors.hpp"
 #include "profiler/report/statistics.hpp"
@@ -46,7 +47,8 @@ double gemm_overhead_us(const Calibration& c) {
 
 void copy_bandwidth(Calibration& c) {
   std::vector<CurvePoint>& curve = c.out.curves["kernels.memory"];
-  for (std::int64_t bytes = std::int64_t{1} << 16; bytes <= std::int64_t{1} << 30; bytes *= 4) {
+  const std::int64_t largest = std::max((std::int64_t{1} << 30) / (c.shrink * c.shrink), std::int64_t{1} << 18);
+  for (std::int64_t bytes = std::int64_t{1} << 16; bytes <= largest; bytes *= 4) {
     const Sampled us = summarise(c.gpu.copy_us(bytes, c.samples));
     const auto moved = static_cast<double>(2 * bytes);  // read and written
     const double peak_us = moved / c.base.gpu.hbm_gb_per_s.value * 1e-3;
@@ -69,7 +71,7 @@ Sampled time_of(Calibration& c, const Work& work) {
 }
 
 void gemm_shapes(Calibration& c) {
-  for (const Work& work : gemm_works()) time_of(c, work);
+  for (const Work& work : gemm_works([&](std::int64_t value) { return c.size(value); })) time_of(c, work);
 }
 
 /// sim's curve is of one tile over K, so M and N make whole waves: four tiles for each multiprocessor.
@@ -78,11 +80,11 @@ void gemm_over_k(Calibration& c) {
   std::int64_t rows = 1;
   for (std::int64_t r = 1; r * r <= tiles; ++r)
     if (tiles % r == 0) rows = r;
-  const auto m = rows * static_cast<std::int64_t>(c.base.kernels.gemm_tile_rows.value);
-  const auto n = tiles / rows * static_cast<std::int64_t>(c.base.kernels.gemm_tile_cols.value);
+  const std::int64_t m = c.size(rows * static_cast<std::int64_t>(c.base.kernels.gemm_tile_rows.value));
+  const std::int64_t n = c.size(tiles / rows * static_cast<std::int64_t>(c.base.kernels.gemm_tile_cols.value));
   std::vector<CurvePoint> curve;
   for (std::int64_t k = 128; k <= 32768; k *= 2) {
-    const Work work = gemm_work(m, n, k);
+    const Work work = gemm_work(m, n, c.size(k));
     const Sampled us = time_of(c, work);
     const double peak_us = work.operation.cost().flops / c.base.gpu.bf16_tflops.value * 1e-6;
     const double moving_us = us.median - std::min(gemm_overhead_us(c), us.median / 2);
@@ -99,7 +101,8 @@ void attention(Calibration& c, bool backward) {
                                        [&](const sim::AttentionCurve& curve) { return curve.head_size == head_size; });
     std::vector<CurvePoint> curve;
     for (std::int64_t sequence = 1024; sequence <= 16384; sequence *= 2) {
-      const Work work = attention_work(sequence, 4096 / head_size, 1024 / head_size, head_size, backward);
+      const std::int64_t groups = c.shrink == 1 ? 1024 / head_size : 1;
+      const Work work = attention_work(c.size(sequence), 4 * groups, groups, head_size, backward);
       const Sampled us = time_of(c, work);
       const double peak_us = work.operation.cost().flops / c.base.gpu.bf16_tflops.value * 1e-6;
       curve.push_back({static_cast<double>(sequence), efficiency(us, peak_us)});
@@ -112,7 +115,7 @@ void attention_forward(Calibration& c) { attention(c, false); }
 void attention_backward(Calibration& c) { attention(c, true); }
 
 void norm_shapes(Calibration& c) {
-  for (const std::int64_t hidden : {4096, 8192}) time_of(c, norm_work(8192, hidden));
+  for (const std::int64_t hidden : {4096, 8192}) time_of(c, norm_work(c.size(8192), c.size(hidden)));
 }
 
 void measure_beside(Calibration& c, const std::string& of, const Work& work, const Communication& communication) {
@@ -135,7 +138,8 @@ void interference_of(Calibration& c, const std::string& of, const Work& work) {
   const double line_rate = c.base.node.nvlink_gb_per_s.value;
   bool has_copy_engines = true;
   for (const double rate : {line_rate, 0.0}) {
-    for (const int blocks : kBlocks) measure_beside(c, of, work, {.sms = blocks, .gb_per_s = rate});
+    for (const int blocks : kBlocks)
+      if (c.shrink == 1 || blocks == 16) measure_beside(c, of, work, {.sms = blocks, .gb_per_s = rate});
     if (!has_copy_engines) continue;
     try {
       measure_beside(c, of, work, {.copy_engine = true, .gb_per_s = rate});
@@ -146,13 +150,49 @@ void interference_of(Calibration& c, const std::string& of, const Work& work) {
   }
 }
 
-void gemm_interference(Calibration& c) { interference_of(c, "gemm", gemm_work(8192, 4096, 4096)); }
-void attention_interference(Calibration& c) {
-  interference_of(c, "attention", attention_work(8192, 32, 8, 128, false));
-}
-void norm_interference(Calibration& c) { interference_of(c, "norm", norm_work(8192, 4096)); }
+Work usual_gemm(const Calibration& c) { return gemm_work(c.size(8192), c.size(4096), c.size(4096)); }
 
-constexpr std::array<Experiment, 10> kExperiments{{
+void gemm_interference(Calibration& c) { interference_of(c, "gemm", usual_gemm(c)); }
+void attention_interference(Calibration& c) {
+  const std::int64_t groups = c.shrink == 1 ? 8 : 1;
+  interference_of(c, "attention", attention_work(c.size(8192), 4 * groups, groups, 128, false));
+}
+void norm_interference(Calibration& c) { interference_of(c, "norm", norm_work(c.size(8192), c.size(4096))); }
+
+WithLimits with_limits(const std::vector<double>& rounds) {
+  const auto limits = report::difference_interval(rounds);
+  const double middle = report::median(rounds);
+  return {.value = middle, .low = limits ? limits->low : middle, .high = limits ? limits->high : middle};
+}
+
+/// With clusters as NCCL launches them, and without.
+void link_validation(Calibration& c) {
+  constexpr int kBlocksOfARank = 16;
+  const int rounds = c.shrink > 1 ? 2 : 7;
+  const int samples = std::max(c.samples / 4, 3);
+  for (const int cga_size : {4, 1}) {
+    const RankPair pair{.sms = kBlocksOfARank, .cga_size = cga_size, .message_bytes = c.size(std::int64_t{64} << 20)};
+    std::vector<double> nccl, emulated, difference, polling;
+    double rate = 0;
+    for (const LinkRound& round : c.gpu.link_rounds(usual_gemm(c), pair, rounds, samples)) {
+      nccl.push_back(round.nccl_us / round.alone_us);
+      emulated.push_back(round.emulated_us / round.alone_us);
+      difference.push_back(round.emulated_us / round.nccl_us - 1);
+      polling.push_back(round.polling_us / round.nccl_us - 1);
+      rate = round.gb_per_s;
+    }
+    c.out.link_validation.push_back({.sms = pair.sms,
+                                     .cga_size = cga_size,
+                                     .gb_per_s = rate,
+                                     .nccl_slowdown = with_limits(nccl),
+                                     .emulated_slowdown = with_limits(emulated),
+                                     .difference = with_limits(difference),
+                                     .polling = with_limits(polling),
+                                     .rounds = rounds});
+  }
+}
+
+constexpr std::array<Experiment, 11> kExperiments{{
     {"launch_latencies", "what a launch, a record, a wait and a copy cost the host, and a kernel the device",
      launch_latencies},
     {"copy_bandwidth", "bytes read and written a second, by size", copy_bandwidth},
@@ -164,6 +204,8 @@ constexpr std::array<Experiment, 10> kExperiments{{
     {"norm_shapes", "norms of llama3-8b and -70b", norm_shapes},
     {"attention_forward", "efficiency over the sequence: sim's curves", attention_forward},
     {"attention_backward", "likewise backward", attention_backward},
+    {kLinkValidation, "a GEMM concurrent with NCCL's own kernels, and with the emulated link; must be the only one",
+     link_validation},
 }};
 
 }  // namespace
@@ -175,7 +217,10 @@ void run_experiments(Calibration& calibration, const std::vector<std::string>& o
   for (const std::string& name : only)
     if (std::none_of(kExperiments.begin(), kExperiments.end(), [&](const Experiment& e) { return e.name == name; }))
       throw std::invalid_argument(fmt::format("there is no experiment {}; --list names them", name));
+  if (only.size() > 1 && std::ranges::find(only, kLinkValidation) != only.end())
+    throw std::invalid_argument(fmt::format("{} runs in a process of its own: name it alone", kLinkValidation));
   for (const Experiment& experiment : kExperiments) {
+    if (only.empty() && experiment.name == kLinkValidation) continue;
     if (!only.empty() && std::find(only.begin(), only.end(), experiment.name) == only.end()) continue;
     progress(experiment.name);
     try {

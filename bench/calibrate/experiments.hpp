@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -18,6 +20,13 @@ struct Calibration {
   const sim::Hardware& base;
   int samples = 31;
   Measurements& out;
+  /// Divides every size, so that an experiment can be tried out in moments. Its figures then mean nothing.
+  std::int64_t shrink = 1;
+
+  /// `value` shrunk, a multiple of 16 and at least 16.
+  std::int64_t size(std::int64_t value) const {
+    return shrink == 1 ? value : std::max(value / shrink / 16 * 16, std::int64_t{16});
+  }
 };
 
 struct Experiment {
@@ -26,11 +35,15 @@ struct Experiment {
   void (*run)(Calibration&);
 };
 
-/// All experiments that one process can do, most valuable first.
+/// The one that compares the emulated link with NCCL. It needs a process of its own, which loads all kernels when it
+/// starts, and runs only if it is the only one named.
+inline constexpr std::string_view kLinkValidation = "link_validation";
+
+/// All experiments that one process can do, most valuable first, and link_validation last.
 std::span<const Experiment> experiments();
 
-/// Runs those named in `only`, or all where it is empty. One that throws is skipped with its reason.
-/// Throws std::invalid_argument for a name that there is not.
+/// Runs those named in `only`, or all but link_validation if it is empty. One that throws is skipped with its reason.
+/// Throws std::invalid_argument for a name that does not exist, and for link_validation among others.
 void run_experiments(Calibration& calibration, const std::vector<std::string>& only,
                      const std::function<void(std::string_view)>& progress);
 

@@ -27,6 +27,23 @@ struct Beside {
   std::optional<double> gb_per_s = {};  ///< of the busier direction; nullopt: too little to tell
 };
 
+/// Two ranks of one collective on one GPU.
+struct RankPair {
+  int sms = 16;      ///< blocks of each rank's kernel
+  int cga_size = 4;  ///< blocks of a cluster
+  std::int64_t message_bytes = 0;
+};
+
+/// An operation's times, each the median of the round's samples. Rounds alternate between the four, so that a drift of
+/// the clocks meets all of them.
+struct LinkRound {
+  double alone_us = 0;
+  double nccl_us = 0;      ///< concurrent with NCCL's kernels of both ranks
+  double emulated_us = 0;  ///< concurrent with two emulated links of the same rate
+  double polling_us = 0;   ///< likewise, where their blocks poll instead of sleeping
+  double gb_per_s = 0;     ///< of NCCL's transfers, in each direction
+};
+
 /// What the experiments ask of a GPU. Every answer is one figure for each sample; throws MachineError where the device
 /// refuses, and std::invalid_argument where an operation has no CUDA implementation.
 class Gpu {
@@ -50,6 +67,13 @@ class Gpu {
   /// The same while `communication` is resident from before it starts until after it ends. Throws MachineError where
   /// this machine cannot have such a communication.
   virtual Beside work_beside_us(const Work& work, const Communication& communication, int samples) = 0;
+
+  /// Times the operation while two ranks of NCCL communicate on this GPU, and while two emulated links do at the rate
+  /// that NCCL reaches here. Throws MachineError if NCCL cannot have two ranks on one GPU.
+  virtual std::vector<LinkRound> link_rounds(const Work& work, const RankPair& pair, int rounds, int samples) = 0;
+
+  /// Keeps the GPU busy for so long: an idle one has low clocks.
+  virtual void warm_up(double seconds) = 0;
 
   /// A kernel runs on stream 0 for a while. On stream 1 stands what `behind` says: nothing; kernel: one behind another
   /// that runs as long; wait: for an event after stream 0's kernel; record: of an event behind a kernel that runs as

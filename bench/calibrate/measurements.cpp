@@ -68,6 +68,21 @@ std::string interference(const Measurements& m) {
   return m.interference.empty() ? "" : text;
 }
 
+std::string link_validation(const Measurements& m) {
+  const auto limits = [](const WithLimits& figure) {
+    return fmt::format("[{:.4f}, {:.4f}, {:.4f}]", figure.value, figure.low, figure.high);
+  };
+  std::string text =
+      "link_validation:  # GEMM concurrent with NCCL, and with the emulated link: [median, 95 % limits]; difference: "
+      "of the two times; polling: the difference where the link's blocks poll instead of sleeping\n";
+  for (const LinkValidation& v : m.link_validation)
+    text += fmt::format(
+        "  - {{sms: {}, cga: {}, gb_per_s: {:.4g}, nccl: {}, emulated: {}, difference: {}, polling: {}, rounds: {}}}\n",
+        v.sms, v.cga_size, v.gb_per_s, limits(v.nccl_slowdown), limits(v.emulated_slowdown), limits(v.difference),
+        limits(v.polling), v.rounds);
+  return m.link_validation.empty() ? "" : text;
+}
+
 std::string rates(const Measurements& m) {
   std::string text = "rates:\n";
   for (const Rate& rate : m.rates) {
@@ -89,12 +104,14 @@ Sampled summarise(std::span<const double> samples) {
 }
 
 std::string to_yaml(const Measurements& m) {
-  std::string text =
-      fmt::format("schema: {}\nname: {}\nbase: {}\nmachine:\n", sim::kMeasuredSchema, quoted(m.name), quoted(m.base));
+  std::string text = fmt::format("schema: {}{}\nname: {}\nbase: {}\nmachine:\n", sim::kMeasuredSchema,
+                                 m.shrink > 1 ? "-trial" : "", quoted(m.name), quoted(m.base));
+  if (m.shrink > 1)
+    text += fmt::format("  trial: \"every size was divided by {}: no figure is a measurement\"\n", m.shrink);
   for (const auto& [key, value] : m.machine) text += fmt::format("  {}: {}\n", key, quoted(value));
   for (const auto& [experiment, why] : m.skipped)
     text += fmt::format("# not measured: {}: {}\n", experiment, one_line(why));
-  return text + figures(m) + curves(m) + queues(m) + interference(m) + rates(m);
+  return text + figures(m) + curves(m) + queues(m) + interference(m) + link_validation(m) + rates(m);
 }
 
 std::string to_line(const sim::QueueObservation& seen, int samples) {

@@ -35,6 +35,26 @@ struct Rate {
   double gb_per_s = 0;  ///< read and written
 };
 
+/// A figure with its 95 % limits over rounds.
+struct WithLimits {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// How much the emulated link slows a concurrent GEMM, compared with NCCL's own kernels at the same blocks, clusters
+/// and rate.
+struct LinkValidation {
+  int sms = 0;       ///< of each of two ranks
+  int cga_size = 0;  ///< blocks of a cluster
+  double gb_per_s = 0;
+  WithLimits nccl_slowdown;      ///< of the GEMM: concurrent time over time alone
+  WithLimits emulated_slowdown;  ///< likewise
+  WithLimits difference;         ///< time with the emulated link over time with NCCL, minus 1
+  WithLimits polling;            ///< likewise, where the link's blocks poll instead of sleeping
+  int rounds = 0;
+};
+
 /// What one run of underlap-calibrate found. Written as impl/device/sim/measured.hpp describes.
 struct Measurements {
   std::string name;
@@ -44,7 +64,9 @@ struct Measurements {
   std::map<std::string, std::vector<CurvePoint>> curves = {};               ///< by path
   std::vector<std::pair<sim::QueueObservation, int>> hardware_queues = {};  ///< with the number of samples
   std::vector<std::pair<sim::Interference, int>> interference = {};         ///< likewise
+  std::vector<LinkValidation> link_validation = {};
   std::vector<Rate> rates = {};
+  std::int64_t shrink = 1;  ///< above 1 sizes were divided by it: nothing here is a measurement
   std::vector<std::pair<std::string, std::string>> skipped = {};  ///< experiment, why
 };
 

@@ -10,12 +10,18 @@
 namespace underlap::bench {
 namespace {
 
-void add_layer(std::vector<Work>& works, std::int64_t hidden, std::int64_t qkv, std::int64_t ffn, std::int64_t tp) {
-  constexpr std::int64_t kTokens = 8192;
-  works.push_back(gemm_work(kTokens, qkv / tp, hidden));
-  works.push_back(gemm_work(kTokens, hidden, hidden / tp));
-  works.push_back(gemm_work(kTokens, 2 * ffn / tp, hidden));
-  works.push_back(gemm_work(kTokens, hidden, ffn / tp));
+using Size = std::function<std::int64_t(std::int64_t)>;
+
+void add_layer(std::vector<Work>& works, const Size& size, std::int64_t hidden, std::int64_t qkv, std::int64_t ffn,
+               std::int64_t tp) {
+  const auto add = [&](std::int64_t n, std::int64_t k) {
+    constexpr std::int64_t kTokens = 8192;
+    works.push_back(gemm_work(size(kTokens), size(n), size(k)));
+  };
+  add(qkv / tp, hidden);
+  add(hidden, hidden / tp);
+  add(2 * ffn / tp, hidden);
+  add(hidden, ffn / tp);
 }
 
 }  // namespace
@@ -58,13 +64,14 @@ Work norm_work(std::int64_t tokens, std::int64_t hidden) {
                                     t.make(DataType::f32, 1, tokens), 1e-5)};
 }
 
-std::vector<Work> gemm_works() {
+std::vector<Work> gemm_works(const Size& size) {
   std::vector<Work> works;
   for (const std::int64_t tp : {1, 2, 4, 8}) {
-    add_layer(works, 4096, 6144, 14336, tp);
-    add_layer(works, 8192, 10240, 28672, tp);
+    add_layer(works, size, 4096, 6144, 14336, tp);
+    add_layer(works, size, 8192, 10240, 28672, tp);
   }
-  for (std::int64_t side = 512; side <= 16384; side *= 2) works.push_back(gemm_work(side, side, side));
+  for (std::int64_t side = 512; side <= 16384; side *= 2)
+    works.push_back(gemm_work(size(side), size(side), size(side)));
   return works;
 }
 

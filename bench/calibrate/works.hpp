@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ Work attention_work(std::int64_t sequence, std::int64_t heads, std::int64_t grou
                     bool backward);
 Work norm_work(std::int64_t tokens, std::int64_t hidden);
 
-/// The forward products of a layer of llama3-8b and -70b at TP 1, 2, 4 and 8 with 8192 tokens, and squares.
-std::vector<Work> gemm_works();
+/// The forward products of a layer of llama3-8b and -70b at TP 1, 2, 4 and 8 with 8192 tokens, and squares; each size
+/// as `size` makes it.
+std::vector<Work> gemm_works(const std::function<std::int64_t(std::int64_t)>& size);
 
 }  // namespace underlap::bench

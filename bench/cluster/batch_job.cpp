@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
@@ -35,6 +36,14 @@ std::string array_text(const std::map<std::size_t, std::string>& tasks) {
   std::string text;
   for (const auto& [task, cell] : tasks) text += (text.empty() ? "" : ",") + std::to_string(task);
   return text;
+}
+
+// A line break would end an option, and begin a command of the script.
+const std::string& one_line(const std::string& words) {
+  if (std::ranges::any_of(words, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
+    throw std::invalid_argument(
+        fmt::format("a job script cannot hold the control characters of {}", json_text(Json(words))));
+  return words;
 }
 
 // What tasks have that one allocation has not: the cell of this one, and a folder for it.
@@ -72,7 +81,7 @@ std::string job_script(const BatchJob& job) {
       "#!/bin/bash\n"
       "# A run of Underlap. Submitted again (sbatch job.sh), it goes on after its last finished block.\n";
   const bool is_array = !job.tasks.empty();
-  const auto option = [&](const std::string& words) { text += "#SBATCH " + words + "\n"; };
+  const auto option = [&](const std::string& words) { text += "#SBATCH " + one_line(words) + "\n"; };
   option("--job-name=" + job.name);
   if (is_array) option("--array=" + array_text(job.tasks));
   option(fmt::format("--nodes={}", job.nodes));

@@ -32,6 +32,7 @@ struct BatchJob {
 };
 
 /// The job script: readable, and good to be submitted again as it is. Every start goes on where the one before ended.
+/// Throws std::invalid_argument for an option with a control character.
 std::string job_script(const BatchJob& job);
 
 /// What was submitted from a run's folder: job.json, schema underlap.job/1.

@@ -19,11 +19,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "underlap.status/1";
-constexpr std::size_t kMostBytes = 1 << 20;
+constexpr const char* kStatusSchema = "underlap.status/1";
+constexpr std::size_t kMostStatusBytes = 1 << 20;
 constexpr int kMostTries = 100;  // a second
 
-std::filesystem::path file_of(const std::filesystem::path& folder) { return folder / "status.json"; }
+std::filesystem::path status_file(const std::filesystem::path& folder) { return folder / "status.json"; }
 
 std::int64_t unix_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -48,7 +48,7 @@ RunStatus status_from(const Json& json) {
 }  // namespace
 
 void write_status(const std::filesystem::path& folder, const RunStatus& status) {
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kStatusSchema},
                {"host", status.host},
                {"pid", status.pid},
                {"job", status.job},
@@ -61,15 +61,15 @@ void write_status(const std::filesystem::path& folder, const RunStatus& status) 
                {"seconds_left", nullptr},
                {"ended_because", status.ended_because}};
   if (status.seconds_left) json["seconds_left"] = *status.seconds_left;
-  write_file_atomically(file_of(folder), json_text(json, 1) + "\n");
+  write_file_atomically(status_file(folder), json_text(json, 1) + "\n");
 }
 
 std::optional<RunStatus> read_status(const std::filesystem::path& folder) {
-  const std::filesystem::path file = file_of(folder);
+  const std::filesystem::path file = status_file(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
   try {
-    const Json json = parse_json(read_input_file(file, kMostBytes));
-    if (json.at("schema") != kSchema)
+    const Json json = parse_json(read_input_file(file, kMostStatusBytes));
+    if (json.at("schema") != kStatusSchema)
       throw std::invalid_argument(file.string() + ": its schema is not underlap.status/1");
     return status_from(json);
   } catch (const Json::exception& error) {
@@ -99,7 +99,7 @@ void StatusFile::end(const std::string& why, std::int32_t blocks_done) {
   }
   if (why.empty()) {
     std::error_code ignored;
-    std::filesystem::remove(file_of(folder_), ignored);
+    std::filesystem::remove(status_file(folder_), ignored);
     return;
   }
   status_.doing.clear();

@@ -22,13 +22,15 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/escape.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/breakdown.hpp"
-#include "profiler/analysis/details/details.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/attribution/attribution_text.hpp"
 #include "profiler/attribution/mode_map.hpp"
+#include "profiler/graph/details/details.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
 
@@ -110,12 +112,21 @@ analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, co
       fmt::format("--step: the trace has no measured step {}; it has {}", *arguments.step, fmt::join(steps, ", ")));
 }
 
+// No technique of this version uses experts, so that the plan has their size as a knob alone.
+std::int64_t expert_parallel_size(const plan::Plan& plan) {
+  const auto knob = std::ranges::find(plan.knobs, "model.expert_model_parallel_size", &plan::Knob::name);
+  if (knob == plan.knobs.end() || plan::is_null(knob->effective)) return 1;
+  const std::int64_t* const size = std::get_if<std::int64_t>(&knob->effective);
+  return size == nullptr ? 1 : *size;
+}
+
 // What a configuration says of the groups of ranks: of the cell that a trace names, or of the only one.
 attribution::ParallelSizes sizes_of(const AnalyzeArguments& arguments, const plan::Matrix& matrix, const Trace& trace) {
-  const plan::ParallelConfig& parallel = cell_of_trace(matrix, trace, arguments.cell).plan.config.parallel;
+  const plan::Plan& plan = cell_of_trace(matrix, trace, arguments.cell).plan;
+  const plan::ParallelConfig& parallel = plan.config.parallel;
   return {.tp = parallel.tensor_model_parallel_size,
           .cp = parallel.context_parallel_size,
-          .ep = 1,
+          .ep = static_cast<std::int32_t>(expert_parallel_size(plan)),
           .dp = parallel.data_parallel_size,
           .pp = parallel.pipeline_model_parallel_size};
 }
@@ -142,7 +153,7 @@ struct Observation {
 struct Analysis {
   const input::CellTrace& traced;
   const analysis::Summary& summary;
-  std::optional<analysis::Details> details;
+  std::optional<graph::Details> details;
   std::optional<Observation> observation;
 };
 
@@ -150,12 +161,12 @@ Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Ma
                  const input::CellTrace& traced) {
   Analysis result{traced, traced.summary, std::nullopt, std::nullopt};
   if (arguments.details)
-    result.details = find_details(traced.trace, *traced.summary.communications, traced.summary.shown_windows());
+    result.details = graph::find_details(traced.trace, *traced.summary.communications, traced.summary.shown_windows());
   if (!matrix) return result;
   const plan::Cell& cell = cell_of_trace(*matrix, traced.trace, arguments.cell);
   result.observation = {cell.name, other_cell_text(cell, traced.trace),
                         observe(cell.plan, traced.trace, result.summary)};
-  if (const std::string& other = result.observation->other_cell; !other.empty()) fmt::print(stderr, "{}\n", other);
+  if (const std::string& other = result.observation->other_cell; !other.empty()) print_error("{}\n", other);
   return result;
 }
 
@@ -164,7 +175,8 @@ std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis)
   std::string json =
       with_attribution(analysis::analysis_json(traced.trace, analysis.summary, traced.files, arguments.breakdowns()),
                        traced.attribution);
-  if (analysis.details) json = with_details(json, traced.trace, *analysis.summary.communications, *analysis.details);
+  if (analysis.details)
+    json = graph::with_details(json, traced.trace, *analysis.summary.communications, *analysis.details);
   return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
 }
 
@@ -176,7 +188,7 @@ std::string names_of(const std::vector<std::string>& files) {
 }
 
 void print_observation(const Observation& observation) {
-  fmt::print("\nRequested, in effect and observed, cell {}\n\n{}", observation.cell,
+  print_text("\nRequested, in effect and observed, cell {}\n\n{}", visible_text(observation.cell),
              render(observed_table(observation.knobs), terminal_format(STDOUT_FILENO)));
 }
 
@@ -184,38 +196,40 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
   const input::CellTrace& traced = analysis.traced;
   if (arguments.csv) {
     const analysis::Breakdown by = arguments.by.empty() ? analysis::Breakdown::rank : arguments.breakdowns().front();
-    fmt::print("{}", analysis::csv(analysis::breakdown(traced.trace, analysis.summary, by)));
+    print_data(analysis::csv(analysis::breakdown(traced.trace, analysis.summary, by)));
     return;
   }
-  const std::string cell = traced.cell.empty() ? "" : fmt::format("cell {}, ", traced.cell);
-  fmt::print(
-      "{}{}\n\n{}", cell, names_of(traced.files),
+  // Before anything is printed: a trace without that step is an error.
+  const std::string timeline =
+      arguments.timeline ? analysis::text_timeline(traced.trace, timeline_request(arguments, analysis.summary)) : "";
+  const std::string cell = traced.cell.empty() ? "" : fmt::format("cell {}, ", visible_text(traced.cell));
+  print_text(
+      "{}{}\n\n{}", cell, visible_text(names_of(traced.files)),
       analysis::analysis_table(traced.trace, analysis.summary, terminal_format(STDOUT_FILENO), arguments.breakdowns()));
   if (const std::string text = attribution_text(traced.attribution, terminal_format(STDOUT_FILENO)); !text.empty())
-    fmt::print("\n{}", text);
+    print_text("\n{}", text);
   if (analysis.details)
-    fmt::print("\n{}",
-               details_text(*analysis.summary.communications, *analysis.details, terminal_format(STDOUT_FILENO)));
+    print_text("\n{}", graph::details_text(*analysis.summary.communications, *analysis.details,
+                                           terminal_format(STDOUT_FILENO)));
   if (analysis.observation) print_observation(*analysis.observation);
-  if (arguments.timeline)
-    fmt::print("\n{}", analysis::text_timeline(traced.trace, timeline_request(arguments, analysis.summary)));
+  if (arguments.timeline) print_text("\n{}", timeline);
 }
 
 void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
   std::string separator;
-  if (arguments.json) fmt::print("{{\"schema\":\"underlap.analyses/1\",\"cells\":[");
+  if (arguments.json) print_data("{\"schema\":\"underlap.analyses/1\",\"cells\":[");
   StatusWatch watch;
   input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
                        [&](const input::CellTrace& traced) {
                          const Analysis analysis = analyse(arguments, matrix, traced);
-                         fmt::print("{}", separator);
+                         print_data(separator);
                          separator = arguments.json ? "," : "\n\n";
                          if (arguments.json)
-                           fmt::print("{}", json_of(arguments, analysis));
+                           print_data(json_of(arguments, analysis));
                          else
                            print(arguments, analysis);
                        });
-  if (arguments.json) fmt::print("]}}\n");
+  if (arguments.json) print_data("]}\n");
 }
 
 int run_analyze(const AnalyzeArguments& arguments) {
@@ -236,7 +250,7 @@ int run_analyze(const AnalyzeArguments& arguments) {
                        arguments.config.empty() && !arguments.details ? input::Keep::by_size : input::Keep::everything);
   const Analysis analysis = analyse(arguments, matrix, traced);
   if (arguments.json)
-    fmt::print("{}\n", json_of(arguments, analysis));
+    print_data(json_of(arguments, analysis) + "\n");
   else
     print(arguments, analysis);
   return kWell;

@@ -14,6 +14,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/room.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/gate/baseline.hpp"
 #include "profiler/gate/named_runs.hpp"
 
@@ -34,11 +35,14 @@ int save_baseline(const SaveArguments& arguments) {
   check_output_folder("-o", arguments.folder);
   // Runs of one side have the same knobs: those of the first are enough.
   for (std::size_t i = 1; i < runs.size(); ++i)
-    for (compare::CellFigures& cell : runs[i].cells) cell.knobs.clear();
+    for (compare::CellFigures& cell : runs[i].cells) {
+      cell.knobs.clear();
+      cell.derived_knobs.clear();
+    }
   const std::string text = gate::baseline_text(runs);
   const std::filesystem::path file = std::filesystem::path(arguments.folder) / gate::kBaselineFile;
   write_file_atomically(file, text);
-  fmt::print("{}: {} run{} of {} cell{}, {}\n", file.string(), runs.size(), runs.size() == 1 ? "" : "s",
+  print_text("{}: {} run{} of {} cell{}, {}\n", file.string(), runs.size(), runs.size() == 1 ? "" : "s",
              runs.front().cells.size(), runs.front().cells.size() == 1 ? "" : "s",
              in_bytes(static_cast<std::int64_t>(text.size())));
   return kWell;

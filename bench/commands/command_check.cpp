@@ -23,6 +23,7 @@
 #include "platform/problems.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -85,16 +86,19 @@ int run_check(const CheckArguments& arguments) {
   if (refuse(matrix, arguments.json)) return kBadInput;
   if (arguments.dry_run) {
     tell_refused(refused);
-    fmt::print("{}", check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,
-                                    terminal_width(STDOUT_FILENO)));
+    print_text(check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,
+                              terminal_width(STDOUT_FILENO)));
     return refused.empty() ? kWell : kBadInput;
   }
   CheckedMatrix checked = checked_matrix(matrix, arguments, options);
   checked.refused = refused;
-  fmt::print("{}", arguments.json ? check_json(checked) : check_text(checked));
+  if (arguments.json)
+    print_data(check_json(checked));
+  else
+    print_text(check_text(checked));
   if (!refused.empty())
-    fmt::print(stderr, "underlap: {} of {} cells are not checked: their configurations cannot be run\n", refused.size(),
-               refused.size() + matrix.cells.size());
+    print_error("underlap: {} of {} cells are not checked: their configurations cannot be run\n", refused.size(),
+                refused.size() + matrix.cells.size());
   if (!is_well(checked)) return kFound;
   return refused.empty() ? kWell : kBadInput;
 }

@@ -18,6 +18,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/compare/report_of.hpp"
 #include "profiler/input/trace_files.hpp"
@@ -103,8 +104,8 @@ compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
   const input::CellTrace from = read_side(arguments.from, watch);
   const input::CellTrace to = read_side(arguments.to, watch);
   watch.say("comparing");
-  return compare::report_of_traces({arguments.from, from.files, {from.trace, from.summary}},
-                                   {arguments.to, to.files, {to.trace, to.summary}}, arguments.force);
+  return compare::report_of_traces({arguments.from, {from.trace, from.summary}}, {arguments.to, {to.trace, to.summary}},
+                                   arguments.force);
 }
 
 compare::CompareReport report_of(const CompareArguments& arguments) {
@@ -138,11 +139,11 @@ int run_compare(const CompareArguments& arguments) {
   if (!arguments.markdown.empty() && arguments.markdown != "-")
     write_file_atomically(arguments.markdown, compare::compare_markdown(report));
   if (arguments.json)
-    fmt::print("{}", compare::compare_json(report));
+    print_data(compare::compare_json(report));
   else if (arguments.markdown == "-")
-    fmt::print("{}", compare::compare_markdown(report));
+    print_data(compare::compare_markdown(report));
   else
-    fmt::print("{}", compare::compare_text(report, terminal_format(STDOUT_FILENO), arguments.details));
+    print_text(compare::compare_text(report, terminal_format(STDOUT_FILENO), arguments.details));
   return kWell;
 }
 

@@ -16,6 +16,8 @@
 #include "bench/commands/status_watch.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/status_line.hpp"
+#include "platform/text/escape.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/analysis/matching.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/input/trace_files.hpp"
@@ -67,7 +69,7 @@ void check_free(const std::vector<fs::path>& files, bool force) {
 }
 
 void print_skipped(const Trace& trace) {
-  for (const auto& [reason, count] : trace.import.skipped) fmt::print(stderr, "skipped {}: {}\n", count, reason);
+  for (const auto& [reason, count] : trace.import.skipped) print_error("skipped {}: {}\n", count, visible_text(reason));
 }
 
 // The parser cannot tell the last of several words from those before it.
@@ -93,7 +95,7 @@ int run_convert(ConvertArguments& arguments) {
     formats::write_trace(arguments.file, traced.trace);
   }
   print_skipped(traced.trace);
-  for (const fs::path& file : files) fmt::print("wrote {}\n", file.string());
+  for (const fs::path& file : files) print_text("wrote {}\n", visible_text(file.string()));
   return kWell;
 }
 

@@ -21,6 +21,7 @@
 #include "platform/flag_values.hpp"
 #include "platform/temporary_folder.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/gate/gate.hpp"
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
@@ -28,12 +29,15 @@
 namespace underlap::bench {
 namespace {
 
+constexpr const char* kMaxRegression = "5%";
+
 struct GateArguments {
   std::string baseline;
   std::string candidate;
   std::vector<std::string> more_baselines;
   std::vector<std::string> more_candidates;
-  std::string max_regression = "5%";
+  std::string max_regression;
+  std::string max_exposed;
   std::string rules;
   std::vector<std::string> cells;
   std::string run_sd;
@@ -80,8 +84,16 @@ void keep_cells(Runs& runs, const std::vector<std::string>& patterns) {
 
 gate::GateOptions options_of(const GateArguments& arguments) {
   gate::GateOptions options;
-  options.rules = gate::default_rules(gate::parse_tolerance(arguments.max_regression));
+  options.rules = gate::default_rules(
+      gate::parse_tolerance(arguments.max_regression.empty() ? kMaxRegression : arguments.max_regression));
   if (!arguments.rules.empty()) options.rules = gate::with_rules_of(std::move(options.rules), arguments.rules);
+  if (!arguments.max_exposed.empty()) {
+    const gate::Tolerance target = gate::parse_tolerance(arguments.max_exposed);
+    if (target.ns != 0 || target.share >= 1)
+      throw std::invalid_argument("--max-exposed is " + arguments.max_exposed +
+                                  "; write a share of the step below 100 %, as 5%");
+    options.max_exposed = target.share;
+  }
   if (!arguments.run_sd.empty()) {
     const gate::Tolerance spread = gate::parse_tolerance(arguments.run_sd);
     if (spread.ns != 0 || spread.share <= 0)
@@ -94,7 +106,7 @@ gate::GateOptions options_of(const GateArguments& arguments) {
 
 void write_to(const std::string& file, const std::string& text) {
   if (file == "-")
-    fmt::print("{}", text);
+    print_data(text);
   else if (!file.empty())
     write_file_atomically(file, text);
 }
@@ -125,12 +137,27 @@ void draw(const gate::GateReport& report, const std::string& picture) {
   run_viewer({"--render", picture, json.string()});
 }
 
-int run_gate_command(const GateArguments& arguments) {
+// With a target alone, the first path is the candidate. Options about a baseline have no effect then.
+void check_sides_are_named(GateArguments& arguments) {
+  if (!arguments.candidate.empty()) return;
+  if (arguments.max_exposed.empty())
+    throw std::invalid_argument("CANDIDATE is required, unless --max-exposed checks one side");
+  for (const auto& [option, is_given] : {std::pair{"--with-baseline", !arguments.more_baselines.empty()},
+                                         {"--max-regression", !arguments.max_regression.empty()},
+                                         {"--rules", !arguments.rules.empty()},
+                                         {"--run-sd", !arguments.run_sd.empty()}})
+    if (is_given) throw std::invalid_argument(fmt::format("CANDIDATE is required with {}", option));
+  std::swap(arguments.baseline, arguments.candidate);
+}
+
+int run_gate_command(GateArguments arguments) {
+  check_sides_are_named(arguments);
   check_outputs(arguments);
   const gate::GateOptions options = options_of(arguments);
-  Runs baseline = runs_of(arguments.baseline, arguments.more_baselines);
+  Runs baseline;
+  if (!arguments.baseline.empty()) baseline = runs_of(arguments.baseline, arguments.more_baselines);
   Runs candidate = runs_of(arguments.candidate, arguments.more_candidates);
-  check_patterns(baseline, arguments.cells);
+  check_patterns(baseline.empty() ? candidate : baseline, arguments.cells);
   keep_cells(baseline, arguments.cells);
   keep_cells(candidate, arguments.cells);
   const gate::GateReport report = gate::run_gate(baseline, candidate, options);
@@ -138,11 +165,11 @@ int run_gate_command(const GateArguments& arguments) {
   if (!arguments.picture.empty()) draw(report, arguments.picture);
   write_to(arguments.markdown, gate::gate_markdown(report, arguments.picture));
   write_to(arguments.junit, gate::gate_junit(report, arguments.inconclusive == "pass"));
-  if (arguments.json) fmt::print("{}", gate::gate_json(report));
+  if (arguments.json) print_data(gate::gate_json(report));
   if (!prints_report) {
-    fmt::print("{}", gate::gate_text(report, terminal_format(STDOUT_FILENO), arguments.rows));
+    print_text(gate::gate_text(report, terminal_format(STDOUT_FILENO), arguments.rows));
     const char* actions = std::getenv("GITHUB_ACTIONS");
-    if (actions != nullptr && std::string(actions) == "true") fmt::print("{}", gate::gate_annotations(report));
+    if (actions != nullptr && std::string(actions) == "true") print_data(gate::gate_annotations(report));
   }
   return exit_code_of(report.verdict, arguments.inconclusive);
 }
@@ -171,14 +198,18 @@ void add_gate_command(CLI::App& app, int& exit_code) {
                    "what was: a saved baseline, the folder of a run or of `run --runs`, of several of these or of "
                    "traces, a trace, or a pattern of * ? []")
       ->required();
-  command->add_option("CANDIDATE", arguments->candidate, "what is: the same")->required();
+  command->add_option("CANDIDATE", arguments->candidate,
+                      "what is: the same; optional with --max-exposed, which then checks BASELINE");
   command->add_option("--with-baseline", arguments->more_baselines, "more runs of the baseline");
   command->add_option("--with-candidate", arguments->more_candidates, "more runs of the candidate");
   command
       ->add_option("--max-regression", arguments->max_regression,
                    "by how much step, exposed time and efficiency may be worse: a share of the step, a time, or both, "
-                   "\"2% or 100us\"")
-      ->capture_default_str()
+                   "\"2% or 100us\" (default: 5%)")
+      ->check(not_empty());
+  command
+      ->add_option("--max-exposed", arguments->max_exposed,
+                   "fail if exposed communication exceeds this share of a cell's step, e.g. 5%; needs no baseline")
       ->check(not_empty());
   command->add_option("--rules", arguments->rules, "gate.yaml, with a tolerance for each metric and cell")
       ->check(not_empty());
@@ -199,6 +230,7 @@ void add_gate_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Exit code 0: pass, 1: a regression, 4: these runs cannot tell.\n"
       "Example: underlap gate baselines/main out/pr --max-regression 3%\n"
+      "         underlap gate out/pr --max-exposed 5% --cells on\n"
       "         underlap gate out/baseline out/candidate --markdown comment.md");
   command->callback([arguments, &exit_code] { exit_code = run_gate_command(*arguments); });
 }

@@ -18,6 +18,7 @@
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/session.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::bench {
@@ -54,9 +55,9 @@ void add_help(CLI::App& app, int& exit_code) {
   command->callback([&app, &exit_code, arguments] {
     const Command program = command_tree(app);
     if (arguments->manual)
-      fmt::print("{}", manual_page(program, machine_info().version, build_date()));
+      print_data(manual_page(program, machine_info().version, build_date()));
     else
-      fmt::print("{}", help_text(command_at(program, arguments->words), help_width()));
+      print_text(help_text(command_at(program, arguments->words), help_width()));
     exit_code = kWell;
   });
 }
@@ -65,7 +66,7 @@ void add_version(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("version", "Print version, commit, compiler, backends and libraries");
   command->footer("Example: underlap version");
   command->callback([&exit_code] {
-    fmt::print("{}\n", version_text());
+    print_text("{}\n", version_text());
     exit_code = kWell;
   });
 }
@@ -78,7 +79,7 @@ void add_completion(CLI::App& app, int& exit_code) {
       "Example: source <(underlap completion bash)    # in ~/.bashrc; zsh likewise\n"
       "         underlap completion fish | source      # in config.fish");
   command->callback([&app, &exit_code, shell] {
-    fmt::print("{}", completion_script(command_tree(app), *shell));
+    print_data(completion_script(command_tree(app), *shell));
     exit_code = kWell;
   });
 }

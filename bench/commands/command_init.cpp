@@ -11,6 +11,7 @@
 #include "bench/commands/starting_config.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -31,14 +32,14 @@ std::string naming(std::string config, const std::string& file) {
 int run_init(const InitArguments& arguments) {
   const std::string config = starting_config(arguments.preset);
   if (arguments.file == "-") {
-    fmt::print("{}", config);
+    print_data(config);
     return kWell;
   }
   if (std::filesystem::exists(arguments.file) && !arguments.force)
     throw std::invalid_argument(
         fmt::format("{} is there already: name another file, or --force to overwrite it", arguments.file));
   write_file_atomically(arguments.file, naming(config, arguments.file));
-  fmt::print("wrote {0}\n  underlap plan {0}    shows what it puts in effect\n  underlap run {0}     runs it\n",
+  print_text("wrote {0}\n  underlap plan {0}    shows what it puts in effect\n  underlap run {0}     runs it\n",
              arguments.file);
   return kWell;
 }

@@ -14,6 +14,7 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/shipped_matrices.hpp"
 #include "bench/machine/gpu_libraries.hpp"
+#include "bench/machine/gpu_monitor.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/plan/layout/parameters.hpp"
 #include "impl/plan/plan.hpp"
@@ -21,17 +22,20 @@
 #include "impl/plan/userbuffers.hpp"
 #include "impl/step/techniques.hpp"
 #include "kernels/registry.hpp"
+#include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/problems.hpp"
+#include "platform/room.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/formats/format.hpp"
 
 namespace underlap::bench {
 namespace {
 
-void print(const Table& table) { fmt::print("{}", render(table, terminal_format(STDOUT_FILENO))); }
+void print(const Table& table) { print_text(render(table, terminal_format(STDOUT_FILENO))); }
 
 void list_techniques() {
   Table table{{{"technique", Align::left},
@@ -76,7 +80,7 @@ void list_matrices() {
                     shipped_matrices_folder().string()));
   for (const ShippedMatrix& matrix : matrices) table.rows.push_back({{matrix.name}, {matrix.about}});
   print(table);
-  fmt::print("\nfiles: {}\n", shipped_matrices_folder().string());
+  print_text("\nfiles: {}\n", shipped_matrices_folder().string());
 }
 
 std::string billions(std::int64_t parameters) {
@@ -114,7 +118,7 @@ void list_presets() {
   print(models);
   Table userbuffers{{{"comm_overlap.tp_comm_overlap_cfg", Align::left}}, {}};
   for (const std::string_view name : plan::userbuffers_preset_names()) userbuffers.rows.push_back({std::string(name)});
-  fmt::print("\n");
+  print_text("\n");
   print(userbuffers);
 }
 
@@ -146,7 +150,7 @@ void list_knobs(const std::string& pattern) {
     is_any = true;
     const std::string text =
         fmt::format("    {} ({}); default: {}; {}", knob.about, knob.type, knob.default_rule, knob.status);
-    fmt::print("{}\n{}", knob.name, wrap(text, terminal_width(STDOUT_FILENO), "    "));
+    print_text("{}\n{}", knob.name, wrap(text, terminal_width(STDOUT_FILENO), "    "));
   }
   if (!is_any)
     throw std::invalid_argument(fmt::format("no knob's name holds {}{}\n  underlap list knobs shows all of them",
@@ -173,7 +177,7 @@ std::string measured_text(const sim::Hardware& hardware) {
 void print_hardware(const std::string& name) {
   const sim::Hardware hardware = sim::load_hardware(name);
   const sim::Gpu& gpu = hardware.gpu;
-  fmt::print(
+  print_text(
       "{:<12} {}\n{:<12} bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network "
       "{:g} GB/s\n{:<12} unverified: {} of {} figures\n{}",
       name, hardware.description, "", gpu.bf16_tflops.value,
@@ -186,6 +190,50 @@ void list_libraries() {
   Table table{{{"library", Align::left}, {"version", Align::left}, {"where", Align::left}}, {}};
   for (const GpuLibrary& library : find_gpu_libraries())
     table.rows.push_back({{library.name}, {library.version.empty() ? "missing" : library.version}, {library.where}});
+  print(table);
+}
+
+// Below, what the driver and a desktop take is nobody's work.
+constexpr std::int64_t kBusyBytes = std::int64_t{1} << 29;
+constexpr std::int32_t kBusyPercent = 10;
+
+std::string use_of(const GpuFacts& gpu) {
+  if (!gpu.has_nvml) return "not known: no NVML";
+  if (gpu.is_mig) return "divided (MIG): CUPTI cannot trace it";
+  if (gpu.used_bytes >= kBusyBytes || gpu.utilization_percent >= kBusyPercent) return "busy: times will be wrong";
+  return "ready";
+}
+
+void list_gpus() {
+  Table table{{{"GPU"},
+               {"name", Align::left},
+               {"driver", Align::left},
+               {"SM MHz"},
+               {"of"},
+               {"memory MHz"},
+               {"power W"},
+               {"deg C"},
+               {"memory", Align::left},
+               {"used", Align::left},
+               {"load %"},
+               {"use", Align::left}},
+              {}};
+  for (const GpuFacts& gpu : find_gpus()) {
+    const auto known = [&](const std::string& text) -> TableCell { return {gpu.has_nvml ? text : "-"}; };
+    table.rows.push_back({{std::to_string(gpu.index)},
+                          {gpu.name},
+                          {gpu.driver},
+                          known(std::to_string(gpu.state.sm_mhz)),
+                          known(std::to_string(gpu.most_sm_mhz)),
+                          known(std::to_string(gpu.state.memory_mhz)),
+                          known(fmt::format("{:.0f}", gpu.state.power_w)),
+                          known(std::to_string(gpu.state.temperature_c)),
+                          {in_bytes(gpu.memory_bytes)},
+                          known(in_bytes(gpu.used_bytes)),
+                          known(std::to_string(gpu.utilization_percent)),
+                          {use_of(gpu)}});
+  }
+  if (table.rows.empty()) throw MachineError("the driver sees no GPU on this machine");
   print(table);
 }
 
@@ -239,6 +287,8 @@ void add_list_command(CLI::App& app, int& exit_code) {
   add_list(*command, exit_code, "matrices", "matrices that came with the program, which `run` takes by name",
            list_matrices);
   add_hardware_list(*command, exit_code);
+  add_list(*command, exit_code, "gpus", "the GPUs of this machine: clocks, power, memory, and whether they are busy",
+           list_gpus);
   add_list(*command, exit_code, "libraries", "the GPU driver and libraries that this machine has, and where",
            list_libraries);
   add_knob_list(*command, exit_code);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,6 +13,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/report/report.hpp"
 
 namespace underlap::bench {
@@ -25,10 +25,11 @@ int run_merge(const std::string& folder) {
     throw std::invalid_argument(
         fmt::format("{} holds no array: `underlap submit MATRIX --array -o {}` makes one", folder, folder));
   const MeasureOutcome outcome = merge_array(folder, *state, status_on_stderr());
-  std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO), report::Details::left_out)
-            << "\nresults: " << folder << "/results.json\nreport:  " << folder << "/report.md\n";
+  print_text("{}\nresults: {}/results.json\nreport:  {}/report.md\n",
+             report::run_text(outcome.results, terminal_format(STDOUT_FILENO), report::Details::left_out), folder,
+             folder);
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
-    for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
+    for (const std::string& complaint : *complaints) print_error("underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;
   return outcome.mismatches.empty() ? kWell : kFound;
 }

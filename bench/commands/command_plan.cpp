@@ -30,14 +30,14 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/json.hpp"
+#include "platform/room.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
-
-constexpr double kGiB = 1 << 30;
 
 struct PlanArguments {
   std::string config;
@@ -66,7 +66,7 @@ bool print_gates(const plan::Matrix& matrix, const std::string& file) {
       if (knob.source == "gate")
         lines.insert(fmt::format("{}: {} was requested as {} and is {}: {}", knob.where.empty() ? file : knob.where,
                                  knob.name, to_json_text(knob.requested), to_json_text(knob.effective), knob.reason));
-  for (const std::string& line : lines) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : lines) print_error("{}\n", line);
   return !lines.empty();
 }
 
@@ -111,9 +111,8 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
     if (!cell.plan.errors.empty() || config.run.hardware.empty() || is_said != of_said_gpus) continue;
     const std::int64_t needed = cell.plan.peak_memory.total(), there = sim::gpu_memory_bytes(config);
     if (needed > there)
-      cells[fmt::format("a rank needs {:.1f} GiB as predicted, a GPU of {} has {:.1f} GiB ({})",
-                        static_cast<double>(needed) / kGiB, config.run.hardware, static_cast<double>(there) / kGiB,
-                        plan::advice_on_memory(config, there))]
+      cells[fmt::format("a rank needs {} as predicted, a GPU of {} has {} ({})", in_bytes(needed), config.run.hardware,
+                        in_bytes(there), plan::advice_on_memory(config, there))]
           .push_back(cell.name);
   }
   std::string text;
@@ -132,19 +131,19 @@ std::string matrix_json(const plan::Matrix& matrix) {
   return has_plans ? plans_json(matrix) : errors_json(matrix.errors);
 }
 
-void print_text(const plan::Matrix& matrix, bool all) {
+void print_plan(const plan::Matrix& matrix, bool all) {
   const TableFormat format = terminal_format(STDOUT_FILENO);
-  fmt::print("{}", memory_text(matrix, format.width, true));
+  print_text(memory_text(matrix, format.width, true));
   if (!all) {
     const bool is_one = matrix.cells.size() == 1;
-    fmt::print("{}{}", is_one ? plan::cell_summary(matrix.cells.front(), format) : plan::overview(matrix, format),
+    print_text("{}{}", is_one ? plan::cell_summary(matrix.cells.front(), format) : plan::overview(matrix, format),
                memory_text(matrix, format.width, false));
     return;
   }
   for (const plan::Cell& cell : matrix.cells) {
     if (!cell.plan.errors.empty()) continue;
-    if (matrix.cells.size() > 1) fmt::print("{}cell {}\n\n", &cell == &matrix.cells.front() ? "" : "\n", cell.name);
-    fmt::print("{}", plan::to_text(cell.plan, format));
+    if (matrix.cells.size() > 1) print_text("{}cell {}\n\n", &cell == &matrix.cells.front() ? "" : "\n", cell.name);
+    print_text(plan::to_text(cell.plan, format));
   }
 }
 
@@ -170,7 +169,7 @@ plan::Matrix read_whole(const std::string& file, const PlanArguments& arguments)
 }
 
 void print_findings(const std::vector<plan::Finding>& findings, const PlanArguments& arguments) {
-  fmt::print("{}", arguments.github ? plan::to_github(findings) : plan::to_sarif(findings) + "\n");
+  print_data(arguments.github ? plan::to_github(findings) : plan::to_sarif(findings) + "\n");
 }
 
 bool has_kind(const std::vector<plan::Finding>& findings, std::string_view kind) {
@@ -226,13 +225,13 @@ int plan_folder(const PlanArguments& arguments) {
     all.insert(all.end(), own.begin(), own.end());
     if (arguments.json) json["files"].push_back({{"file", file}, {"plans", parse_json(matrix_json(matrix))}});
     if (arguments.json || arguments.github || arguments.sarif) continue;
-    fmt::print("{}\n", verdict(file, own));
+    print_text("{}\n", verdict(file, own));
     for (const plan::Finding& finding : own)
       if (finding.level != "note")
-        fmt::print("{}", wrap(fmt::format("  {}: {}", finding.message.where, finding.message.message),
-                              terminal_format(STDOUT_FILENO).width, "    "));
+        print_text(wrap(fmt::format("  {}: {}", finding.message.where, finding.message.message),
+                        terminal_format(STDOUT_FILENO).width, "    "));
   }
-  if (arguments.json) fmt::print("{}\n", json_text(json, 2));
+  if (arguments.json) print_data(json_text(json, 2) + "\n");
   if (arguments.github || arguments.sarif) print_findings(all, arguments);
   return exit_code_of(all, arguments);
 }
@@ -252,13 +251,13 @@ int diff_plans(const PlanArguments& arguments) {
     if (matrix->has_errors() && refuse(*matrix, arguments.json)) return kBadInput;
   const auto differences = plan::differences(only_plan(before, arguments), only_plan(after, arguments));
   if (!arguments.json) {
-    fmt::print("{}", plan::differences_text(differences, terminal_format(STDOUT_FILENO)));
+    print_text(plan::differences_text(differences, terminal_format(STDOUT_FILENO)));
     return differences.empty() ? kWell : kFound;
   }
   nlohmann::ordered_json json{{"schema", "underlap.plan_diff/1"}, {"differences", nlohmann::ordered_json::array()}};
   for (const plan::Difference& d : differences)
     json["differences"].push_back({{"name", d.what}, {"first", d.before}, {"second", d.after}, {"reason", d.why}});
-  fmt::print("{}\n", json_text(json, 2));
+  print_data(json_text(json, 2) + "\n");
   return differences.empty() ? kWell : kFound;
 }
 
@@ -274,10 +273,10 @@ int plan_file(const PlanArguments& arguments) {
   if (!arguments.cell.empty() && has_sound_cells(matrix)) keep_cell(matrix, arguments.cell);
   tell_what_run_refuses(matrix);
   if (arguments.json)
-    fmt::print("{}\n", matrix_json(matrix));
+    print_data(matrix_json(matrix) + "\n");
   else if (matrix.has_errors())
     print_errors(matrix);
-  if (!arguments.json && (!matrix.has_errors() || has_sound_cells(matrix))) print_text(matrix, arguments.all);
+  if (!arguments.json && (!matrix.has_errors() || has_sound_cells(matrix))) print_plan(matrix, arguments.all);
   if (matrix.has_errors()) return kBadInput;
   return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kWell;
 }

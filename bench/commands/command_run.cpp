@@ -10,7 +10,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +38,7 @@
 #include "platform/program.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
 
@@ -143,9 +143,9 @@ void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, c
         fmt::format("the largest cell of {} has {} ranks, and {} started {} processes: start {}", arguments.config,
                     needed, launch.launcher, launch.size, needed));
   if (needed < launch.size)
-    fmt::print(stderr, "note: {} of the {} processes that {} started are idle: {}\n", launch.size - needed, launch.size,
-               launch.launcher,
-               has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "virtual time is computed by one");
+    print_error("note: {} of the {} processes that {} started are idle: {}\n", launch.size - needed, launch.size,
+                launch.launcher,
+                has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "virtual time is computed by one");
 }
 
 std::string traces_text(const report::RunResults& results, const std::filesystem::path& folder) {
@@ -171,16 +171,16 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   tell_refused(refused);
   if (launch != nullptr) check_launched(arguments, matrix, *launch);
   for (const plan::Message& notice : plan::common_notices(matrix))
-    fmt::print(stderr, "note: {}: {}\n", notice.where, notice.message);
+    print_error("note: {}: {}\n", notice.where, notice.message);
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
   if (arguments.dry_run) {
-    fmt::print("{}", forecast(arguments, matrix));
+    print_text(forecast(arguments, matrix));
     return refused.empty() ? kWell : kBadInput;
   }
   if (runs_several(arguments)) {
     if (!matrix.cells.front().plan.config.run.traits().measures_time)
-      fmt::print(stderr, "note: virtual time is exact: all runs of one program give the same\n");
+      print_error("note: virtual time is exact: all runs of one program give the same\n");
     return run_many(arguments, matrix);
   }
   MeasureOptions options;
@@ -191,7 +191,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
     options.placement = &coordinator->placement();
     if (matrix.cells.front().plan.config.run.traits().runs_on_cores)
       if (const std::string bound = one_cpu_warning(*options.placement, world_size(matrix.cells)); !bound.empty())
-        fmt::print(stderr, "note: {}\n", bound);
+        print_error("note: {}\n", bound);
   }
   options.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
   check_no_series(options.folder);
@@ -207,14 +207,13 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   options.resume_command = resume_command(arguments, options.folder);
   if (launch != nullptr) options.resume_command += fmt::format(" (started by {} as this was)", launch->launcher);
   const MeasureOutcome outcome = measure(matrix, options);
-  std::cout << report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
-                                arguments.details ? report::Details::included : report::Details::left_out);
-  std::cout << "\nresults: " << (options.folder / "results.json").string()
-            << "\nreport:  " << (options.folder / "report.md").string()
-            << "  (every table; underlap show DIR --details prints them)"
-            << traces_text(outcome.results, options.folder);
+  print_text(report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
+                              arguments.details ? report::Details::included : report::Details::left_out));
+  print_text("\nresults: {}\nreport:  {}  (every table; underlap show DIR --details prints them){}",
+             (options.folder / "results.json").string(), (options.folder / "report.md").string(),
+             traces_text(outcome.results, options.folder));
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
-    for (const std::string& complaint : *complaints) fmt::print(stderr, "underlap: {}\n", complaint);
+    for (const std::string& complaint : *complaints) print_error("underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;
   if (!refused.empty()) return kBadInput;
   return outcome.mismatches.empty() ? kWell : kFound;
@@ -252,7 +251,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
     try {
       return run_here(arguments, command_line, &*launch, &coordinator);
     } catch (const StoppedBySignal& stopped) {
-      fmt::print(stderr, "underlap: {}\n", stopped.what());
+      print_error("underlap: {}\n", stopped.what());
       return 128 + stopped.signal;
     }
   });

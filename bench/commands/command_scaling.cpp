@@ -13,6 +13,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/report/scaling/read_scaling.hpp"
 #include "profiler/report/scaling/scaling.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
@@ -41,11 +42,11 @@ int run_scaling(const ScalingArguments& arguments) {
     throw std::invalid_argument("--details is for the tables of a terminal; --csv and --json hold all there is");
   const report::ScalingReport report = read(arguments);
   if (arguments.json)
-    fmt::print("{}", report::scaling_json(report));
+    print_data(report::scaling_json(report));
   else if (arguments.csv)
-    fmt::print("{}", report::scaling_csv(report));
+    print_data(report::scaling_csv(report));
   else
-    fmt::print("{}", report::scaling_text(report, terminal_format(STDOUT_FILENO), arguments.details));
+    print_text(report::scaling_text(report, terminal_format(STDOUT_FILENO), arguments.details));
   return kWell;
 }
 

@@ -15,8 +15,9 @@
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/report/csv.hpp"
-#include "profiler/report/html.hpp"
+#include "profiler/report/page/html.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/results.hpp"
 
@@ -54,7 +55,7 @@ std::filesystem::path run_folder(const std::filesystem::path& path) {
 void write_html(const report::RunResults& results, const std::string& file) {
   const std::string page = report::report_html(results);
   if (file == "-")
-    fmt::print("{}", page);
+    print_data(page);
   else
     write_file_atomically(file, page);
 }
@@ -74,7 +75,7 @@ int show_series(const ShowArguments& arguments) {
         fmt::format("{0} holds several runs, and --csv, --json, --html, --flops and --details are for one: name it, "
                     "{0}/run-00",
                     arguments.folder));
-  fmt::print("{}", series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
+  print_text(series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
   return kWell;
 }
 
@@ -88,13 +89,13 @@ int run_show(const ShowArguments& arguments) {
   report::RunResults results = report::read_results(run_folder(arguments.folder));
   count_flops_as(arguments.flops, results);
   if (arguments.csv)
-    fmt::print("{}", report::report_csv(results));
+    print_data(report::report_csv(results));
   else if (arguments.json)
-    fmt::print("{}", report::results_text(results));
+    print_data(report::results_text(results));
   else if (!arguments.html.empty())
     write_html(results, arguments.html);
   else
-    fmt::print("{}", report::run_text(results, terminal_format(STDOUT_FILENO), arguments.details));
+    print_text(report::run_text(results, terminal_format(STDOUT_FILENO), arguments.details));
   return kWell;
 }
 

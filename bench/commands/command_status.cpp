@@ -12,6 +12,7 @@
 #include "bench/commands/commands.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 
@@ -31,16 +32,19 @@ void add_status_command(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] {
     exit_code = kWell;
     if (const auto array = state_of_array(arguments->folder)) {
-      fmt::print("{}", arguments->json ? array_json(*array)
-                                       : array_text(*array, arguments->folder, terminal_format(STDOUT_FILENO)));
+      if (arguments->json)
+        print_data(array_json(*array));
+      else
+        print_text(array_text(*array, arguments->folder, terminal_format(STDOUT_FILENO)));
       return;
     }
     const StateOfRun state = state_of_run(arguments->folder);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    fmt::print("{}", arguments->json ? state_json(state)
-                                     : state_text(state, arguments->folder,
-                                                  std::chrono::duration_cast<std::chrono::seconds>(now).count(),
-                                                  terminal_format(STDOUT_FILENO)));
+    if (arguments->json)
+      print_data(state_json(state));
+    else
+      print_text(state_text(state, arguments->folder, std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                            terminal_format(STDOUT_FILENO)));
   });
 }
 

@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -25,6 +27,7 @@
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -65,12 +68,12 @@ void settle_ranks(const plan::Matrix& matrix, BatchJob& job) {
         "the largest cell has {} ranks, and --nodes {} with {} on each gives {}: ask for more (--nodes, {})", ranks,
         job.nodes, job.ranks_per_node, asked, run.traits().runs_on_gpus ? "--gpus-per-node" : "--ranks-per-node"));
   if (asked > ranks)
-    fmt::print(stderr, "note: {} of {} ranks will be idle: the largest cell has {}\n", asked - ranks, asked, ranks);
+    print_error("note: {} of {} ranks will be idle: the largest cell has {}\n", asked - ranks, asked, ranks);
   if (const std::int32_t group = largest_tensor_group(matrix); group > job.ranks_per_node)
-    fmt::print(stderr,
-               "note: tensor-parallel groups of {} cross nodes of {} ranks: their transfers take the network between "
-               "nodes\n",
-               group, job.ranks_per_node);
+    print_error(
+        "note: tensor-parallel groups of {} cross nodes of {} ranks: their transfers take the network between "
+        "nodes\n",
+        group, job.ranks_per_node);
 }
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
@@ -212,10 +215,28 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
                          .submitted_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   if (arguments.array) describe_array(arguments, matrix, submitted);
   write_job(job.folder, submitted);
-  fmt::print("job {} is submitted{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
+  print_text("job {} is submitted{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
              arguments.array ? fmt::format(", an array of {} tasks", job.tasks.size()) : "", job.nodes,
              job.ranks_per_node, (job.folder / "job.sh").string(), shell_word(arguments.folder));
   return kWell;
+}
+
+// Of letters that every scheduler takes.
+std::string job_name(const std::string& config) {
+  std::string name = "underlap-" + fs::path(config).stem().string();
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '_' && c != '.'; }, '-');
+  return name;
+}
+
+// Minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS. Source: sbatch(1).
+CLI::Validator slurm_time() {
+  return {[](std::string& value) {
+            static const std::regex kTime(R"([0-9]+(:[0-9]+){0,2}|[0-9]+-[0-9]+(:[0-9]+){0,2})");
+            return std::regex_match(value, kTime) ? ""
+                                                  : std::string("must be a time as Slurm writes it: 02:00:00, 1-12");
+          },
+          ""};
 }
 
 int run_submit(SubmitArguments arguments) {
@@ -231,7 +252,7 @@ int run_submit(SubmitArguments arguments) {
   BatchJob& job = arguments.job;
   settle_ranks(matrix, job);
   job.folder = absolute(arguments.folder);
-  job.name = "underlap-" + fs::path(arguments.config).stem().string();
+  job.name = job_name(arguments.config);
   job.requeues = !arguments.no_requeue;
   job.run = {fs::read_symlink("/proc/self/exe").string(), "run", (job.folder / "config.yaml").string()};
   if (!arguments.array) job.run.insert(job.run.end(), {"-o", job.folder.string()});
@@ -244,7 +265,7 @@ int run_submit(SubmitArguments arguments) {
   }
   const std::string script = job_script(job);
   if (!arguments.dry_run) return submit(arguments, matrix, script);
-  fmt::print("{}", script);
+  print_data(script);
   return kWell;
 }
 
@@ -264,9 +285,9 @@ void add_submit_command(CLI::App& app, int& exit_code) {
                    "ranks of each (default: its GPUs, or as many as spread the largest cell over all nodes)")
       ->check(CLI::Range(1, 100'000));
   command->add_option("--cpus-per-rank", job.cpus_per_rank, "processors of each rank")->check(CLI::Range(1, 100'000));
-  command->add_option("--partition", job.partition, "of the cluster")->check(not_empty());
-  command->add_option("--account", job.account, "that is charged")->check(not_empty());
-  command->add_option("--time", job.time, "how long it may take, as Slurm writes it: 02:00:00")->check(not_empty());
+  command->add_option("--partition", job.partition, "of the cluster")->check(one_word());
+  command->add_option("--account", job.account, "that is charged")->check(one_word());
+  command->add_option("--time", job.time, "how long it may take, as Slurm writes it: 02:00:00")->check(slurm_time());
   command
       ->add_option("--warn-s", job.warn_s,
                    "how long before that it hears of it, in seconds, and ends behind the block that is going")

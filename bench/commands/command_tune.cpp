@@ -19,6 +19,7 @@
 #include "platform/flag_values.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -26,6 +27,7 @@ namespace {
 struct TuneArguments {
   std::string config;
   std::string around;
+  bool all_cells = false;
   std::int64_t gpus = 0;
   std::string hardware, speed;
   std::optional<std::int64_t> batch;
@@ -49,7 +51,7 @@ std::int64_t bytes_of(const std::string& text) {
   const std::string unit = text.substr(end);
   const double scale = unit == "GB" ? 1e9 : unit == "GiB" ? 1024.0 * 1024 * 1024 : 0;
   if (end == 0 || scale == 0 || !(number > 0) || number > 1e6)
-    throw std::invalid_argument(fmt::format("--limit: {} is no size; write 75GB or 70GiB", text));
+    throw std::invalid_argument(fmt::format("--limit: {} is no size; write 75GB", text));
   return static_cast<std::int64_t>(number * scale);
 }
 
@@ -73,6 +75,7 @@ TuneRequest request_of(const TuneArguments& arguments) {
   request.batch = arguments.batch;
   if (!arguments.limit.empty()) request.limit_bytes = bytes_of(arguments.limit);
   request.around = is_around;
+  request.all_cells = arguments.all_cells;
   return request;
 }
 
@@ -92,12 +95,12 @@ int run_tune(const TuneArguments& arguments) {
   const SearchResult result =
       arguments.exhaustive ? search_exhaustively(job, plays, progress) : search(job, plays, progress);
   if (arguments.json)
-    fmt::print("{}", tune_json(job, result, convention));
+    print_data(tune_json(job, result, convention));
   else
-    fmt::print("{}", tune_text(job, result, convention, terminal_format(STDOUT_FILENO)));
+    print_text(tune_text(job, result, convention, terminal_format(STDOUT_FILENO)));
   if (!arguments.folder.empty() && !result.best.empty()) {
     write_configs(job, result, arguments.folder);
-    if (!arguments.json) fmt::print("configs: {}/best.yaml, 01.yaml and on\n", arguments.folder);
+    if (!arguments.json) print_text("configs: {}/best.yaml, 01.yaml and on\n", arguments.folder);
   }
   return result.best.empty() ? kBadInput : kWell;
 }
@@ -115,6 +118,9 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->add_option("--around", arguments->around,
                    "improve this configuration: its layout and overlap are where the search begins")
       ->check(not_empty());
+  command->add_flag("--all-cells", arguments->all_cells,
+                    "let cells win that change what is computed: without transfers, or of another model, precision or "
+                    "optimizer than the first");
   command->add_option("--gpus", arguments->gpus, "GPUs of the job")->required()->check(CLI::Range(1, 65536));
   command->add_option("--hardware", arguments->hardware, "name or file of the machine: `underlap list hardware`")
       ->check(not_empty());

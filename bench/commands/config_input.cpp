@@ -14,6 +14,7 @@
 #include "platform/flag_values.hpp"
 #include "platform/json.hpp"
 #include "platform/status_line.hpp"
+#include "platform/text/output.hpp"
 #include "platform/yaml_document.hpp"
 
 namespace underlap::bench {
@@ -68,7 +69,7 @@ std::string errors_json(const std::vector<plan::Message>& errors) {
 }
 
 void print_errors(const plan::Matrix& matrix) {
-  for (const plan::Message& error : matrix.errors) fmt::print(stderr, "{}: {}\n", error.where, error.message);
+  for (const plan::Message& error : matrix.errors) print_error("{}: {}\n", error.where, error.message);
 }
 
 std::vector<plan::Message> all_not_run(const plan::Matrix& matrix) {
@@ -82,15 +83,15 @@ std::vector<plan::Message> all_not_run(const plan::Matrix& matrix) {
 
 bool refuse_not_run(const plan::Matrix& matrix) {
   const std::vector<plan::Message> all = all_not_run(matrix);
-  for (const plan::Message& message : all) fmt::print(stderr, "{}: {}\n", message.where, message.message);
+  for (const plan::Message& message : all) print_error("{}: {}\n", message.where, message.message);
   return !all.empty();
 }
 
 bool refuse(const plan::Matrix& matrix, bool json) {
   const std::vector<plan::Message> errors = matrix.has_errors() ? matrix.errors : all_not_run(matrix);
-  if (json && !errors.empty()) fmt::print("{}\n", errors_json(errors));
+  if (json && !errors.empty()) print_data(errors_json(errors) + "\n");
   if (!json)
-    for (const plan::Message& error : errors) fmt::print(stderr, "{}: {}\n", error.where, error.message);
+    for (const plan::Message& error : errors) print_error("{}: {}\n", error.where, error.message);
   return !errors.empty();
 }
 
@@ -110,8 +111,7 @@ plan::FlopConvention convention_of(const std::string& flops) {
 
 void tell_refused(const std::vector<report::RefusedCell>& refused) {
   for (const report::RefusedCell& cell : refused)
-    for (const std::string& reason : cell.because)
-      fmt::print(stderr, "note: cell {} is not run: {}\n", cell.name, reason);
+    for (const std::string& reason : cell.because) print_error("note: cell {} is not run: {}\n", cell.name, reason);
 }
 
 int with_errors_as(bool json, const std::string& file, const std::function<int()>& command) {
@@ -121,7 +121,7 @@ int with_errors_as(bool json, const std::string& file, const std::function<int()
   } catch (const std::invalid_argument& error) {
     std::string message = error.what();
     if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
-    fmt::print("{}\n", errors_json({{file, message}}));
+    print_data(errors_json({{file, message}}) + "\n");
     return kBadInput;
   }
 }

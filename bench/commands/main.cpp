@@ -11,6 +11,7 @@
 #include "bench/commands/help/usage_errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/program.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -47,7 +48,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
 // Nothing was asked: what could be is the answer, and no success.
 int tell_commands(const CLI::App& command) {
   const bool is_program = command.get_parent() == nullptr;
-  fmt::print(stderr, "{}", is_program ? first_page() : help_text(command_tree(command), help_width()));
+  print_error(is_program ? first_page() : help_text(command_tree(command), help_width()));
   return kBadInput;
 }
 

@@ -27,7 +27,9 @@ constexpr std::array<std::pair<const char*, const char*>, 19> kRunFields{{
     {"link_latency_us", "latency of a transfer over the paced link, microseconds"},
     {"peer_timeout_s", "how long a rank waits for a peer, seconds"},
     {"rank_processes", "true makes every rank a process of its own; with cuda it is one"},
-    {"trace", "false: no slices, windows from marks alone; of virtual time no bounds either"},
+    {"trace",
+     "record a trace (false: step times only, no breakdown; in simulation also no lower bounds; strict: "
+     "with cuda, an incomplete capture fails the cell)"},
     {"traces", "those that are kept: all, none, worst (the block of a cell's longest step) or sample:N (N ranks)"},
     {"no_comm", "remove every transfer"},
     {"hardware", "name or file of the machine that virtual time is for"},

@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -30,6 +29,8 @@
 #include "platform/file_lock.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/escape.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/compare/sides.hpp"
 #include "profiler/report/run_folders.hpp"
 
@@ -243,7 +244,7 @@ class Series {
         "{}underlap: stopped by {}; {} of {} runs are whole, of another the finished blocks are kept; go on "
         "with: {}\n",
         request_.progress.terminal ? "\r\033[K" : "", signal_name(signal), finished_.load(), runs_.size(),
-        request_.resume_command);
+        visible_text(request_.resume_command));
     pollfd file{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
       const auto written = ::write(STDERR_FILENO, words.data(), words.size());
@@ -333,7 +334,7 @@ int run_series(const SeriesRequest& request) {
     code = series.run();
   }
   if (code != kWell && code != kFound) return code;
-  std::cout << series_text(request.folder, terminal_format(STDOUT_FILENO));
+  print_text(series_text(request.folder, terminal_format(STDOUT_FILENO)));
   return code;
 }
 

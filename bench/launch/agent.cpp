@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/launch/agent.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -17,9 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "bench/launch/authentication.hpp"
 #include "bench/launch/rank_link.hpp"
 #include "platform/errors.hpp"
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 #include "platform/network/tcp.hpp"
 
 namespace underlap::bench {
@@ -33,12 +35,49 @@ constexpr milliseconds kLookForFile{50};  // again
 constexpr milliseconds kPatienceToConnect{2'000};
 constexpr milliseconds kPatienceToBeWelcomed{10'000};
 constexpr milliseconds kPatienceToEnd{5'000};
+constexpr off_t kLongestFile = 1 << 20;
+constexpr std::uint64_t kLongestProof = 1 << 10;  // what one that has not proved who it is may send
 
 Deadline now() { return std::chrono::steady_clock::now(); }
 
-std::optional<LaunchFile> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return file ? read_launch_file({std::istreambuf_iterator<char>(file), {}}) : std::nullopt;
+// A rank obeys the process that this file names, so another user must not be able to provide it. `why` is the reason
+// for which a file was ignored; it is unchanged if there is no file.
+std::optional<LaunchFile> read_file(const std::filesystem::path& path, std::string& why) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) {
+    if (errno != ENOENT) why = errno == ELOOP ? "is a symbolic link" : "cannot be read: " + system_reason(errno);
+    return std::nullopt;
+  }
+  why = !S_ISREG(status.st_mode)                 ? "is not a regular file"
+        : status.st_uid != ::geteuid()           ? fmt::format("belongs to another user ({})", status.st_uid)
+        : (status.st_mode & (S_IWGRP | S_IWOTH)) ? "can be written by other users"
+        : status.st_size > kLongestFile          ? "is too long"
+                                                 : "";
+  if (!why.empty()) return std::nullopt;
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  std::optional<LaunchFile> launch_file = read_launch_file(text);
+  if (!launch_file) why = "is not a launch file of this version of Underlap";
+  return launch_file;
+}
+
+// Throws MachineError unless the other side proves that it is the run, and accepts the proof of this side.
+void introduce(MessageChannel& run, const std::string& token, const Hello& hello) {
+  const Deadline deadline = now() + kPatienceToBeWelcomed;
+  const std::string peer = run.peer();
+  run.limit(kLongestProof);
+  const Message challenge = run.receive(deadline);
+  if (static_cast<AgentMessage>(challenge.kind) != AgentMessage::challenge || challenge.payload.size() != kProofBytes)
+    throw MachineError(fmt::format("{} sent no challenge: it may be another version of Underlap", peer));
+  const Handshake handshake{.run_nonce = challenge.payload, .peer_nonce = random_nonce()};
+  run.send(static_cast<std::uint32_t>(AgentMessage::hello), peer_answer(token, handshake, encode(hello)), deadline);
+  const Message welcome = run.receive(deadline);
+  if (static_cast<AgentMessage>(welcome.kind) != AgentMessage::welcome ||
+      !is_proof_of_run(token, handshake, welcome.payload))
+    throw MachineError(fmt::format("{} did not prove that it is the run", peer));
+  run.trust(peer);
 }
 
 /// Where the run was reached.
@@ -56,7 +95,7 @@ class Search {
   Found find() {
     const Deadline deadline = now() + options_.patience;
     while (true) {
-      if (const std::optional<LaunchFile> file = read_file(path_))
+      if (const std::optional<LaunchFile> file = read_file(path_, why_not_read_))
         if (std::optional<Found> found = try_addresses(*file)) return std::move(*found);
       if (now() > deadline) throw MachineError(failure());
       std::this_thread::sleep_for(kLookForFile);
@@ -87,15 +126,14 @@ class Search {
 
   bool is_welcomed(MessageChannel& channel, const LaunchFile& file, const RankPlace& place) {
     try {
-      channel.send(static_cast<std::uint32_t>(AgentMessage::hello),
-                   encode(Hello{.token = file.token,
-                                .rank = options_.launch.rank,
-                                .size = options_.launch.size,
-                                .local_rank = options_.launch.local_rank,
-                                .place = place,
-                                .facts = options_.facts,
-                                .complaint = options_.complaint}));
-      return static_cast<AgentMessage>(channel.receive(now() + kPatienceToBeWelcomed).kind) == AgentMessage::welcome;
+      introduce(channel, file.token,
+                {.rank = options_.launch.rank,
+                 .size = options_.launch.size,
+                 .local_rank = options_.launch.local_rank,
+                 .place = place,
+                 .facts = options_.facts,
+                 .complaint = options_.complaint});
+      return true;
     } catch (const MachineError& error) {
       why_ = error.what();
       return false;
@@ -107,6 +145,10 @@ class Search {
     const std::string who =
         fmt::format("rank {} of {} on {} ({})", launch.rank, launch.size, own_.node, launch.launcher);
     const double seconds = std::chrono::duration<double>(options_.patience).count();
+    if (where_.empty() && !why_not_read_.empty())
+      return fmt::format(
+          "{} ignored {}: it {}. A launch file must belong to this user, and nobody else may be able to write it", who,
+          path_.string(), why_not_read_);
     if (where_.empty())
       return fmt::format(
           "{} found no word of rank 0 within {} s (--launch-timeout-s): {} is not there. All launched processes must "
@@ -119,13 +161,17 @@ class Search {
   const AgentOptions& options_;
   const RankPlace& own_;
   std::filesystem::path path_;
-  std::string where_, why_;
+  std::string where_, why_, why_not_read_;
 };
 
 class AgentProcess {
  public:
   AgentProcess(const AgentOptions& options, Found found)
-      : rank_(options.launch.rank), run_(std::move(found.channel)), host_(found.host), file_(found.file) {}
+      : rank_(options.launch.rank),
+        program_(options.program),
+        run_(std::move(found.channel)),
+        host_(found.host),
+        file_(found.file) {}
 
   int serve() {
     while (true) {
@@ -167,11 +213,10 @@ class AgentProcess {
       FileDescriptor socket = connect_tcp(host_, file_.port, kPatienceToConnect, why);
       if (!socket) throw MachineError(fmt::format("its connection to {} could not be opened: {}", host_, why));
       MessageChannel channel(std::move(socket), "the run");
-      channel.send(static_cast<std::uint32_t>(AgentMessage::hello),
-                   encode(Hello{.token = file_.token, .rank = rank_, .child = order.child}));
+      introduce(channel, file_.token, {.rank = rank_, .child = order.child});
       FileDescriptor its = channel.release();
       children_[order.child].process =
-          std::make_unique<ChildProcess>(ChildOptions{order.program, order.arguments, order.environment, &its});
+          std::make_unique<ChildProcess>(ChildOptions{program_, order.arguments, order.environment, &its});
     } catch (const MachineError& error) {
       children_.erase(order.child);
       tell(AgentMessage::ended, {.child = order.child, .text = fmt::format("could not be started: {}", error.what())});
@@ -220,6 +265,7 @@ class AgentProcess {
   }
 
   std::int32_t rank_;
+  std::filesystem::path program_;
   MessageChannel run_;
   std::string host_;
   LaunchFile file_;

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 // An agent reads at once, whatever its rank is at.
 constexpr milliseconds kPatienceToSend{10'000};
 constexpr milliseconds kPatienceToKill{10'000};
-constexpr milliseconds kLook{100};
+constexpr milliseconds kLookAtLink{100};
 
 Deadline soon() { return std::chrono::steady_clock::now() + kPatienceToSend; }
 
@@ -31,7 +31,7 @@ std::string Agent::name() const { return fmt::format("rank {} on {}", hello_.ran
 std::int32_t Agent::start(const ChildOptions& options) {
   const std::int32_t number = num_children_++;
   children_[number] = {};
-  const ChildOrder order{number, options.program.string(), options.arguments, options.environment};
+  const ChildOrder order{number, options.arguments, options.environment};
   channel_.send(static_cast<std::uint32_t>(AgentMessage::start), encode(order), soon());
   return number;
 }
@@ -97,7 +97,7 @@ std::optional<std::string> AgentLink::end(milliseconds patience) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left <= milliseconds(0)) return std::nullopt;
     pollfd waiting{agent_.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, static_cast<int>(std::min(left, kLook).count()));
+    ::poll(&waiting, 1, static_cast<int>(std::min(left, kLookAtLink).count()));
   }
 }
 

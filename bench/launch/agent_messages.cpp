@@ -3,14 +3,16 @@
 
 #include <fmt/format.h>
 
-#include "bench/launch/cbor.hpp"
 #include "bench/machine/machine.hpp"
+#include "platform/cbor.hpp"
 #include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr const char* kLaunchSchema = "underlap.launch/2";
 
 Json optional_number(const std::optional<std::int32_t>& number) { return number ? Json(*number) : Json(); }
 
@@ -21,25 +23,24 @@ std::optional<std::int32_t> optional_number(const Json& json) {
 }  // namespace
 
 std::string encode(const Hello& hello) {
-  return hello.token + to_bytes({{"rank", hello.rank},
-                                 {"child", optional_number(hello.child)},
-                                 {"size", hello.size},
-                                 {"local_rank", optional_number(hello.local_rank)},
-                                 {"node", hello.place.node},
-                                 {"address", hello.place.address},
-                                 {"cpus", hello.place.cpus},
-                                 {"numa_nodes", hello.place.numa_nodes},
-                                 {"visible_devices", hello.place.visible_devices},
-                                 {"pid", hello.place.pid},
-                                 {"clock", hello.place.clock},
-                                 {"facts", hello.facts},
-                                 {"complaint", hello.complaint}});
+  return to_cbor({{"rank", hello.rank},
+                  {"child", optional_number(hello.child)},
+                  {"size", hello.size},
+                  {"local_rank", optional_number(hello.local_rank)},
+                  {"node", hello.place.node},
+                  {"address", hello.place.address},
+                  {"cpus", hello.place.cpus},
+                  {"numa_nodes", hello.place.numa_nodes},
+                  {"visible_devices", hello.place.visible_devices},
+                  {"pid", hello.place.pid},
+                  {"clock", hello.place.clock},
+                  {"facts", hello.facts},
+                  {"complaint", hello.complaint}});
 }
 
-Hello decode_hello(std::string_view payload, std::string_view token) {
-  const Json json = from_bytes(payload.substr(token.size()));
-  Hello hello{.token = std::string(token),
-              .rank = json.at("rank"),
+Hello decode_hello(std::string_view payload) {
+  const Json json = parse_cbor(payload);
+  Hello hello{.rank = json.at("rank"),
               .child = optional_number(json.at("child")),
               .size = json.at("size"),
               .local_rank = optional_number(json.at("local_rank")),
@@ -56,42 +57,35 @@ Hello decode_hello(std::string_view payload, std::string_view token) {
 }
 
 std::string encode(const ChildOrder& order) {
-  return to_bytes({{"child", order.child},
-                   {"program", order.program},
-                   {"arguments", order.arguments},
-                   {"environment", order.environment}});
+  return to_cbor({{"child", order.child}, {"arguments", order.arguments}, {"environment", order.environment}});
 }
 
 ChildOrder decode_child_order(std::string_view payload) {
-  const Json json = from_bytes(payload);
+  const Json json = parse_cbor(payload);
   return {.child = json.at("child"),
-          .program = json.at("program"),
           .arguments = json.at("arguments").get<std::vector<std::string>>(),
           .environment = json.at("environment").get<std::vector<std::pair<std::string, std::string>>>()};
 }
 
 std::string encode(const ChildNews& news) {
-  return to_bytes({{"child", news.child}, {"text", news.text}, {"number", news.number}});
+  return to_cbor({{"child", news.child}, {"text", news.text}, {"number", news.number}});
 }
 
 ChildNews decode_news(std::string_view payload) {
-  const Json json = from_bytes(payload);
+  const Json json = parse_cbor(payload);
   return {.child = json.at("child"), .text = json.at("text"), .number = json.at("number")};
 }
 
 std::string file_text(const LaunchFile& file) {
-  const Json json = {{"schema", "underlap.launch/1"},
-                     {"job", file.job},
-                     {"token", file.token},
-                     {"node", file.node},
-                     {"port", file.port},
-                     {"addresses", file.addresses}};
+  const Json json = {{"schema", kLaunchSchema}, {"job", file.job},   {"token", file.token},
+                     {"node", file.node},       {"port", file.port}, {"addresses", file.addresses}};
   return json_text(json) + "\n";
 }
 
 std::optional<LaunchFile> read_launch_file(const std::string& text) {
   const nlohmann::ordered_json json = parse_json_or_discard(text);
   try {
+    if (json.at("schema") != kLaunchSchema) return std::nullopt;
     return LaunchFile{.job = json.at("job"),
                       .token = json.at("token"),
                       .node = json.at("node"),

@@ -14,16 +14,20 @@
 namespace underlap::bench {
 
 /// What goes between the run, which is the launched process with rank 0, and the other launched processes, its agents.
-/// An agent says `hello` and is welcomed; then it starts and kills rank processes as it is told, and tells of what they
-/// print and how they end. Each rank process has a connection of its own to the run, which begins with a `hello` too.
-enum class AgentMessage : std::uint32_t { hello = 100, welcome, start, kill, end, printed, stopped, ended };
+/// Both sides first prove that they know the run's token (authentication.hpp): the run sends a `challenge`, an agent
+/// answers with `hello`, and the run with `welcome`. Then the agent starts and kills rank processes as it is told, and
+/// tells of what they print and how they end. Each rank process has a connection of its own to the run, which its agent
+/// opens in the same way.
+enum class AgentMessage : std::uint32_t { challenge = 120, hello, welcome, start, kill, end, printed, stopped, ended };
+
+/// `hello` of older versions, which sent the token itself.
+inline constexpr std::uint32_t kHelloWithToken = 100;
 
 /// What must be the same in all launched processes, in words: version, commit, configuration, libraries.
 using Facts = std::map<std::string, std::string>;
 
 /// Who connects.
 struct Hello {
-  std::string token;  ///< of the run, as it stands in the launch file
   std::int32_t rank = 0;
   std::optional<std::int32_t> child = {};  ///< the rank process whose connection this is; none: the agent's own
   std::int32_t size = 1;                   ///< how many ranks the launcher said there are
@@ -32,15 +36,13 @@ struct Hello {
   Facts facts = {};
   std::string complaint = {};  ///< why this process cannot take part; empty: it can
 };
-/// The token stands first and as it is: what a stranger says is not decoded.
 std::string encode(const Hello& hello);
-/// `payload` begins with `token`: the caller has compared them.
-Hello decode_hello(std::string_view payload, std::string_view token);
+/// The caller has checked that the sender knows the token: what a stranger sends is not decoded.
+Hello decode_hello(std::string_view payload);
 
-/// `start`: a rank process, by its number among those of this agent.
+/// `start`: a rank process, by its number among those of this agent. Which program it runs is the agent's to say.
 struct ChildOrder {
   std::int32_t child = 0;
-  std::string program;
   std::vector<std::string> arguments;
   std::vector<std::pair<std::string, std::string>> environment;
 };
@@ -60,13 +62,13 @@ ChildNews decode_news(std::string_view payload);
 /// The file by which agents find the run.
 struct LaunchFile {
   std::string job;
-  std::string token;
+  std::string token;  ///< secret that all processes of the run share
   std::string node;
   std::uint16_t port = 0;
-  std::vector<std::string> addresses;
+  std::vector<std::string> addresses;  ///< empty where the run listens on the loopback only
 };
 std::string file_text(const LaunchFile& file);
-/// nullopt where the text is none, or cut short.
+/// nullopt where the text is none, of another version, or cut short.
 std::optional<LaunchFile> read_launch_file(const std::string& text);
 
 /// Where that of a job stands in a folder that all its processes see.

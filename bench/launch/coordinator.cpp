@@ -17,13 +17,14 @@
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "platform/room.hpp"
+#include "platform/text/list.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{200};
+constexpr milliseconds kLookAtAgents{200};
 // What one that has not said who it is may send.
 constexpr std::uint64_t kLongestHello = std::uint64_t{1} << 20;
 constexpr milliseconds kPatienceToWelcome{1'000};
@@ -36,8 +37,6 @@ constexpr std::string_view kLockSuffix = ".lock";
 // Its agent's connection and its own, in several sets of ranks at a time.
 constexpr std::int64_t kFilesOfARank = 8;
 constexpr std::int64_t kSpareFiles = 64;
-
-Deadline now() { return std::chrono::steady_clock::now(); }
 
 std::string random_token() {
   std::array<std::uint64_t, 2> bits{};
@@ -74,7 +73,11 @@ std::string lines(const std::vector<std::string>& texts) { return fmt::format("{
 }  // namespace
 
 Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, milliseconds patience)
-    : launch_(launch), folder_(std::move(folder)), patience_(patience), token_(random_token()) {
+    : launch_(launch),
+      folder_(std::move(folder)),
+      patience_(patience),
+      listener_(launch.is_on_one_node ? TcpReach::this_machine : TcpReach::network),
+      token_(random_token()) {
   made_folder_ = make_folder(folder_);
   remove_left_files(folder_);
   require_open_files(kFilesOfARank * launch_.size + kSpareFiles,
@@ -99,20 +102,22 @@ Coordinator::~Coordinator() {
 
 // Only who may read the folder as its owner learns the token.
 void Coordinator::write_file() {
+  const std::vector<std::string> addresses =
+      launch_.is_on_one_node ? std::vector<std::string>() : interface_addresses();
   const mode_t before = ::umask(077);
   write_file_atomically(folder_ / launch_file_name(launch_.job), file_text({.job = launch_.job,
                                                                             .token = token_,
                                                                             .node = node_name(),
                                                                             .port = listener_.port(),
-                                                                            .addresses = interface_addresses()}));
+                                                                            .addresses = addresses}));
   ::umask(before);
 }
 
 void Coordinator::gather(const Facts& own, const std::function<void(const std::string&)>& waits) {
-  const Deadline deadline = now() + patience_;
-  while (!is_complete() && now() < deadline) {
+  const Deadline deadline = std::chrono::steady_clock::now() + patience_;
+  while (!is_complete() && std::chrono::steady_clock::now() < deadline) {
     waits(fmt::format("waiting for {}", missing_text()));
-    receive(kLook);
+    receive(kLookAtAgents);
     if (!doubles_.empty()) throw std::invalid_argument(lines(doubles_));
   }
   gave_up_ = !is_complete();
@@ -139,40 +144,54 @@ std::vector<std::int32_t> Coordinator::missing() const {
 }
 
 std::string Coordinator::missing_text() const {
-  const std::vector<std::int32_t> ranks = missing();
-  const std::size_t named = std::min(ranks.size(), kNamed);
-  std::string text = fmt::format("rank {}", fmt::join(ranks.begin(), ranks.begin() + std::ptrdiff_t(named), ", "));
-  if (named < ranks.size()) text += fmt::format(" and {} more", ranks.size() - named);
-  return text + fmt::format(" of {}", launch_.size);
+  return fmt::format("rank {} of {}", short_list(missing(), kNamed), launch_.size);
 }
 
-// Whoever connects may be anybody until it has shown the token.
+// A new connection is not trusted until its peer has proved that it knows the token.
 void Coordinator::receive(milliseconds patience) {
   std::vector<pollfd> files{{listener_.descriptor(), POLLIN, 0}};
-  for (const MessageChannel& channel : unknown_) files.push_back({channel.descriptor(), POLLIN, 0});
+  for (const Stranger& stranger : strangers_) files.push_back({stranger.channel.descriptor(), POLLIN, 0});
   for (const auto& [rank, agent] : agents_) files.push_back({agent->descriptor(), POLLIN, 0});
   ::poll(files.data(), files.size(), static_cast<int>(patience.count()));
   for (const auto& [rank, agent] : agents_) agent->read();
+  accept();
+  strangers_.remove_if([this](Stranger& stranger) { return take_hello(stranger); });
+}
+
+void Coordinator::accept() {
   while (FileDescriptor connection = listener_.accept()) {
-    unknown_.emplace_back(std::move(connection), "a process that connected");
-    unknown_.back().limit(kLongestHello);
+    Stranger stranger{MessageChannel(std::move(connection), "a process that connected"), {.run_nonce = random_nonce()}};
+    stranger.channel.limit(kLongestHello);
+    try {
+      stranger.channel.send(static_cast<std::uint32_t>(AgentMessage::challenge), stranger.handshake.run_nonce,
+                            std::chrono::steady_clock::now() + kPatienceToWelcome);
+      strangers_.push_back(std::move(stranger));
+    } catch (const MachineError&) {
+      // It is gone.
+    }
   }
-  unknown_.remove_if([this](MessageChannel& channel) { return take_hello(channel); });
 }
 
 // Whether the channel is of no use here any more: it has found its place, or is a stranger's.
-bool Coordinator::take_hello(MessageChannel& channel) {
+bool Coordinator::take_hello(Stranger& stranger) {
+  MessageChannel& channel = stranger.channel;
   try {
     const std::optional<Message> message = channel.try_receive();
     if (!message) return false;
+    if (message->kind == kHelloWithToken && starts_with_secret(message->payload, token_))
+      doubles_.push_back(fmt::format(
+          "a launched process of an older version of Underlap connected: {} must start one version everywhere",
+          launch_.launcher));
     if (static_cast<AgentMessage>(message->kind) != AgentMessage::hello) return true;
-    if (!message->payload.starts_with(token_)) return true;
-    Hello hello = decode_hello(message->payload, token_);
+    const std::string_view said = checked_message(token_, stranger.handshake, message->payload);
+    if (said.data() == nullptr) return true;
+    Hello hello = decode_hello(said);
     if (hello.child) {
+      welcome(stranger);
       channel.trust(fmt::format("rank {}", hello.rank));
       connections_.insert_or_assign({hello.rank, *hello.child}, std::move(channel));
     } else {
-      take_agent(channel, std::move(hello));
+      take_agent(stranger, std::move(hello));
     }
   } catch (const std::exception&) {
     // It closed, or what it said is no message.
@@ -180,8 +199,13 @@ bool Coordinator::take_hello(MessageChannel& channel) {
   return true;
 }
 
+void Coordinator::welcome(Stranger& stranger) const {
+  stranger.channel.send(static_cast<std::uint32_t>(AgentMessage::welcome), run_proof(token_, stranger.handshake),
+                        std::chrono::steady_clock::now() + kPatienceToWelcome);
+}
+
 // A process that was not welcomed in time comes once more.
-void Coordinator::take_agent(MessageChannel& channel, Hello hello) {
+void Coordinator::take_agent(Stranger& stranger, Hello hello) {
   if (!placement_.ranks.empty()) return;  // all have come
   const auto known = agents_.find(hello.rank);
   const RankPlace other = known != agents_.end() ? known->second->hello().place
@@ -195,14 +219,14 @@ void Coordinator::take_agent(MessageChannel& channel, Hello hello) {
         hello.rank, hello.size, launch_.launcher, other.pid, other.node, hello.place.pid, hello.place.node));
     return;
   }
-  if (hello.rank >= launch_.size) {
+  if (hello.rank < 0 || hello.rank >= launch_.size) {
     doubles_.push_back(fmt::format("process {} on {} is rank {} of {} by its variables, and rank 0 is one of {}",
                                    hello.place.pid, hello.place.node, hello.rank, hello.size, launch_.size));
     return;
   }
-  channel.send(static_cast<std::uint32_t>(AgentMessage::welcome), "", now() + kPatienceToWelcome);
+  welcome(stranger);
   const std::int32_t rank = hello.rank;
-  agents_.insert_or_assign(rank, std::make_unique<Agent>(std::move(channel), std::move(hello)));
+  agents_.insert_or_assign(rank, std::make_unique<Agent>(std::move(stranger.channel), std::move(hello)));
 }
 
 std::vector<std::string> Coordinator::complaints(const Facts& own) const {
@@ -243,10 +267,10 @@ MessageChannel Coordinator::connection_of(const ChildKey& key, Deadline deadline
     if (auto found = connections_.extract(key)) return std::move(found.mapped());
     if (agent.is_lost()) throw MachineError(fmt::format("{} is lost: {}", agent.name(), agent.why_lost()));
     if (const auto& end = agent.child(key.second).end) throw MachineError(fmt::format("{} {}", agent.name(), *end));
-    if (now() > deadline)
+    if (std::chrono::steady_clock::now() > deadline)
       throw MachineError(
           fmt::format("{} did not start its rank within {} s", agent.name(), kPatienceToStart.count() / 1000));
-    receive(kLook);
+    receive(kLookAtAgents);
   }
 }
 
@@ -258,7 +282,7 @@ std::vector<std::unique_ptr<RankLink>> Coordinator::start(std::int32_t num_ranks
   std::vector<std::unique_ptr<RankLink>> links;
   try {
     links.push_back(std::make_unique<ChildLink>(0, child));
-    const Deadline deadline = now() + kPatienceToStart;
+    const Deadline deadline = std::chrono::steady_clock::now() + kPatienceToStart;
     for (const ChildKey& key : keys)
       links.push_back(std::make_unique<AgentLink>(connection_of(key, deadline), *agents_.at(key.first), key.second));
   } catch (...) {
@@ -270,8 +294,9 @@ std::vector<std::unique_ptr<RankLink>> Coordinator::start(std::int32_t num_ranks
 
 void Coordinator::end(int exit_code) noexcept {
   try {
-    const Deadline deadline = now() + (gave_up_ ? milliseconds(0) : std::min(patience_, kPatienceToTellTheEnd));
-    while (!is_complete() && doubles_.empty() && now() < deadline) receive(kLook);
+    const Deadline deadline =
+        std::chrono::steady_clock::now() + (gave_up_ ? milliseconds(0) : std::min(patience_, kPatienceToTellTheEnd));
+    while (!is_complete() && doubles_.empty() && std::chrono::steady_clock::now() < deadline) receive(kLookAtAgents);
   } catch (const std::exception&) {
     // Who is not told finds the connection closed.
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/launch/agent_link.hpp"
+#include "bench/launch/authentication.hpp"
 #include "bench/launch/launch.hpp"
 #include "bench/launch/placement.hpp"
 #include "bench/launch/rank_link.hpp"
@@ -24,7 +25,9 @@ namespace underlap::bench {
 /// The launched process with rank 0: it runs the matrix, and the other launched processes are its agents.
 ///
 /// They find it by a file in a folder that all of them see, which says its addresses, port and a random token, and is
-/// there until all have come. The rank process of rank 0 is a child of this one, all others are children of agents.
+/// there until all have come. Each proves that it knows the token, and so does this process (authentication.hpp). It
+/// listens on the loopback only where the launcher says that all of them are on one node. The rank process of rank 0 is
+/// a child of this one, all others are children of agents.
 class Coordinator final : public RankStarter {
  public:
   /// Listens, and writes the file into `folder`, which is made. Agents have `patience` to come.
@@ -54,8 +57,16 @@ class Coordinator final : public RankStarter {
 
   void write_file();
   void receive(std::chrono::milliseconds patience);
-  bool take_hello(MessageChannel& channel);
-  void take_agent(MessageChannel& channel, Hello hello);
+  /// A process that connected and has not proved that it belongs to the run.
+  struct Stranger {
+    MessageChannel channel;
+    Handshake handshake;
+  };
+
+  void accept();
+  bool take_hello(Stranger& stranger);
+  void welcome(Stranger& stranger) const;
+  void take_agent(Stranger& stranger, Hello hello);
   bool is_complete() const;
   std::vector<std::int32_t> missing() const;
   std::string missing_text() const;
@@ -71,7 +82,7 @@ class Coordinator final : public RankStarter {
   std::optional<FileLock> lock_;  // held while processes come
   TcpListener listener_;
   std::string token_;
-  std::list<MessageChannel> unknown_;                      // have connected, and not said who they are
+  std::list<Stranger> strangers_;
   std::map<std::int32_t, std::unique_ptr<Agent>> agents_;  // by rank
   std::map<ChildKey, MessageChannel> connections_;         // of rank processes, not yet handed on
   std::vector<std::string> doubles_;                       // who had the rank of another

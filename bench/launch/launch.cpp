@@ -21,6 +21,8 @@ struct LauncherVariables {
   const char* only_with;  ///< they count where this is set and a number, or where it is null
   std::vector<const char*> rank, size;
   const char* local_rank;
+  const char* local_size;  ///< how many of them are on this node
+  const char* num_nodes;
   std::vector<const char*> job;
   const char* address;
 };
@@ -28,30 +30,43 @@ struct LauncherVariables {
 // Checked with Open MPI 4.1 and Slurm 22.05; MPI_LOCALRANKID is that of MPICH and Intel MPI. A process that PMIx alone
 // describes is not told how many there are: srun --mpi=pmix tells it as a step of Slurm.
 const LauncherVariables& torchrun() {
-  static const LauncherVariables variables{"torchrun",     nullptr,      {"RANK"},
-                                           {"WORLD_SIZE"}, "LOCAL_RANK", {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
+  static const LauncherVariables variables{"torchrun",   nullptr,
+                                           {"RANK"},     {"WORLD_SIZE"},
+                                           "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+                                           nullptr,      {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
                                            "MASTER_ADDR"};
   return variables;
 }
 
 const std::vector<LauncherVariables>& launchers() {
-  static const std::vector<LauncherVariables> all{
-      {"Open MPI",
-       nullptr,
-       {"OMPI_COMM_WORLD_RANK"},
-       {"OMPI_COMM_WORLD_SIZE"},
-       "OMPI_COMM_WORLD_LOCAL_RANK",
-       {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"},
-       nullptr},
-      {"PMI", nullptr, {"PMI_RANK"}, {"PMI_SIZE"}, "MPI_LOCALRANKID", {"PMI_JOBID", "SLURM_JOB_ID"}, nullptr},
-      {"Slurm",
-       "SLURM_STEP_ID",
-       {"SLURM_PROCID"},
-       {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
-       "SLURM_LOCALID",
-       {"SLURM_JOB_ID", "SLURM_STEP_ID"},
-       nullptr},
-      torchrun()};
+  static const std::vector<LauncherVariables> all{{"Open MPI",
+                                                   nullptr,
+                                                   {"OMPI_COMM_WORLD_RANK"},
+                                                   {"OMPI_COMM_WORLD_SIZE"},
+                                                   "OMPI_COMM_WORLD_LOCAL_RANK",
+                                                   "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                                   nullptr,
+                                                   {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"},
+                                                   nullptr},
+                                                  {"PMI",
+                                                   nullptr,
+                                                   {"PMI_RANK"},
+                                                   {"PMI_SIZE"},
+                                                   "MPI_LOCALRANKID",
+                                                   "MPI_LOCALNRANKS",
+                                                   nullptr,
+                                                   {"PMI_JOBID", "SLURM_JOB_ID"},
+                                                   nullptr},
+                                                  {"Slurm",
+                                                   "SLURM_STEP_ID",
+                                                   {"SLURM_PROCID"},
+                                                   {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+                                                   "SLURM_LOCALID",
+                                                   nullptr,
+                                                   "SLURM_STEP_NUM_NODES",
+                                                   {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+                                                   nullptr},
+                                                  torchrun()};
   return all;
 }
 
@@ -94,6 +109,13 @@ std::string job_of(const LauncherVariables& variables, const ReadVariable& read)
   return job;
 }
 
+bool is_on_one_node(const LauncherVariables& variables, std::int32_t size, const ReadVariable& read) {
+  const auto is = [&](const char* name, std::int32_t number) {
+    return name != nullptr && number_in(read(name).value_or("")) == number;
+  };
+  return is(variables.local_size, size) || is(variables.num_nodes, 1);
+}
+
 std::optional<Launch> launch_by(const LauncherVariables& variables, const ReadVariable& read) {
   if (variables.only_with != nullptr && !number_in(read(variables.only_with).value_or(""))) return std::nullopt;
   const std::optional<Variable> rank = first_of(variables.rank, read);
@@ -111,14 +133,10 @@ std::optional<Launch> launch_by(const LauncherVariables& variables, const ReadVa
   if (launch.local_rank.value_or(0) >= launch.size)
     throw std::invalid_argument(fmt::format("{} is {} and {} is {} in the environment: a node has no more than all",
                                             variables.local_rank, *launch.local_rank, size->name, launch.size));
+  launch.is_on_one_node = is_on_one_node(variables, launch.size, read);
   launch.job = job_of(variables, read);
   if (variables.address != nullptr) launch.address = read(variables.address).value_or("");
   return launch;
-}
-
-std::optional<std::string> own_variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ struct Launch {
   std::int32_t rank = 0;  ///< of `size`
   std::int32_t size = 1;
   std::optional<std::int32_t> local_rank = {};  ///< among those of its node, where the launcher says it
-  std::string job = {};      ///< what all of them share and no others have, as far as the launcher says it
-  std::string address = {};  ///< of the machine of rank 0, where the launcher says it
+  std::string job = {};         ///< what all of them share and no others have, as far as the launcher says it
+  std::string address = {};     ///< of the machine of rank 0, where the launcher says it
+  bool is_on_one_node = false;  ///< all processes are, as the launcher says
 };
 
 /// Reads the variables that launchers set, in this order: torchrun's where it says that it started this process itself

@@ -11,12 +11,13 @@
 #include "impl/plan/nccl_variables.hpp"
 
 namespace underlap::bench {
-namespace {
 
 std::optional<std::string> own_variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
+
+namespace {
 
 // The knob that takes the caller's value, as it would be written.
 std::string as_setting(const plan::EnvironmentVariable& variable, const std::string& value) {

@@ -21,6 +21,9 @@ Environment launch_environment(const plan::Plan& plan);
 /// The value of a variable in the environment of the caller, or nullopt.
 using ReadVariable = std::function<std::optional<std::string>(const std::string& name)>;
 
+/// The value in this process's environment.
+std::optional<std::string> own_variable(const std::string& name);
+
 /// Refuses a launch environment that the caller has set to something else, in whole or for some cells: nothing of the
 /// caller's is overwritten. Equal values are fine. So refused are variables that NCCL takes in place of what the plan
 /// has communicators made with. An empty `read` reads this process's environment.

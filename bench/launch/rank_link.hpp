@@ -13,7 +13,7 @@
 
 #include "bench/launch/rank_output.hpp"
 #include "platform/child_process.hpp"
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap::bench {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap::bench {
 

@@ -54,6 +54,20 @@ std::string cupti_version(const SharedLibrary& library) {
   return version < 1000 ? fmt::format("API {}", version) : decimal(version, 10000, 100);
 }
 
+std::string nvml_version(const SharedLibrary& library) {
+  int (*init)() = nullptr;
+  int (*get)(char*, unsigned) = nullptr;
+  int (*shutdown)() = nullptr;
+  library.require("nvmlInit_v2", init);
+  library.require("nvmlSystemGetDriverVersion", get);
+  library.require("nvmlShutdown", shutdown);
+  if (init() != 0) return "of a driver that does not run";
+  char version[96] = {};
+  const bool has_version = get(version, sizeof version) == 0;
+  shutdown();
+  return has_version ? fmt::format("of driver {}", version) : "of a version that it does not tell";
+}
+
 struct Wanted {
   const char* name;
   std::vector<std::string> files;
@@ -75,6 +89,7 @@ std::vector<GpuLibrary> find_gpu_libraries() {
   std::vector<GpuLibrary> found;
   for (const Wanted& wanted : std::vector<Wanted>{
            {"driver", {"libcuda.so.1"}, driver_version},
+           {"NVML", {"libnvidia-ml.so.1"}, nvml_version},
            {"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}, cublaslt_version},
            {"cuDNN", {"libcudnn.so.9"}, cudnn_version},
            {"NCCL", {"libnccl.so.2"}, nccl_version},

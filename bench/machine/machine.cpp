@@ -38,7 +38,7 @@ std::string value_of(std::istream& lines, const std::string& key, char separator
 
 std::string or_unknown(const std::string& text) { return text.empty() ? kUnknown : text; }
 
-std::int32_t usable_cpus() {
+std::int32_t num_usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
@@ -90,7 +90,7 @@ report::RunInfo machine_info() {
   info.started_utc = utc_now();
   info.host_name_hash = named ? name_hash(names.nodename) : kUnknown;
   info.cpu_model = cpu_model_from(cpuinfo);
-  info.num_cpus = usable_cpus();
+  info.num_cpus = num_usable_cpus();
   info.operating_system =
       fmt::format("{}, {} {}", os_name_from(os_release), named ? names.sysname : kUnknown, named ? names.release : "");
   info.compiler = compiler();

@@ -12,6 +12,7 @@
 
 #include "platform/atomic_file.hpp"
 #include "platform/signal_watch.hpp"
+#include "platform/text/escape.hpp"
 
 namespace underlap::bench {
 
@@ -54,8 +55,9 @@ void EarlyEnd::end_if_heeded() const {
 void EarlyEnd::say_last_words(int signal) {
   remove_temporary_files(options_.folder, true);
   if (has_status_) end_status("stopped by " + signal_name(signal));
-  const char* const begin = options_.progress.terminal ? "\r\033[K" : "";
-  const std::string words = fmt::format("{}underlap: stopped by {}; {}\n", begin, signal_name(signal), text());
+  const std::string words =
+      fmt::format("{}{}", options_.progress.terminal ? "\r\033[K" : "",
+                  laid_out_text(fmt::format("underlap: stopped by {}; {}\n", signal_name(signal), text())));
   pollfd file{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, words.data(), words.size());

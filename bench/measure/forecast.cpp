@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "bench/measure/time_estimate.hpp"
+#include "bench/ranks/gpu_room.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/folding.hpp"
@@ -130,14 +132,13 @@ bool takes_slices(const ProgramCommand& command) {
 
 // Of the traces that the folder keeps: steps times ranks.
 double kept_steps(const plan::Cell& cell, const Work& work) {
-  using Which = plan::KeptTraces::Which;
   const plan::RunConfig& run = cell.plan.config.run;
   const double steps = double(run.steps + 1), ranks = double(num_played(cell)), blocks = double(work.blocks);
   switch (run.kept_traces.which) {
-    case Which::none: return 0;
-    case Which::worst: return steps * ranks;
-    case Which::sample: return steps * blocks * std::min(ranks, double(run.kept_traces.num_ranks));
-    case Which::all: break;
+    case plan::KeptTraces::Which::none: return 0;
+    case plan::KeptTraces::Which::worst: return steps * ranks;
+    case plan::KeptTraces::Which::sample: return steps * blocks * std::min(ranks, double(run.kept_traces.num_ranks));
+    case plan::KeptTraces::Which::all: break;
   }
   return steps * blocks * ranks;
 }
@@ -173,7 +174,12 @@ std::string memory_text(const plan::Matrix& matrix) {
   if (held > 0)
     return text + fmt::format(", {} for all ranks of all cells together; {} can be had ({})",
                               in_bytes(static_cast<std::int64_t>(held)), in_bytes(room.amount), room.bound);
-  if (run.traits().runs_on_gpus) return text + ", on its GPU";
+  if (run.traits().runs_on_gpus) {
+    std::vector<std::size_t> all(matrix.cells.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return text + fmt::format(" of one cell, {} for all cells together, which stay on its GPU",
+                              in_bytes(gpu_bytes_together(matrix.cells, all)));
+  }
   return text + fmt::format(
                     ", of the {} of the GPU that is modelled; this process holds no values, but a program for "
                     "each rank that is played, and how large those are is not predicted",
@@ -260,9 +266,10 @@ void require_memory_of_check(const plan::Cell& cell, std::int32_t steps) {
   const Room room = memory_room();
   if (bytes <= double(room.amount)) return;
   throw std::invalid_argument(fmt::format(
-      "to check cell {}, {} ranks, takes roughly {:.0f} GiB of memory and {} can be had ({}): fewer --steps, ranks, "
+      "to check cell {}, {} ranks, takes roughly {} of memory and {} can be had ({}): fewer --steps, ranks, "
       "layers or microbatches fit",
-      cell.name, cell.plan.config.parallel.world_size(), bytes / (1 << 30), in_bytes(room.amount), room.bound));
+      cell.name, cell.plan.config.parallel.world_size(), in_bytes(static_cast<std::int64_t>(bytes)),
+      in_bytes(room.amount), room.bound));
 }
 
 }  // namespace underlap::bench

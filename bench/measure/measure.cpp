@@ -249,7 +249,7 @@ class Measurement {
   // How much of what grows block by block belongs to finished ones.
   struct Finished {
     struct Cell {
-      std::size_t samples = 0, notes = 0, invalid = 0;
+      std::size_t samples = 0, notes = 0, invalid = 0, capture_faults = 0, gpu_blocks = 0;
       std::int64_t trace_bytes = 0;
     };
     std::vector<Cell> cells;
@@ -259,7 +259,8 @@ class Measurement {
   Finished finished() const {
     Finished all{.cells = {}, .resumed_at = results_.resumed_at_blocks.size(), .load = results_.load.size()};
     for (const CellResult& cell : results_.cells)
-      all.cells.push_back({cell.samples.size(), cell.notes.size(), cell.invalid_because.size(), cell.trace_bytes});
+      all.cells.push_back({cell.samples.size(), cell.notes.size(), cell.invalid_because.size(),
+                           cell.capture_faults.size(), cell.gpu_blocks.size(), cell.trace_bytes});
     return all;
   }
 
@@ -273,6 +274,8 @@ class Measurement {
       cell.samples.erase(cell.samples.begin() + static_cast<std::ptrdiff_t>(was.samples), cell.samples.end());
       cell.notes.resize(was.notes);
       cell.invalid_because.resize(was.invalid);
+      cell.capture_faults.resize(was.capture_faults);
+      cell.gpu_blocks.resize(was.gpu_blocks);
       cell.trace_bytes = was.trace_bytes;
     }
     traces_.close();
@@ -359,6 +362,15 @@ class Measurement {
     for (const std::string& note : run.notes) cell.notes.push_back(fmt::format("block {}, {}", block, note));
     for (const std::string& why : run.invalid_because)
       cell.invalid_because.push_back(fmt::format("block {}, {}", block, why));
+    cell.tensor_bytes = std::max(cell.tensor_bytes, run.tensor_bytes);
+    for (report::CaptureFault& fault : run.capture_faults) {
+      fault.block = block;
+      cell.capture_faults.push_back(std::move(fault));
+    }
+    for (report::GpuBlock& gpu : run.gpu_blocks) {
+      gpu.block = block;
+      cell.gpu_blocks.push_back(std::move(gpu));
+    }
     const std::int64_t last_ns = keep_trace(session, index, block, run);
     if (times_.records(index)) times_.append(index, {block, last_ns, cell.trace_bytes}, run.figures.kernels);
     for (report::StepSample& sample : samples_of(run, block)) cell.samples.push_back(std::move(sample));

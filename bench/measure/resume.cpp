@@ -11,6 +11,7 @@
 
 #include "bench/measure/cell_traces.hpp"
 #include "platform/json.hpp"
+#include "platform/text/escape.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -48,7 +49,8 @@ void add_cells(const RunResults& before, const RunResults& now, std::vector<std:
     lines.push_back(fmt::format("the matrix had {} cells, has {}", before.cells.size(), now.cells.size()));
   for (std::size_t i = 0; i < std::min(before.cells.size(), now.cells.size()); ++i)
     if (before.cells[i].name != now.cells[i].name)
-      lines.push_back(fmt::format("cell {} was {}, is {}", i + 1, before.cells[i].name, now.cells[i].name));
+      lines.push_back(
+          fmt::format("cell {} was {}, is {}", i + 1, visible_text(before.cells[i].name), now.cells[i].name));
 }
 
 void add_knobs(const RunResults& before, const RunResults& now, std::vector<std::string>& lines) {
@@ -77,7 +79,7 @@ void add_files(const RunResults& before, const RunResults& now, std::vector<std:
 // Blocks of two builds or machines are no pairs.
 void add_machine(const report::RunInfo& before, const report::RunInfo& now, std::vector<std::string>& lines) {
   const auto compare = [&](const char* what, const std::string& then, const std::string& is) {
-    if (then != is) lines.push_back(fmt::format("another {}: was {}, is {}", what, then, is));
+    if (then != is) lines.push_back(fmt::format("another {}: was {}, is {}", what, visible_text(then), is));
   };
   const auto placement_of = [](const report::RunInfo& info) {
     std::vector<std::int32_t> ranks;
@@ -119,7 +121,12 @@ void check_samples(const std::filesystem::path& folder, const RunResults& result
       refuse(folder, fmt::format("its results.json holds {} steps of cell {}, not {} of each of {} blocks",
                                  cell.samples.size(), cell.name, steps, blocks));
     std::vector<std::int64_t> by_block(static_cast<std::size_t>(blocks));
-    for (const report::StepSample& sample : cell.samples) ++by_block[static_cast<std::size_t>(sample.block)];
+    for (const report::StepSample& sample : cell.samples) {
+      if (sample.block < 0 || sample.block >= blocks)
+        refuse(folder, fmt::format("its results.json holds a step of block {} of cell {}, which has {} blocks",
+                                   sample.block, cell.name, blocks));
+      ++by_block[static_cast<std::size_t>(sample.block)];
+    }
     for (std::size_t block = 0; block < by_block.size(); ++block)
       if (by_block[block] != steps)
         refuse(folder, fmt::format("its results.json holds {} steps of block {} of cell {}, not {}", by_block[block],

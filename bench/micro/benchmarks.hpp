@@ -17,9 +17,15 @@ struct HostBenchmarks {
 void add_host_operations(const HostBenchmarks& options);
 void add_host_collectives(const HostBenchmarks& options);
 
+/// How CUDA is benchmarked.
+struct CudaBenchmarks {
+  double warm_up_s = 2;   ///< of GEMM before the first timing
+  bool is_trial = false;  ///< tiny shapes, to try the program out
+};
+
 /// Registers cuda/OPERATION/SHAPE, cuda/cublaslt_alone/SHAPE and cuda/COLLECTIVE_emulated/BYTES for the current device.
 /// Returns why there are none, or nothing.
-std::string add_cuda_benchmarks();
+std::string add_cuda_benchmarks(const CudaBenchmarks& wanted);
 
 /// A collective among `members` as one of them gives it, of bf16, and `bytes` bytes as nccl-tests counts them. Tensor 1
 /// is its input, tensor 2 its output.

@@ -15,14 +15,16 @@
 #include "bench/micro/cublaslt_alone.hpp"
 #include "bench/micro/operation_works.hpp"
 #include "bench/micro/roofline.hpp"
+#include "impl/device/cuda/requirements.hpp"
 #include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
 
-constexpr int kSamples = 30;
+constexpr int kSamples = 30, kTrialSamples = 2;
 constexpr std::int32_t kMembers = 8;
 // As H100 and H200 nodes have it, and as many blocks as NCCL takes there.
 constexpr Communication kLink{.sms = 16, .gb_per_s = 450};
@@ -33,7 +35,7 @@ std::unique_ptr<Library> open_library() {
   try {
     return std::make_unique<Library>(Api::load());
   } catch (const MachineError& error) {
-    fmt::print(stderr, "underlap-microbench: {}\n", error.what());
+    print_error("underlap-microbench: {}\n", error.what());
     return nullptr;
   }
 }
@@ -41,11 +43,14 @@ std::unique_ptr<Library> open_library() {
 /// The current device with its libraries and what it reaches.
 class Machine {
  public:
-  Machine()
-      : products_(open_library<cuda::MatrixProducts, cuda::CublasLtApi>()),
+  explicit Machine(const CudaBenchmarks& wanted)
+      : wanted_(wanted),
+        products_(open_library<cuda::MatrixProducts, cuda::CublasLtApi>()),
         attention_(open_library<cuda::Attention, cuda::CudnnApi>()),
-        gpu_({.libraries = {.products = products_.get(), .attention = attention_.get()}, .together_us = 300}),
-        roofline_(measure_roofline()) {}
+        gpu_(options()) {
+    gpu_.warm_up(wanted_.warm_up_s);
+    roofline_ = measure_roofline();
+  }
 
   CudaGpu& gpu() { return gpu_; }
   const Roofline& roofline() const { return roofline_; }
@@ -57,23 +62,41 @@ class Machine {
     return *middle * 1e-6;
   }
 
+  CudaGpuOptions options() const {
+    CudaGpuOptions options{.libraries = {.products = products_.get(), .attention = attention_.get()}};
+    if (wanted_.is_trial) {
+      options.rotated_bytes = 1 << 16;
+      options.warm_up_side = 64;
+    } else {
+      options.together_us = 300;
+    }
+    return options;
+  }
+
   Roofline measure_roofline() {
-    constexpr std::int64_t kCopied = std::int64_t{1} << 30, kSide = 8192;
-    Roofline roofline{.copy_bytes = 2.0 * kCopied / median_seconds(gpu_.copy_us(kCopied, 15))};
+    const std::int64_t copied = std::int64_t{1} << (wanted_.is_trial ? 18 : 30), side = wanted_.is_trial ? 64 : 8192;
+    Roofline roofline{.copy_bytes = 2.0 * static_cast<double>(copied) / median_seconds(gpu_.copy_us(copied, 15))};
     if (products_ != nullptr) {
-      const Work gemm = gemm_work(kSide, kSide, kSide);
+      const Work gemm = gemm_work(side, side, side);
       roofline.gemm_flops = gemm.operation.cost().flops / median_seconds(gpu_.work_us(gemm, 15));
     }
     return roofline;
   }
 
+  CudaBenchmarks wanted_;
   std::unique_ptr<cuda::MatrixProducts> products_;
   std::unique_ptr<cuda::Attention> attention_;
   CudaGpu gpu_;
   Roofline roofline_;
 };
 
-using Owner = std::shared_ptr<std::optional<Machine>>;  // shared by the benchmarks, and made when the first one runs
+/// Shared by the benchmarks; the machine is made when the first one runs.
+struct Shared {
+  explicit Shared(const CudaBenchmarks& benchmarks) : wanted(benchmarks) {}
+  CudaBenchmarks wanted;
+  std::optional<Machine> machine;
+};
+using Owner = std::shared_ptr<Shared>;
 
 /// Hands `measure`'s microseconds to Google Benchmark, one an iteration. Returns whether there were any.
 bool play(benchmark::State& state, const std::function<std::vector<double>(int)>& measure) {
@@ -90,18 +113,21 @@ bool play(benchmark::State& state, const std::function<std::vector<double>(int)>
 }
 
 Machine& started(const Owner& owner) {
-  if (!owner->has_value()) owner->emplace();
-  return **owner;
+  if (!owner->machine) owner->machine.emplace(owner->wanted);
+  return *owner->machine;
 }
 
-void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
-  benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMicrosecond)->UseManualTime()->Iterations(kSamples);
+void add(const Owner& owner, const std::string& name, const std::function<void(benchmark::State&)>& run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->Unit(benchmark::kMicrosecond)
+      ->UseManualTime()
+      ->Iterations(owner->wanted.is_trial ? kTrialSamples : kSamples);
 }
 
 void add_operation(const Owner& owner, const Work& work) {
   const std::string name(name_of(work.operation.name()));
   const char* const library = is_attention(work.operation) ? "_cudnn" : "";
-  add(fmt::format("cuda/{}{}/{}", name, library, work.shape), [=](benchmark::State& state) {
+  add(owner, fmt::format("cuda/{}{}/{}", name, library, work.shape), [=](benchmark::State& state) {
     if (play(state, [&](int samples) { return started(owner).gpu().work_us(work, samples); }))
       report(state, work.operation.cost(), started(owner).roofline());
   });
@@ -109,7 +135,7 @@ void add_operation(const Owner& owner, const Work& work) {
 
 void add_alone(const Owner& owner, const Work& work) {
   const NameId operation = work.operation.name();
-  add(fmt::format("cuda/cublaslt_alone_{}/{}", name_of(operation), work.shape), [=](benchmark::State& state) {
+  add(owner, fmt::format("cuda/cublaslt_alone_{}/{}", name_of(operation), work.shape), [=](benchmark::State& state) {
     std::unique_ptr<CublasLtAlone> alone;
     const auto cublaslt_alone = [&](const Arguments& views, cuda::LaunchContext& context) {
       const kernels::GemmCall call = product_of(operation, views);
@@ -123,7 +149,7 @@ void add_alone(const Owner& owner, const Work& work) {
 }
 
 void add_collective(const Owner& owner, Collective collective, std::int64_t bytes) {
-  add(fmt::format("cuda/{}_emulated/{}", to_string(collective), bytes), [=](benchmark::State& state) {
+  add(owner, fmt::format("cuda/{}_emulated/{}", to_string(collective), bytes), [=](benchmark::State& state) {
     if (play(state, [&](int samples) { return started(owner).gpu().collective_us(collective, kLink, bytes, samples); }))
       report(state, transfer_of(collective, bytes, kMembers), kMembers);
   });
@@ -131,18 +157,20 @@ void add_collective(const Owner& owner, Collective collective, std::int64_t byte
 
 }  // namespace
 
-std::string add_cuda_benchmarks() {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) return cudaGetErrorString(status);
-  if (count == 0) return "there is no GPU";
-  const auto owner = std::make_shared<std::optional<Machine>>();
-  for (const Work& work : operation_works(kLlama3_8b)) {
+std::string add_cuda_benchmarks(const CudaBenchmarks& wanted) {
+  try {
+    cuda::check_cuda_machine(1);
+  } catch (const MachineError& error) {
+    return error.what();
+  }
+  const auto owner = std::make_shared<Shared>(wanted);
+  for (const Work& work : operation_works(wanted.is_trial ? kTiny : kLlama3_8b)) {
     add_operation(owner, work);
     if (name_of(work.operation.name()).starts_with("gemm")) add_alone(owner, work);
   }
   for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce})
-    for (std::int64_t bytes = 1 << 10; bytes <= 256 << 20; bytes *= 4) add_collective(owner, collective, bytes);
+    for (std::int64_t bytes = 1 << 10; bytes <= (wanted.is_trial ? 16 << 10 : 256 << 20); bytes *= 4)
+      add_collective(owner, collective, bytes);
   return {};
 }
 

@@ -3,6 +3,6 @@
 
 namespace underlap::bench {
 
-std::string add_cuda_benchmarks() { return "this program was built without CUDA"; }
+std::string add_cuda_benchmarks(const CudaBenchmarks&) { return "this program was built without CUDA"; }
 
 }  // namespace underlap::bench

@@ -15,6 +15,7 @@
 #include "bench/launch/launch_environment.hpp"
 #include "bench/launch/placement.hpp"
 #include "bench/ranks/cuda_rank.hpp"
+#include "bench/ranks/gpu_room.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
@@ -25,6 +26,7 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 
@@ -32,7 +34,13 @@ bool has_cuda_backend() { return true; }
 
 void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ranks) {
   check_caller_environment(cells);
-  cuda::check_cuda_machine(std::min(most_ranks, world_size(cells)));
+  try {
+    cuda::check_cuda_machine(std::min(most_ranks, world_size(cells)));
+  } catch (const MachineError& error) {
+    throw MachineError(fmt::format("backend cuda: {}, or run with --backend host or sim", error.what()));
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fmt::format("backend cuda: {}", error.what()));
+  }
 }
 
 namespace {
@@ -60,7 +68,7 @@ namespace {
 
 // No destructor runs: each would wait for what hangs. The run shows a rank's last lines with its end.
 void end_rank(const std::string& why) {
-  std::fprintf(stderr, "%s\n", why.c_str());
+  print_error("{}\n", why);
   std::_Exit(kRunFailed);
 }
 
@@ -76,11 +84,23 @@ int device_of(const RankContext& context) {
                   context.rank, local_rank, count));
 }
 
+// "0000:65:00.0"; empty where CUDA does not tell it.
+std::string bus_id_of(int device) {
+  std::array<char, 32> bus{};
+  return cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device) == cudaSuccess ? bus.data() : "";
+}
+
 // Of this process, whose GPU that is.
 std::string far_from_gpu(int device) {
-  std::array<char, 32> bus{};
-  if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device) != cudaSuccess) return "";
-  return far_gpu_warning(own_place().numa_nodes, numa_node_of_device(bus.data()));
+  const std::string bus = bus_id_of(device);
+  return bus.empty() ? "" : far_gpu_warning(own_place().numa_nodes, numa_node_of_device(bus));
+}
+
+void check_room(const RankContext& context) {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  cuda::check(cudaMemGetInfo(&free_bytes, &total_bytes));
+  check_gpu_room(context.cells, context.own_cells, static_cast<std::int64_t>(free_bytes),
+                 static_cast<std::int64_t>(total_bytes));
 }
 
 /// A rank of backend cuda that is this process, with the libraries that it opened.
@@ -97,6 +117,7 @@ class CudaRankProcess final : public RankRunner {
     }
     const int device = device_of(context);
     far_from_gpu_ = far_from_gpu(device);
+    monitor_ = std::make_unique<GpuMonitor>(bus_id_of(device));
     number_ = context.rank;
     cuda::check(cudaSetDevice(device));
     cuda::check(cudaFree(nullptr));  // makes the context
@@ -104,6 +125,7 @@ class CudaRankProcess final : public RankRunner {
       collector_->stop();
       (void)collector_->drain();  // what made the context belongs to no cell
     }
+    check_room(context);
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
     attention_ = std::make_unique<cuda::Attention>(cuda::CudnnApi::load());
     if (any_own_cell(context, [](const plan::Config& config) { return !config.run.emulated_link; })) {
@@ -128,7 +150,8 @@ class CudaRankProcess final : public RankRunner {
                                                           .control = &control_,
                                                           .products = products_.get(),
                                                           .attention = attention_.get(),
-                                                          .collector = collector_.get()});
+                                                          .collector = collector_.get(),
+                                                          .monitor = monitor_.get()});
   }
 
   void build(std::size_t cell) override { rank_->build(cell); }
@@ -154,6 +177,7 @@ class CudaRankProcess final : public RankRunner {
   cuda::MeetingControlPlane control_;
   std::unique_ptr<cupti::Api> cupti_;
   std::unique_ptr<cupti::Collector> collector_;
+  std::unique_ptr<GpuMonitor> monitor_;
   std::unique_ptr<cuda::MatrixProducts> products_;
   std::unique_ptr<cuda::Attention> attention_;
   std::unique_ptr<cuda::NcclApi> nccl_;

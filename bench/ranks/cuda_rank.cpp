@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
@@ -65,7 +66,7 @@ struct CudaRank::BuiltCell {
   std::optional<cuda::Capture> capture;
   std::unique_ptr<cuda::CudaDevice> device;
   std::optional<PlannedTrainer> trainer;
-  bool has_told_of_cupti = false;
+  bool has_noted = false;
 
   // of the last run
   RankRun result;
@@ -128,10 +129,18 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   built.result = {};
   built.result.gpu = gpu_;
   built.result.first_step = built.trainer.value()->next_step();
+  built.result.tensor_bytes = built.device->allocated_bytes();
   guarded(cell, [&] {
     if (built.link) (void)built.link->report();  // what was carried before this block
+    const bool is_watched = parts_.monitor != nullptr && parts_.monitor->why_not().empty();
+    report::GpuBlock gpu{.block = block, .rank = context_.rank};
+    if (is_watched) parts_.monitor->begin(gpu);
     built.capture->start();
     for (std::int64_t i = 0; i < steps; ++i) built.trainer.value()->step(block);
+    if (is_watched) {
+      parts_.monitor->end(gpu);
+      built.result.gpu_block = std::move(gpu);
+    }
     // What an emulated link brings is nobody's gradient, and so no loss means anything.
     if (built.link) {
       built.device->synchronize();
@@ -146,54 +155,78 @@ void CudaRank::note(BuiltCell& built, const std::string& text) const {
   built.result.notes.push_back(fmt::format("rank {}: {}", context_.rank, text));
 }
 
-// Once a cell, in a block whose notes are kept: it is the same in all of them.
-void CudaRank::tell_of_cupti(BuiltCell& built) const {
-  if (built.block < 0 || std::exchange(built.has_told_of_cupti, true)) return;
-  for (const std::string& text : parts_.collector->info().notes) note(built, text);
+// Once for each cell, in a block whose notes are kept.
+void CudaRank::note_once(BuiltCell& built) const {
+  if (built.block < 0 || std::exchange(built.has_noted, true)) return;
+  if (built.cell->plan.config.run.trace && parts_.collector != nullptr)
+    for (const std::string& text : parts_.collector->info().notes) note(built, text);
+  if (parts_.monitor != nullptr && !parts_.monitor->why_not().empty()) note(built, parts_.monitor->why_not());
+}
+
+// A trace that lacks a mark has no windows; events timed the same marks on the same clock.
+void CudaRank::take_trace(BuiltCell& built) const {
+  cuda::Capture::Taken taken = built.capture->take();
+  for (const std::string& notice : taken.notices) note(built, notice);
+  for (cuda::Capture::Fault& fault : taken.faults)
+    built.result.capture_faults.push_back(
+        {.rank = context_.rank, .cause = fault.cause, .count = fault.count, .example = std::move(fault.example)});
+  built.result.trace = std::move(taken.assembled.trace);
+  const std::vector<std::int64_t> traced = window_lengths(built.result.trace.marks);
+  const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);
+  const auto is_positive = [](std::int64_t length) { return length > 0; };
+  if (traced.size() == timed.size() && !traced.empty() && std::ranges::all_of(traced, is_positive) &&
+      std::ranges::all_of(timed, is_positive))
+    note(built, fmt::format("windows traced to event-timed: median ratio {:.4f}",
+                            analysis::compare_windows(traced, timed).median_ratio));
+  if (built.result.trace.marks.size() != built.timed_marks.size()) {
+    built.result.trace.marks = built.timed_marks;
+    note(built, "the capture lacks marks of steps: windows are timed by events");
+  }
+}
+
+void CudaRank::take_link(BuiltCell& built) const {
+  const cuda::LinkReport report = built.link->report();
+  note(built, "emulated " + cuda::to_text(report));
+  if (!report.is_valid())
+    built.result.invalid_because.push_back(fmt::format("rank {}: emulated {}", context_.rank, cuda::to_text(report)));
+  for (const std::string& unmet : built.link->unmet())
+    built.result.invalid_because.push_back(fmt::format("rank {}: {}", context_.rank, unmet));
+  if (built.cell->plan.config.run.trace && parts_.collector != nullptr)
+    if (const cuda::ClockCheck check = cuda::check_clocks(cuda::match_stamps(built.result.trace, built.link->stamps()));
+        check.num_kernels > 0)
+      note(built, cuda::to_text(check));
 }
 
 RankRun CudaRank::take(std::size_t cell) {
   BuiltCell& built = *built_.at(cell);
-  const plan::RunConfig& run = built.cell->plan.config.run;
-  std::vector<std::string> faults;
-  if (run.trace) {
-    cuda::Capture::Taken taken = built.capture->take();
-    faults = std::move(taken.faults);
-    for (const std::string& notice : taken.notices) note(built, notice);
-    if (parts_.collector != nullptr) tell_of_cupti(built);
-    built.result.trace = std::move(taken.assembled.trace);
-    const std::vector<std::int64_t> traced = window_lengths(built.result.trace.marks);
-    const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);
-    if (!traced.empty() && traced.size() == timed.size())
-      note(built, fmt::format("windows traced to event-timed: median ratio {:.4f}",
-                              analysis::compare_windows(traced, timed).median_ratio));
+  const plan::Config& config = built.cell->plan.config;
+  if (config.run.trace) {
+    take_trace(built);
   } else {
     built.result.trace.marks = std::move(built.timed_marks);
     built.result.trace.clocks.push_back(clock_of(context_.rank));
   }
-  if (built.link) {
-    const cuda::LinkReport report = built.link->report();
-    note(built, "emulated link: " + cuda::to_text(report));
-    if (!report.is_valid())
-      built.result.invalid_because.push_back(
-          fmt::format("rank {}: under 98 % of the emulated link: {}", context_.rank, cuda::to_text(report)));
-    for (const std::string& unmet : built.link->unmet())
-      built.result.invalid_because.push_back(fmt::format("rank {}: {}", context_.rank, unmet));
-  }
+  note_once(built);
+  if (built.link) take_link(built);
   for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
     note(built, notice);
-  const plan::ParallelConfig& parallel = built.cell->plan.config.parallel;
+  const plan::ParallelConfig& parallel = config.parallel;
   if (parts_.products != nullptr && (parallel.tensor_model_parallel_size > 1 || parallel.context_parallel_size > 1))
     for (const std::string& notice : parts_.products->notices()) note(built, notice);
-  check_block(built, faults);
+  require_complete(built);
+  // Once the kernels are loaded and the clocks are up, before anything is measured.
+  if (built.link && built.block < 0) built.link->measure_alone();
   return std::exchange(built.result, {});
 }
 
-// A warm-up may lose what it likes: it is not measured.
-void CudaRank::check_block(const BuiltCell& built, const std::vector<std::string>& faults) const {
-  if (built.block < 0 || faults.empty()) return;
-  throw MachineError(fmt::format("cell {}, rank {}: this block is not valid: {}", built.cell->name, context_.rank,
-                                 fmt::join(faults, "; ")));
+// A warm-up is not measured, so its records may be lost.
+void CudaRank::require_complete(const BuiltCell& built) const {
+  if (built.block < 0 || !built.cell->plan.config.run.trace_strict || built.result.capture_faults.empty()) return;
+  std::vector<std::string> examples;
+  for (const report::CaptureFault& fault : built.result.capture_faults) examples.push_back(fault.example);
+  throw MachineError(
+      fmt::format("cell {}, rank {}: the capture of this block is incomplete, and run.trace is strict: {}",
+                  built.cell->name, context_.rank, fmt::join(examples, "; ")));
 }
 
 }  // namespace underlap::bench

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "bench/machine/gpu_monitor.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "bench/ranks/texts.hpp"
 #include "impl/device/cuda/capture.hpp"
@@ -25,6 +26,7 @@ struct CudaParts {
   cuda::MatrixProducts* products = nullptr;  ///< cuBLASLt
   cuda::Attention* attention = nullptr;      ///< cuDNN; null: our own kernels
   cupti::Collector* collector = nullptr;     ///< null: no cell of this rank's own is traced
+  GpuMonitor* monitor = nullptr;             ///< null: clocks and power are not read
   cuda::LinkShape link_shape{};              ///< of the kernels that play a link
   cuda::RunImplementation run_implementation = cuda::run_cuda_implementation;
 };
@@ -38,10 +40,11 @@ bool attaches_cupti(const RankContext& context);
 
 /// One rank of a matrix on one GPU.
 ///
-/// A traced cell's slices and marks are CUPTI's; of one that is not traced, marks are timed by events on the same
-/// clock. A measured block of which CUPTI lost a record, in which a kernel belongs to no operation or in which a launch
-/// has no kernel, tells nothing: take() throws MachineError and says which. One whose emulated link stayed under 98 %
-/// of the rate asked for is there, with invalid_because.
+/// A traced cell's slices and marks are CUPTI's; marks of a cell that is not traced are timed by events on the same
+/// clock. A block is kept if its capture is incomplete: CUPTI lost a record, a kernel belongs to no operation, or a
+/// launch has no kernel. capture_faults then counts the records by cause, and the marks are those of events. With
+/// run.trace: strict, take() throws MachineError instead. If an emulated link's transfers stay under 98 % of the
+/// requested rate with nothing else running too, invalid_because says so.
 class CudaRank final : public RankRunner {
  public:
   CudaRank(const RankContext& context, const CudaParts& parts);
@@ -55,9 +58,11 @@ class CudaRank final : public RankRunner {
  private:
   struct BuiltCell;
   void note(BuiltCell& built, const std::string& text) const;
-  void tell_of_cupti(BuiltCell& built) const;
+  void note_once(BuiltCell& built) const;
   void guarded(std::size_t cell, const std::function<void()>& work);
-  void check_block(const BuiltCell& built, const std::vector<std::string>& faults) const;
+  void take_trace(BuiltCell& built) const;
+  void take_link(BuiltCell& built) const;
+  void require_complete(const BuiltCell& built) const;
 
   RankContext context_;
   CudaParts parts_;

@@ -70,6 +70,7 @@ void HostRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   for (std::int64_t i = 0; i < steps; ++i) built.trainer.value()->step(block);
   built.result.losses = built.trainer->take_losses();
   built.result.trace.marks = built.device->take_marks();
+  built.result.tensor_bytes = built.device->allocated_bytes();
   built.result.transfer_cpu_ns = built.device->communication_cpu_ns() - cpu_before;
 }
 

@@ -95,8 +95,8 @@ std::string in_words(std::span<const plan::Cell> cells, std::size_t ranks) {
 
 [[noreturn]] void refuse_memory(const std::string& what, double bytes, const Room& room) {
   throw std::invalid_argument(
-      fmt::format("{} need {:.1f} MiB together and {} can be had ({}): fewer cells, fewer layers or ranks fit", what,
-                  bytes / (1 << 20), in_bytes(room.amount), room.bound));
+      fmt::format("{} need {} together and {} can be had ({}): fewer cells, fewer layers or ranks fit", what,
+                  in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount), room.bound));
 }
 
 void check_memory(const Needs& needs, const std::string& what) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/host_session.hpp"
 
-#include <dnnl.h>
 #include <fmt/format.h>
 #include <gloo/config.h>
 
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "bench/ranks/host_room.hpp"
+#include "kernels/gemm/tile_product.hpp"
 #include "platform/errors.hpp"
 #include "platform/room.hpp"
 
@@ -26,8 +26,7 @@ HostSession::HostSession(std::span<const plan::Cell> cells, std::int32_t first_s
 }
 
 std::map<std::string, std::string> HostSession::library_versions() {
-  const dnnl_version_t* onednn = dnnl_version();
-  return {{"oneDNN", fmt::format("{}.{}.{}", onednn->major, onednn->minor, onednn->patch)},
+  return {{"oneDNN", kernels::onednn_version()},
           {"Gloo", fmt::format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH)}};
 }
 

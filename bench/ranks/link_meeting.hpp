@@ -6,7 +6,7 @@
 
 #include "bench/ranks/rank_messages.hpp"
 #include "impl/device/meeting.hpp"
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap::bench {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap::bench {
 

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "platform/errors.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -36,7 +37,7 @@ LineSink prefixed(const LineSink& sink, std::int32_t rank) {
   return [sink, rank](const std::string& line) {
     const std::string text = fmt::format("[rank {}] {}", rank, line);
     if (sink) return sink(text);
-    std::fprintf(stderr, "%s\n", text.c_str());
+    print_error("{}\n", text);
   };
 }
 

@@ -17,6 +17,7 @@
 
 #include "impl/device/meeting.hpp"
 #include "impl/plan/plan.hpp"
+#include "profiler/report/gpu_state.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::bench {
@@ -27,9 +28,12 @@ struct RankRun {
   std::int32_t first_step = 0;
   std::vector<double> losses;                     ///< one per step; empty where no values were computed
   std::optional<std::int64_t> transfer_cpu_ns;    ///< of the threads that communicate, where the backend has such
+  std::int64_t tensor_bytes = 0;                  ///< size of the cell's tensors on this rank; 0: unknown
   std::vector<std::string> notes = {};            ///< what a reader of the results should know of this block
   std::vector<std::string> invalid_because = {};  ///< why its times are not to be used
-  std::string gpu = {};                           ///< what CUDA calls its GPU; empty where it has none
+  std::vector<report::CaptureFault> capture_faults = {};  ///< records that its trace lacks
+  std::optional<report::GpuBlock> gpu_block = {};         ///< its GPU around the block; nullopt: not read
+  std::string gpu = {};                                   ///< what CUDA calls its GPU; empty where it has none
 };
 
 /// One rank of a matrix on one backend. Ranks are told the same things in the same order, each those that it is a

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/ranks/rank_runner.hpp"
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap::bench {
 

@@ -39,6 +39,9 @@ report::BlockRun joined(std::vector<RankRun> ranks, std::int64_t steps) {
   for (RankRun& rank : ranks) {
     for (std::string& note : rank.notes) result.notes.push_back(std::move(note));
     for (std::string& why : rank.invalid_because) result.invalid_because.push_back(std::move(why));
+    for (report::CaptureFault& fault : rank.capture_faults) result.capture_faults.push_back(std::move(fault));
+    if (rank.gpu_block) result.gpu_blocks.push_back(std::move(*rank.gpu_block));
+    result.tensor_bytes = std::max(result.tensor_bytes, rank.tensor_bytes);
     if (!rank.gpu.empty()) result.gpus.insert(std::move(rank.gpu));
     if (!rank.losses.empty()) result.losses.push_back(std::move(rank.losses));
     if (rank.transfer_cpu_ns) result.transfer_cpu_ns = result.transfer_cpu_ns.value_or(0) + *rank.transfer_cpu_ns;

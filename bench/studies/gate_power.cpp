@@ -92,7 +92,8 @@ struct DrawnGate {
 DrawnGate draw_gate(const GatePowerStudy& study, const GateScenario& scenario, Draw& draw) {
   const auto shifts = [&] {
     std::vector<double> common;
-    for (std::int32_t run = 0; run < scenario.runs; ++run) common.push_back(draw.normal(study.noise.common));
+    for (std::int32_t run = 0; run < scenario.runs; ++run)
+      common.push_back(draw.normal(scenario.common_factor * study.noise.common));
     return common;
   };
   const std::vector<double> of_baseline = shifts();
@@ -130,15 +131,26 @@ gate::Verdict plain_verdict(const DrawnGate& drawn, double tolerance, const gate
   return gate::judge(rows, options)[0].verdict;
 }
 
+// Of the one-sided limits of all steps, which do not change: how many say that they do.
+std::int32_t limits_beyond_0(const gate::GateReport& report) {
+  std::int32_t count = 0;
+  for (const gate::GateRow& row : report.rows)
+    if (row.metric == "step") count += (*row.upper < 0) + (*row.lower > 0);
+  return count;
+}
+
 GatePowerRow power_of(const GatePowerStudy& study, const GateScenario& scenario) {
   using gate::Verdict;
   Draw draw(study.noise, study.seed);
   gate::GateOptions options;
   options.rules = gate::default_rules({.share = scenario.tolerance});
   std::int32_t wrong = 0, found = 0, found_exposed = 0, found_alone = 0, passed = 0;
+  std::int64_t missed = 0;
   for (std::int32_t i = 0; i < study.gates; ++i) {
     DrawnGate drawn = draw_gate(study, scenario, draw);
-    wrong += gate::run_gate(drawn.baseline, drawn.candidate, options).verdict == Verdict::regression;
+    const gate::GateReport unchanged = gate::run_gate(drawn.baseline, drawn.candidate, options);
+    wrong += unchanged.verdict == Verdict::regression;
+    missed += limits_beyond_0(unchanged);
     drawn = draw_gate(study, scenario, draw);
     slow_down(drawn.candidate, scenario.tolerance);
     const gate::GateReport report = gate::run_gate(drawn.baseline, drawn.candidate, options);
@@ -155,7 +167,8 @@ GatePowerRow power_of(const GatePowerStudy& study, const GateScenario& scenario)
           .found = share(found),
           .found_exposed = share(found_exposed),
           .found_alone = share(found_alone),
-          .wrongly_passed = share(passed)};
+          .wrongly_passed = share(passed),
+          .missed = static_cast<double>(missed) / (2.0 * study.gates * study.cells)};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct GateScenario {
   std::int32_t runs = 3;         ///< a side
   std::int32_t steps = 20;       ///< of each run
   double tolerance = 0.05;       ///< and the slowdown of the one cell that is slower
+  double common_factor = 1;      ///< on the noise that is common to all cells of a run
   std::int32_t interleaved = 0;  ///< 1: baseline and candidate take turns, and share what is common to a run
 };
 
@@ -48,6 +49,7 @@ struct GatePowerRow {
   double found_exposed = 0;           ///< the same of its exposed time, which is longer by as much
   double found_alone = 0;             ///< the same where cells lend each other nothing: a plain t test
   double wrongly_passed = 0;          ///< that it passes
+  double missed = 0;                  ///< of all one-sided limits of steps without a change, those beyond 0
 };
 
 /// Parses YAML of `where`. Throws std::invalid_argument with every error, a line each.

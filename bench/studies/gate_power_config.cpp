@@ -14,6 +14,7 @@ void read_scenario(StudyParser& parser, const YAML::Node& node, GateScenario& sc
   parser.map(node, {{"runs", parser.value(scenario.runs, 2, 100)},
                     {"steps", parser.value(scenario.steps, 1, 10'000)},
                     {"tolerance", parser.value(scenario.tolerance, 0.0, 10.0)},
+                    {"common_factor", parser.value(scenario.common_factor, 0.0, 100.0)},
                     {"interleaved", parser.value(scenario.interleaved, 0, 1)}});
 }
 

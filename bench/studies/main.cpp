@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -21,6 +20,7 @@
 #include "platform/program.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -67,12 +67,12 @@ void write(const StudyOutput& output, const std::filesystem::path& folder) {
   } catch (const FileIsHeld& held) {
     throw std::invalid_argument(fmt::format("{} is in use: {} runs into it", folder.string(), held.what()));
   }
-  std::cout << "results: " << (folder / output.json_name).string() << "\n";
+  print_text("results: {}\n", (folder / output.json_name).string());
 }
 
 int run_study(const StudyArguments& arguments) {
   if (arguments.name.empty()) {
-    std::cout << list_text();
+    print_text(list_text());
     return kWell;
   }
   const Study& study = study_named(arguments.name);
@@ -80,7 +80,7 @@ int run_study(const StudyArguments& arguments) {
   const std::string text = plan::read_config(arguments.file);
   if (!arguments.folder.empty()) refuse_run(arguments.folder);
   const StudyOutput output = run_shown(study, text, arguments.file);
-  std::cout << render(output.table, terminal_format(STDOUT_FILENO));
+  print_text(render(output.table, terminal_format(STDOUT_FILENO)));
   if (!arguments.folder.empty()) write(output, arguments.folder);
   return kWell;
 }

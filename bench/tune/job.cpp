@@ -2,10 +2,12 @@
 #include "bench/tune/job.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 
@@ -36,6 +38,36 @@ bool is_searched(std::string_view knob) {
          knob == "environment.layernorm_sm_margin" || knob == "environment.cuda_device_max_connections";
 }
 
+// Whether another value of a knob computes something else: a model, a precision or an optimizer.
+bool is_of_mathematics(std::string_view knob) {
+  constexpr std::array<std::string_view, 16> kArchitecture{"model.num_layers",
+                                                           "model.hidden_size",
+                                                           "model.ffn_hidden_size",
+                                                           "model.num_attention_heads",
+                                                           "model.num_query_groups",
+                                                           "model.kv_channels",
+                                                           "model.vocab_size",
+                                                           "model.seq_length",
+                                                           "model.activation",
+                                                           "model.normalization",
+                                                           "model.window_size",
+                                                           "model.num_moe_experts",
+                                                           "model.moe_router_topk",
+                                                           "model.moe_ffn_hidden_size",
+                                                           "model.share_embeddings_and_output_weights",
+                                                           "ddp.reduce_scatter_with_fp32_accumulation"};
+  return std::ranges::find(kArchitecture, knob) != kArchitecture.end() || knob.starts_with("mixed_precision.") ||
+         knob.starts_with("optimizer.");
+}
+
+// What a cell computes: the values of those knobs.
+std::map<std::string, std::string> mathematics_of(const plan::Plan& plan) {
+  std::map<std::string, std::string> values;
+  for (const plan::Knob& knob : plan.knobs)
+    if (is_of_mathematics(knob.name)) values[knob.name] = plan::to_json_text(knob.effective);
+  return values;
+}
+
 // Sizes that follow from the request, whatever the file says.
 bool follows(std::string_view knob) {
   return knob == "world_size" || knob == "data_parallel_size" || knob == "train.global_batch_size" ||
@@ -60,7 +92,7 @@ std::string text_of(const Choices& choices) {
 TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(request.num_gpus) {
   if (num_gpus_ < 1) throw std::invalid_argument("--gpus must be at least 1");
   model_.overrides.emplace_back("run.backend", "sim");
-  read_cells(request.around);
+  read_cells(request);
   const plan::Config& any = cells_.begin()->second;
   hardware_ = any.run.hardware;
   machine_ = sim::hardware_words(any.run);
@@ -69,23 +101,40 @@ TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(
   set_batch(request.batch);
 }
 
-void TuneJob::read_cells(bool around) {
+void TuneJob::read_cells(const TuneRequest& request) {
   const plan::Matrix matrix = plan::parse(model_.yaml, model_.where, model_.overrides);
   if (matrix.has_errors()) throw std::invalid_argument(all_errors(matrix.errors));
   input_hashes_ = hash_inputs(matrix);
+  const plan::Plan* first = nullptr;
+  std::vector<std::string> left_out;
   for (const plan::Cell& cell : matrix.cells) {
+    const bool computes_otherwise =
+        cell.plan.config.run.no_comm || (first != nullptr && mathematics_of(cell.plan) != mathematics_of(*first));
+    if (computes_otherwise && !request.all_cells) {
+      left_out.push_back(cell.name);
+      continue;
+    }
+    if (first == nullptr) first = &cell.plan;
     cells_[cell.name] = cell.plan.config;
     const plan::RunConfig& run = cell.plan.config.run;
     machines_.try_emplace(sim::hardware_words(run), sim::hardware_of(run));
     for (const plan::Knob& knob : cell.plan.knobs) {
       if (plan::is_null(knob.requested) || follows(knob.name)) continue;
-      if (around && is_searched(knob.name))
+      if (request.around && is_searched(knob.name))
         start_[knob.name] = plan::to_json_text(knob.requested);
       else
         kept_.insert(knob.name);
     }
   }
-  if (around && cells_.size() > 1)
+  if (cells_.empty())
+    throw std::invalid_argument(fmt::format(
+        "{}: no cell has transfers to overlap\n  --all-cells searches its cells all the same", model_.where));
+  if (!left_out.empty())
+    notes_.push_back(
+        fmt::format("left out, since a gain of theirs would be no gain in training: {} (without transfers, or "
+                    "of another model, precision or optimizer); --all-cells searches them too",
+                    fmt::join(left_out, ", ")));
+  if (request.around && cells_.size() > 1)
     throw std::invalid_argument(
         fmt::format("{}: --around takes one configuration, and this has a matrix of {} cells; --cell NAME takes one",
                     model_.where, cells_.size()));

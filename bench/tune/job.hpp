@@ -26,11 +26,14 @@ struct TuneRequest {
   std::optional<std::int64_t> batch;        ///< sequences of a step; nullopt: what the file says, else two a GPU
   std::optional<std::int64_t> limit_bytes;  ///< of memory on a GPU; nullopt: all that it has
   bool around = false;  ///< what the file says of layout and overlap is where the search begins, and is not kept
+  /// Whether cells that change what is computed may win: those without transfers, and those of another model, precision
+  /// or optimizer than the file's first cell.
+  bool all_cells = false;
 };
 
 /// A model, a machine and a batch, for which the layout and the overlap settings are searched in virtual time. What the
 /// file or the command line says is kept; what they leave open is searched. Of a file with a matrix each cell is one
-/// such model, and the best is found over all.
+/// such model, and the best is found over all, but those that change what is computed (TuneRequest::all_cells).
 class TuneJob {
  public:
   /// Throws std::invalid_argument with every error of the file, or where its batch is not shared by its cells.
@@ -61,7 +64,7 @@ class TuneJob {
   std::string fingerprint() const;
 
  private:
-  void read_cells(bool around);
+  void read_cells(const TuneRequest& request);
   void set_batch(const std::optional<std::int64_t>& batch);
 
   plan::Source model_;

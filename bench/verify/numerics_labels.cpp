@@ -12,6 +12,7 @@
 #include "impl/plan/precision.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/techniques.hpp"
+#include "profiler/report/samples.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
@@ -135,10 +136,16 @@ std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, st
     cell.label = NumericsLabel::not_checked;
     const std::optional<std::size_t> reference = numerics_reference(cells, results, i);
     if (!reference) continue;
-    if (*reference == i) {
-      cell.label = NumericsLabel::reference;
+    cell.label = NumericsLabel::reference;
+    // It equals nothing, not even itself.
+    if (const std::string loss = report::non_finite_loss(cell); !loss.empty()) {
+      cell.label = NumericsLabel::mismatch;
+      cell.max_loss_difference = INFINITY;
+      mismatches.push_back(fmt::format("cell {}: {}", cell.name, loss));
       continue;
     }
+    if (*reference == i) continue;
+    cell.label = NumericsLabel::not_checked;
     const std::optional<double> difference = largest_relative_difference(cell, results[*reference]);
     if (!difference) continue;
     cell.max_loss_difference = *difference;

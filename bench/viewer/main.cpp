@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "platform/room.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/analysis/summary.hpp"
 #include "profiler/formats/format.hpp"
 #include "viewer/app/load_job.hpp"
@@ -69,7 +70,7 @@ double quantile(std::vector<double> values, double share) {
 }
 
 void print(const char* what, const std::vector<double>& ms, double target_ms) {
-  fmt::print("{:<34} {:>8.3f} {:>8.3f} {:>8.3f} {:>8}   {}\n", what, quantile(ms, 0.5), quantile(ms, 0.99),
+  print_text("{:<34} {:>8.3f} {:>8.3f} {:>8.3f} {:>8}   {}\n", what, quantile(ms, 0.5), quantile(ms, 0.99),
              quantile(ms, 1), ms.size(), target_ms > 0 ? fmt::format("p99 under {:g}", target_ms) : "");
 }
 
@@ -215,13 +216,13 @@ double resident_mb() {
 }
 
 void bench(const Timeline& timeline, const analysis::Summary& summary) {
-  fmt::print("{} slices, {} lanes of {} ranks, {:.0f} bytes a slice above the trace\n\n", timeline.trace().size(),
+  print_text("{} slices, {} lanes of {} ranks, {:.0f} bytes a slice above the trace\n\n", timeline.trace().size(),
              timeline.lanes().size(), timeline.ranks().size(),
              static_cast<double>(timeline.bytes()) / std::max(1.0, static_cast<double>(timeline.trace().size())));
-  fmt::print("{:<34} {:>8} {:>8} {:>8} {:>8}\n", "milliseconds", "median", "p99", "longest", "count");
+  print_text("{:<34} {:>8} {:>8} {:>8} {:>8}\n", "milliseconds", "median", "p99", "longest", "count");
   bench_frames(timeline, summary);
   bench_questions(timeline);
-  fmt::print("\nresident at most: {:.0f} MB\n", resident_mb());
+  print_text("\nresident at most: {:.0f} MB\n", resident_mb());
 }
 
 struct Opened {
@@ -275,8 +276,8 @@ void run(const Arguments& arguments) {
   if (!arguments.trace.empty()) {
     const Opened opened = open_as_a_window_does(arguments.trace);
     if (opened.first_picture_ms)
-      fmt::print("first picture after {:.2f} s, of {} slices; ", *opened.first_picture_ms / 1e3, opened.first_slices);
-    fmt::print("opened in {:.2f} s; ", opened.ms / 1e3);
+      print_text("first picture after {:.2f} s, of {} slices; ", *opened.first_picture_ms / 1e3, opened.first_slices);
+    print_text("opened in {:.2f} s; ", opened.ms / 1e3);
     return bench(*opened.document->timeline, opened.document->traced.summary);
   }
   const Trace trace = generated(arguments);
@@ -284,7 +285,7 @@ void run(const Arguments& arguments) {
   const analysis::Summary summary;
   const auto begin = Clock::now();
   const Timeline timeline(trace, summary, 2);
-  fmt::print("laid out in {:.2f} s; ", ms_since(begin) / 1e3);
+  print_text("laid out in {:.2f} s; ", ms_since(begin) / 1e3);
   bench(timeline, summary);
 }
 
@@ -308,7 +309,7 @@ int main(int argc, char** argv) {
   try {
     underlap::viewer::run(arguments);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "underlap-viewer-bench: {}\n", error.what());
+    print_error("underlap-viewer-bench: {}\n", error.what());
     return 2;
   }
   return 0;

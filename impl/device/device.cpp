@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "profiler/trace/wire_bytes.hpp"
+
 namespace underlap {
 
 std::string_view to_string(ReduceOp op) {
@@ -27,17 +29,8 @@ std::int64_t message_bytes(const Transfer& transfer) {
 
 std::int64_t bytes_on_wire(const Transfer& transfer, std::int32_t group_size) {
   const std::int64_t message = message_bytes(transfer);
-  const std::int64_t n = group_size;
-  switch (transfer.collective) {
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::all_to_all: return message / n * (n - 1);
-    case Collective::all_reduce: return 2 * message * (n - 1) / n;
-    case Collective::broadcast: return message * (n - 1);
-    case Collective::send: return message;
-    case Collective::receive: return 0;
-  }
-  return 0;
+  if (transfer.collective == Collective::broadcast) return message * (group_size - 1);
+  return bytes_sent(transfer.collective, message, group_size);
 }
 
 namespace {

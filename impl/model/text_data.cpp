@@ -52,6 +52,15 @@ std::string read(const std::filesystem::path& path) {
   return text;
 }
 
+// Repeated for a sequence that is longer than the text, so that there are as many places to start a sample.
+std::string shipped_text_for(std::int64_t seq_length) {
+  std::string text(shipped_text());
+  const std::size_t once = text.size();
+  if (std::cmp_greater(once, seq_length)) return text;
+  while (std::cmp_less(text.size(), seq_length + static_cast<std::int64_t>(once))) text += shipped_text();
+  return text;
+}
+
 }  // namespace
 
 TextData::TextData(std::string text, std::string source, std::int64_t seq_length, std::uint64_t seed)
@@ -65,7 +74,7 @@ TextData::TextData(std::string text, std::string source, std::int64_t seq_length
 }
 
 TextData TextData::open(const std::filesystem::path& path, std::int64_t seq_length, std::uint64_t seed) {
-  if (path.empty()) return {std::string(shipped_text()), "the text that ships with Underlap", seq_length, seed};
+  if (path.empty()) return {shipped_text_for(seq_length), "the text that ships with Underlap", seq_length, seed};
   return {read(path), path.string(), seq_length, seed};
 }
 

@@ -14,7 +14,8 @@ class TextData {
   /// Throws std::invalid_argument naming `source` where the text is shorter than one sample: seq_length + 1 bytes.
   TextData(std::string text, std::string source, std::int64_t seq_length, std::uint64_t seed);
 
-  /// The text that ships with Underlap where `path` is empty, else the file's bytes.
+  /// The text that ships with Underlap if `path` is empty, repeated for sequences that are longer; else the file's
+  /// bytes.
   /// Throws std::invalid_argument naming the file where it cannot be read, is empty or too short.
   static TextData open(const std::filesystem::path& path, std::int64_t seq_length, std::uint64_t seed);
 

@@ -13,7 +13,7 @@ namespace underlap::plan {
 namespace {
 
 /// What one cell has in effect, sorted by what it decides.
-struct Effect {
+struct CellEffect {
   std::string work;                    // equal for equal work
   std::vector<std::size_t> overlaps;   // rows of switches that are on, ascending
   std::vector<std::string> otherwise;  // of every other key that leaves the work as it is: its value
@@ -35,10 +35,10 @@ bool is_on(const Value& value, const Config& config) {
   return schedule_in_effect(config) != schedule_in_effect(unasked);
 }
 
-Effect effect_of(const Plan& plan) {
+CellEffect effect_of(const Plan& plan) {
   std::map<std::string_view, const Knob*> knobs;
   for (const Knob& knob : plan.knobs) knobs.emplace(knob.name, &knob);
-  Effect effect;
+  CellEffect effect;
   for (std::size_t i = 0; i < rows().size(); ++i) {
     const Value value = effective(plan, knobs, i);
     switch (rows()[i].role) {
@@ -55,18 +55,18 @@ Effect effect_of(const Plan& plan) {
   return effect;
 }
 
-bool has_all_of(const Effect& cell, const Effect& other) {
+bool has_all_of(const CellEffect& cell, const CellEffect& other) {
   return std::ranges::includes(cell.overlaps, other.overlaps);
 }
 
 /// `cell` transfers.
-bool is_off(const Effect& other, const Effect& cell) {
+bool is_off(const CellEffect& other, const CellEffect& cell) {
   if (other.is_without_transfers || !has_all_of(cell, other)) return false;
   const bool has_fewer = other.overlaps.size() < cell.overlaps.size();
   return has_fewer || cell.is_without_transfers || (cell.is_floor && !other.is_floor);
 }
 
-std::ptrdiff_t keys_apart(const Effect& a, const Effect& b) {
+std::ptrdiff_t keys_apart(const CellEffect& a, const CellEffect& b) {
   std::ptrdiff_t apart = 0;
   for (std::size_t i = 0; i < a.otherwise.size(); ++i) apart += a.otherwise[i] == b.otherwise[i] ? 0 : 1;
   return apart;
@@ -75,23 +75,23 @@ std::ptrdiff_t keys_apart(const Effect& a, const Effect& b) {
 /// The cell with the fewest switches of those that are taken, then the nearest to `cell`, then the first.
 class Nearest {
  public:
-  Nearest(const std::vector<Effect>& effects, std::size_t cell) : effects_(effects), cell_(cell) {}
+  Nearest(const std::vector<CellEffect>& effects, std::size_t cell) : effects_(effects), cell_(cell) {}
 
   void take(std::size_t other) {
-    const Effect& its = effects_[other];
+    const CellEffect& its = effects_[other];
     const auto weight = std::tuple(its.overlaps.size(), its.is_floor, keys_apart(its, effects_[cell_]), other);
     if (!best_ || weight < *best_) best_ = weight;
   }
   std::optional<std::size_t> index() const { return best_ ? std::optional(std::get<3>(*best_)) : std::nullopt; }
 
  private:
-  const std::vector<Effect>& effects_;
+  const std::vector<CellEffect>& effects_;
   std::size_t cell_;
   std::optional<std::tuple<std::size_t, bool, std::ptrdiff_t, std::size_t>> best_;
 };
 
 /// `alike`: the cells that do the same work, `cell` among them.
-CellReferences references_of(const std::vector<Effect>& effects, const std::vector<std::size_t>& alike,
+CellReferences references_of(const std::vector<CellEffect>& effects, const std::vector<std::size_t>& alike,
                              std::size_t cell) {
   CellReferences references;
   for (const std::size_t row : effects[cell].overlaps) references.overlaps.emplace_back(rows()[row].path);
@@ -108,7 +108,7 @@ CellReferences references_of(const std::vector<Effect>& effects, const std::vect
 }  // namespace
 
 std::vector<CellReferences> cell_references(std::span<const Cell> cells) {
-  std::vector<Effect> effects;
+  std::vector<CellEffect> effects;
   std::map<std::string_view, std::vector<std::size_t>> alike;
   for (const Cell& cell : cells) effects.push_back(effect_of(cell.plan));
   for (std::size_t i = 0; i < effects.size(); ++i) alike[effects[i].work].push_back(i);

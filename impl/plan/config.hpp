@@ -200,6 +200,7 @@ struct EnvironmentConfig {
 struct EmulatedLink {
   double gb_per_s = 0;       ///< 1e9 bytes a second, in each direction of a rank
   int sms = 16;              ///< blocks of a transfer's kernel, one on each multiprocessor
+  int cga_size = 0;          ///< blocks of a thread-block cluster; 0: as NCCL launches them on that GPU
   bool copy_engine = false;  ///< copy engines move what needs no addition; reductions are kernels all the same
   double latency_us = 0;     ///< of each step of a ring
 };
@@ -224,6 +225,7 @@ struct RunConfig {
   double peer_timeout_s = 30;
   bool rank_processes = false;  ///< each rank is a process of its own, and not threads of one
   bool trace = true;            ///< false: windows from marks alone, for the cost of tracing
+  bool trace_strict = false;    ///< cuda: a block whose capture is incomplete fails its cell
   std::string traces = "all";   ///< as written
   KeptTraces kept_traces;       ///< what `traces` says
   bool no_comm = false;         ///< the same plan with every transfer removed: T_comp

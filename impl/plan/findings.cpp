@@ -13,6 +13,7 @@
 #include "impl/plan/plan_words.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "platform/json.hpp"
+#include "platform/text/escape.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -49,7 +50,7 @@ class Collector {
   std::vector<Finding> all_;
 };
 
-std::string gate_text(const Knob& knob) {
+std::string gate_finding(const Knob& knob) {
   return fmt::format("{} was requested as {} and is {}: {}", knob.name, to_json_text(knob.requested),
                      to_json_text(knob.effective), knob.reason);
 }
@@ -75,19 +76,6 @@ int take_number(std::string& text) {
   return number;
 }
 
-/// What a workflow command cannot hold as it is.
-std::string escaped(std::string_view text, bool is_property) {
-  std::string out;
-  for (const char c : text) {
-    const bool separates = is_property && (c == ':' || c == ',');
-    if (c == '%' || c == '\n' || c == '\r' || separates)
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<Finding> findings(const Matrix& matrix) {
@@ -96,7 +84,8 @@ std::vector<Finding> findings(const Matrix& matrix) {
   if (matrix.has_errors()) return all.take();
   for (const Cell& cell : matrix.cells) {
     for (const Knob& knob : cell.plan.knobs)
-      if (knob.source == "gate") all.add(1, {knob.where.empty() ? matrix.source.where : knob.where, gate_text(knob)});
+      if (knob.source == "gate")
+        all.add(1, {knob.where.empty() ? matrix.source.where : knob.where, gate_finding(knob)});
     // A matrix holds modes against each other, those that expose too.
     if (matrix.cells.size() == 1) all.add(2, cell.plan.exposed);
     all.add(3, cell.plan.contradictions);
@@ -109,7 +98,7 @@ std::vector<Finding> findings(const Matrix& matrix) {
 std::vector<std::string> unmet_requests(const Plan& plan) {
   std::vector<std::string> unmet;
   for (const Knob& knob : plan.knobs) {
-    if (knob.source == "gate") unmet.push_back(gate_text(knob));
+    if (knob.source == "gate") unmet.push_back(gate_finding(knob));
     const std::string_view why = why_no_effect(knob);
     if (knob.source == "user" && !why.empty() && asks_for_what_is_not_there(knob, plan.config.parallel))
       unmet.push_back(
@@ -130,8 +119,9 @@ std::string to_github(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     const Location at = location_of(finding.message.where);
     text += fmt::format("::{} file={}{},title=underlap {}::{}\n", finding.level == "note" ? "notice" : finding.level,
-                        escaped(at.file, true), at.line > 0 ? fmt::format(",line={},col={}", at.line, at.column) : "",
-                        finding.kind, escaped(finding.message.message, false));
+                        annotation_text(at.file, true),
+                        at.line > 0 ? fmt::format(",line={},col={}", at.line, at.column) : "", finding.kind,
+                        annotation_text(finding.message.message, false));
   }
   return text;
 }

@@ -14,11 +14,12 @@ namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kEmulated = "emulated:";
-constexpr double kFastest = 1e5;  // GB/s; some hundred times the fastest link that is sold
-constexpr int kMostBlocks = 64;   // NCCL has at most 64 channels
-constexpr double kLongest = 1e6;  // us
+constexpr double kFastest = 1e5;    // GB/s; some hundred times the fastest link that is sold
+constexpr int kMostBlocks = 64;     // NCCL has at most 64 channels
+constexpr int kMostOfACluster = 8;  // blocks, of NCCL's kernels
+constexpr double kLongest = 1e6;    // us
 
-std::optional<double> number(std::string_view text) {
+std::optional<double> number_in(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
@@ -29,7 +30,7 @@ std::optional<double> number(std::string_view text) {
 std::optional<double> in_unit(std::string_view text, std::string_view unit) {
   if (!text.ends_with(unit)) return std::nullopt;
   text.remove_suffix(unit.size());
-  return number(text);
+  return number_in(text);
 }
 
 std::optional<double> gb_per_s(std::string_view text) {
@@ -82,20 +83,30 @@ class Parser {
       link_.copy_engine = true;
     else if (key == "sms")
       read_sms(value);
+    else if (key == "cga")
+      read_cga(value);
     else if (key == "latency")
       read_latency(value);
     else
-      fail(fmt::format("run.link: unknown option {}; known are sms=K, copy_engine and latency=5us",
+      fail(fmt::format("run.link: unknown option {}; known are sms=K, copy_engine, cga=K and latency=5us",
                        yaml::in_quotes(text)));
   }
 
   void read_sms(std::string_view text) {
     has_sms_ = true;
-    const auto sms = number(text);
+    const auto sms = number_in(text);
     if (!sms || *sms < 1 || *sms > kMostBlocks || *sms != std::trunc(*sms))
       return fail(
           fmt::format("run.link: sms is {}, must be a whole number from 1 to {}", yaml::in_quotes(text), kMostBlocks));
     link_.sms = static_cast<int>(*sms);
+  }
+
+  void read_cga(std::string_view text) {
+    const auto blocks = number_in(text);
+    if (!blocks || *blocks < 1 || *blocks > kMostOfACluster || *blocks != std::trunc(*blocks))
+      return fail(fmt::format("run.link: cga is {}, must be a whole number from 1 to {}", yaml::in_quotes(text),
+                              kMostOfACluster));
+    link_.cga_size = static_cast<int>(*blocks);
   }
 
   void read_latency(std::string_view text) {
@@ -126,6 +137,7 @@ std::string to_words(const EmulatedLink& link) {
   std::string words = fmt::format("emulated {:g} GB/s, ", link.gb_per_s);
   words +=
       link.copy_engine ? fmt::format("copy engines (reductions: {} SMs)", link.sms) : fmt::format("{} SMs", link.sms);
+  if (link.cga_size > 0) words += fmt::format(", clusters of {}", link.cga_size);
   if (link.latency_us > 0) words += fmt::format(", {:g} us latency", link.latency_us);
   return words;
 }

@@ -20,6 +20,7 @@ inline constexpr std::string_view kLinkGrammar =
 ///   emulated:450GB/s,sms=16              kernels of 16 blocks
 ///   emulated:450GB/s,copy_engine         copy engines; reductions by kernels, since a copy engine cannot add
 ///   emulated:450GB/s,copy_engine,sms=8   the same, kernels of 8 blocks
+///   ...,cga=1                            blocks of a thread-block cluster; without it as many as NCCL's kernels have
 ///   ...,latency=5us                      added to each step of a ring
 ///
 /// Every mistake adds one sentence to `errors`; the value is then not to be used.

@@ -8,6 +8,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "impl/plan/schema/paths.hpp"
+
 namespace underlap::plan {
 namespace {
 
@@ -30,8 +32,6 @@ struct Axis {
   bool is_path = false;  ///< a dotted path: its choices are named "last_component=value"
   std::vector<Choice> choices;
 };
-
-std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
 class AxisReader {
  public:

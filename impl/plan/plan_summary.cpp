@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "impl/plan/plan_words.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "platform/room.hpp"
 
 namespace underlap::plan {
 namespace {
 
 using Names = std::vector<std::string>;
-
-std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
 /// What a message says in lines of its own, behind semicolons.
 std::string in_one_line(std::string_view text) {

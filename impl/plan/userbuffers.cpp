@@ -46,7 +46,7 @@ constexpr TensorRequests slots(const Requests&... requests) {
 
 constexpr TensorSlotRequest kUnset;
 
-constexpr auto kPresets = std::to_array<UserbuffersPreset>({
+constexpr auto kUserbuffersPresets = std::to_array<UserbuffersPreset>({
     {"userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192", "bf16", "h100", 8192, 4, 1, 1, 8192,
      slots(kRing, bulk(4), bulk(24), pipeline(24), kRing, kRing, bulk(2), bulk(4), pipeline(16), kRing)},
     {"userbuffers_fp8_h100_h8192_tp4_mbs1_seqlen8192", "fp8", "h100", 8192, 4, 1, 1, 8192,
@@ -92,14 +92,14 @@ constexpr auto kPresets = std::to_array<UserbuffersPreset>({
 }  // namespace
 
 std::optional<UserbuffersPreset> find_userbuffers_preset(std::string_view name) {
-  const auto* found =
-      std::find_if(kPresets.begin(), kPresets.end(), [&](const UserbuffersPreset& p) { return p.name == name; });
-  return found == kPresets.end() ? std::nullopt : std::optional(*found);
+  const auto* found = std::find_if(kUserbuffersPresets.begin(), kUserbuffersPresets.end(),
+                                   [&](const UserbuffersPreset& p) { return p.name == name; });
+  return found == kUserbuffersPresets.end() ? std::nullopt : std::optional(*found);
 }
 
 std::vector<std::string_view> userbuffers_preset_names() {
   std::vector<std::string_view> names;
-  for (const UserbuffersPreset& preset : kPresets) names.push_back(preset.name);
+  for (const UserbuffersPreset& preset : kUserbuffersPresets) names.push_back(preset.name);
   return names;
 }
 

@@ -16,9 +16,9 @@ namespace underlap::cuda {
 namespace {
 
 // What get_version() counts in: 10000 a major release, 100 a minor one.
-constexpr std::size_t kOldest = 90'000;
+constexpr std::size_t kOldestCudnn = 90'000;
 
-std::string version_text(std::size_t version) {
+std::string cudnn_version_text(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
 }
 
@@ -29,9 +29,9 @@ CudnnApi CudnnApi::load() {
   CudnnApi api;
   library.require("cudnnGetVersion", api.get_version);
   const std::size_t version = api.get_version();
-  if (version < kOldest)
+  if (version < kOldestCudnn)
     throw MachineError(fmt::format("{} is cuDNN {}; {} or newer is needed", library.path().string(),
-                                   version_text(version), version_text(kOldest)));
+                                   cudnn_version_text(version), cudnn_version_text(kOldestCudnn)));
   library.require("cudnnGetErrorString", api.get_error_string);
   library.require("cudnnGetLastErrorString", api.get_last_error_string);
   library.require("cudnnCreate", api.create);
@@ -46,7 +46,7 @@ CudnnApi CudnnApi::load() {
   return api;
 }
 
-std::string CudnnApi::version() const { return version_text(get_version()); }
+std::string CudnnApi::version() const { return cudnn_version_text(get_version()); }
 
 std::string CudnnApi::text(cudnnStatus_t status) const {
   std::array<char, 512> reason{};

@@ -19,6 +19,11 @@ struct LaunchShape {
   unsigned blocks = 1;
   unsigned threads = 256;        ///< a block
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  /// Blocks of a thread-block cluster, spread over the multiprocessors of its GPC; 0: no clusters. From sm_90 on, and
+  /// `blocks` is a multiple of it.
+  unsigned cluster = 0;
+  bool is_remote_domain =
+      false;  ///< memory fences of this kernel and of those in other domains do not wait for each other; sm_90
 };
 
 /// Dynamic shared memory that no kernel has to ask for: static and dynamic, a block has 48 KiB unasked, and no kernel
@@ -33,13 +38,37 @@ void launch(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_
   if (shape.shared_bytes > kUnaskedSharedBytes)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(shape.shared_bytes)));
-  kernel<<<shape.blocks, shape.threads, shape.shared_bytes, stream>>>(
-      static_cast<Parameters>(std::forward<Values>(values))...);
+  cudaLaunchAttribute attributes[3] = {};
+  unsigned count = 0;
+  if (shape.cluster > 0) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = shape.cluster;
+    attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
+    attributes[++count].id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+    attributes[count++].val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicySpread;
+  }
+  if (shape.is_remote_domain) {
+    attributes[count].id = cudaLaunchAttributeMemSyncDomain;
+    attributes[count++].val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
+  }
+  cudaLaunchConfig_t config = {};
+  config.gridDim = shape.blocks;
+  config.blockDim = shape.threads;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = count;
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Values>(values))...));
   check(cudaGetLastError());
 #else
-  check(cuda_host::launch_kernel(
-      shape.blocks, shape.threads, shape.shared_bytes, stream,
-      [kernel, ... copies = static_cast<Parameters>(std::forward<Values>(values))] { kernel(copies...); }));
+  check(cuda_host::launch_kernel({.blocks = shape.blocks,
+                                  .threads = shape.threads,
+                                  .shared_bytes = shape.shared_bytes,
+                                  .cluster = shape.cluster,
+                                  .is_remote_domain = shape.is_remote_domain,
+                                  .thread_code = [kernel, ... copies = static_cast<Parameters>(
+                                                              std::forward<Values>(values))] { kernel(copies...); }},
+                                 stream));
 #endif
 }
 

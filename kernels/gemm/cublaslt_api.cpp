@@ -18,9 +18,9 @@ namespace {
 
 // What version() counts in: 10000 a major release, 100 a minor one. CUDA 12.4 Update 1: before it, calls took the host
 // longer, and some raised floating-point exceptions on Hopper.
-constexpr std::size_t kOldest = 120'405;
+constexpr std::size_t kOldestCublasLt = 120'405;
 
-std::string version_text(std::size_t version) {
+std::string cublaslt_version_text(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
 }
 
@@ -37,9 +37,9 @@ CublasLtApi CublasLtApi::load() {
   CublasLtApi api;
   library.require("cublasLtGetVersion", api.get_version);
   const std::size_t version = api.get_version();
-  if (version < kOldest)
+  if (version < kOldestCublasLt)
     throw MachineError(fmt::format("{} is cuBLASLt {}; {} or newer is needed", library.path().string(),
-                                   version_text(version), version_text(kOldest)));
+                                   cublaslt_version_text(version), cublaslt_version_text(kOldestCublasLt)));
   library.require("cublasLtGetStatusName", api.get_status_name);
   library.require("cublasLtGetStatusString", api.get_status_string);
   library.require("cublasLtCreate", api.create);
@@ -58,7 +58,7 @@ CublasLtApi CublasLtApi::load() {
   return api;
 }
 
-std::string CublasLtApi::version() const { return version_text(get_version()); }
+std::string CublasLtApi::version() const { return cublaslt_version_text(get_version()); }
 
 void CublasLtApi::check(cublasStatus_t status, const std::source_location& where) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;

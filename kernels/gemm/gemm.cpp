@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three products of a linear layer on the CPU, by oneDNN.
+// The three products of a linear layer on the CPU, in tiles that a library multiplies (tile_product.hpp).
 //
 //   fprop   y = x w^T     dgrad   dx = dy w     wgrad   dw += dy^T x     a transpose is a stride: nothing is copied
 //
@@ -18,12 +18,10 @@
 
 #include <algorithm>
 #include <array>
-#include <dnnl.hpp>
-#include <map>
 #include <type_traits>
-#include <utility>
 
 #include "kernels/fp8.hpp"
+#include "kernels/gemm/tile_product.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
@@ -40,89 +38,7 @@ Extent extent_of(const GemmCall& call) {
   return {.m = call.c.rows, .n = call.c.cols, .k = call.transpose_a ? call.a.rows : call.a.cols};
 }
 
-/// The one shape that oneDNN is given: [rows, depth] times [depth, cols].
-///
-/// oneDNN adds up an element in an order that depends on the shape of the product and on the element's place in it. A
-/// technique that cuts a product by rows or by columns must move no bit. So shapes are multiples of what any kernel
-/// takes at once, whose elements it treats alike: of sgemm 48 with AVX-512, 6 by 16 with AVX2; of the bf16 product 16
-/// by
-/// 16. And the depth is a part of the inner dimension that no kernel cuts again.
-template <class T>
-struct Tile;
-template <>
-struct Tile<float> {
-  static constexpr std::int64_t kRows = 48, kCols = 96, kDepth = 256;
-};
-template <>
-struct Tile<bf16> {
-  static constexpr std::int64_t kRows = 64, kCols = 64, kDepth = 512;
-};
-
 std::int64_t num_tiles(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
-
-/// A tile of a and one of b, dense: [rows, depth] or transposed, [depth, cols] or transposed.
-template <class T>
-struct TileShape {
-  std::int64_t depth = 0;
-  bool transpose_a = false, transpose_b = false;
-
-  friend auto operator<=>(const TileShape&, const TileShape&) = default;
-  std::int64_t lda() const { return transpose_a ? Tile<T>::kRows : depth; }
-  std::int64_t ldb() const { return transpose_b ? depth : Tile<T>::kCols; }
-};
-
-/// c [rows, cols] = a b, or c += a b.
-void multiply_tile(const TileShape<float>& shape, const float* a, const float* b, float* c, bool accumulate) {
-  constexpr std::int64_t kRows = Tile<float>::kRows, kCols = Tile<float>::kCols;
-  dnnl::sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', kRows, kCols, shape.depth, 1.0F, a,
-              shape.lda(), b, shape.ldb(), accumulate ? 1.0F : 0.0F, c, kCols);
-}
-
-/// oneDNN's bf16 product of one shape. Its memory objects are pointed at a tile's data each time.
-struct PreparedTile {
-  dnnl::matmul primitive;
-  dnnl::memory a, b, c;
-};
-
-/// What one thread prepares. oneDNN's primitives keep scratch memory, so threads do not share them.
-struct ThreadContext {
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  std::map<std::pair<TileShape<bf16>, bool>, PreparedTile> prepared;
-};
-
-PreparedTile prepare(const TileShape<bf16>& shape, bool accumulate, const dnnl::engine& engine) {
-  dnnl::primitive_attr attributes;
-  if (accumulate) {
-    dnnl::post_ops add_to_c;
-    add_to_c.append_sum(1.0F);
-    attributes.set_post_ops(add_to_c);
-  }
-  using Type = dnnl::memory::data_type;
-  const auto describe = [](std::int64_t rows, std::int64_t cols, Type type, bool transposed, std::int64_t ld) {
-    const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
-    return dnnl::memory::desc({rows, cols}, type, strides);
-  };
-  const auto a = describe(Tile<bf16>::kRows, shape.depth, Type::bf16, shape.transpose_a, shape.lda());
-  const auto b = describe(shape.depth, Tile<bf16>::kCols, Type::bf16, shape.transpose_b, shape.ldb());
-  const auto c = describe(Tile<bf16>::kRows, Tile<bf16>::kCols, Type::f32, false, Tile<bf16>::kCols);
-  const dnnl::matmul::primitive_desc how(dnnl::matmul::desc(a, b, c), attributes, engine);
-  return {dnnl::matmul(how), dnnl::memory(a, engine, nullptr), dnnl::memory(b, engine, nullptr),
-          dnnl::memory(c, engine, nullptr)};
-}
-
-void multiply_tile(const TileShape<bf16>& shape, bf16* a, bf16* b, float* c, bool accumulate) {
-  thread_local ThreadContext context;
-  auto found = context.prepared.find({shape, accumulate});
-  if (found == context.prepared.end())
-    found = context.prepared.emplace(std::pair(shape, accumulate), prepare(shape, accumulate, context.engine)).first;
-  PreparedTile& tile = found->second;
-  tile.a.set_data_handle(a);
-  tile.b.set_data_handle(b);
-  tile.c.set_data_handle(c);
-  tile.primitive.execute(context.stream, {{DNNL_ARG_SRC, tile.a}, {DNNL_ARG_WEIGHTS, tile.b}, {DNNL_ARG_DST, tile.c}});
-  context.stream.wait();
-}
 
 template <class From>
 void convert(const From* from, float* to, std::int64_t count) {
@@ -218,13 +134,6 @@ void multiply(const GemmCall& call) {
                       a.at(i, depth), b.at(j, depth), sums.data(), depth > 0);
       store<T>(sums.data(), call, i * kRows, j * kCols);
     }
-}
-
-// oneDNN numbers an instruction set with one bit for each that it contains.
-bool multiplies_bf16() {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto bf16_isa = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (isa & bf16_isa) == bf16_isa;
 }
 
 void fprop_cpu(const Arguments& views) { run_gemm(fprop_call(views)); }

@@ -51,8 +51,19 @@ std::string address_text(const sockaddr* address) {
   return std::string(found.starts_with(kMapped) ? found.substr(kMapped.size()) : found);
 }
 
-// For IPv6 and IPv4; for IPv4 alone where the machine has no other.
-FileDescriptor open_listener() {
+FileDescriptor open_ipv4(in_addr_t address) {
+  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  own.sin_addr.s_addr = htonl(address);
+  if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
+    throw MachineError(fmt::format("cannot open a TCP port: {}", system_reason(errno)));
+  return socket;
+}
+
+// On the network for IPv6 and IPv4; for IPv4 alone where the machine has no other.
+FileDescriptor open_listener(TcpReach reach) {
+  if (reach == TcpReach::this_machine) return open_ipv4(INADDR_LOOPBACK);
   FileDescriptor both(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (both) {
     set_option(both, IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -61,13 +72,7 @@ FileDescriptor open_listener() {
     any.sin6_addr = in6addr_any;
     if (::bind(both.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0) return both;
   }
-  FileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  any.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (!one || ::bind(one.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0)
-    throw MachineError(fmt::format("cannot open a TCP port: {}", system_reason(errno)));
-  return one;
+  return open_ipv4(INADDR_ANY);
 }
 
 std::uint16_t port_of(const FileDescriptor& socket) {
@@ -93,7 +98,7 @@ int connect_within(const FileDescriptor& socket, const addrinfo& to, std::chrono
 
 }  // namespace
 
-TcpListener::TcpListener() : socket_(open_listener()), port_(port_of(socket_)) {
+TcpListener::TcpListener(TcpReach reach) : socket_(open_listener(reach)), port_(port_of(socket_)) {
   if (::listen(socket_.get(), kBacklog) != 0)
     throw MachineError(fmt::format("cannot listen on a TCP port: {}", system_reason(errno)));
 }

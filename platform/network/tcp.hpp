@@ -15,11 +15,17 @@ namespace underlap {
 /// else tells.
 inline constexpr std::chrono::seconds kTcpPatience{20};
 
-/// A TCP port of this machine, on all its addresses, chosen by the system.
+/// Who can connect to a listener.
+enum class TcpReach : std::uint8_t {
+  this_machine,  ///< processes of this machine, at 127.0.0.1
+  network,       ///< any machine that reaches one of its addresses
+};
+
+/// A TCP port of this machine, chosen by the system.
 class TcpListener {
  public:
   /// Throws MachineError.
-  TcpListener();
+  explicit TcpListener(TcpReach reach);
 
   std::uint16_t port() const { return port_; }
   /// To poll for who connects.

@@ -27,12 +27,12 @@ Json part_us(std::int64_t part_ns, std::int64_t unsplit_ns, std::int64_t exposed
   return is_split(unsplit_ns, exposed_ns) ? Json(us(part_ns)) : Json(nullptr);
 }
 
-using Communications = std::map<std::string, CommunicationSplit>;
+using SplitsByMode = std::map<std::string, CommunicationSplit>;
 
 // What a median step has of one mode or purpose; `total` is the sum of it over the windows.
-Json communication_steps_json(const RankSummary& rank, const Communications Split::*kind, const std::string& key,
+Json communication_steps_json(const RankSummary& rank, const SplitsByMode Split::*kind, const std::string& key,
                               const CommunicationSplit& total) {
-  const auto median = [&](auto CommunicationSplit::*part) { return median_of(rank.splits, kind, key, part); };
+  const auto median = [&](auto CommunicationSplit::*part) { return typical(rank, part_of(kind, key, part)); };
   const auto median_us = [&](auto CommunicationSplit::*part) { return median(part) / 1e3; };
   Json json{{"comm_us", median_us(&CommunicationSplit::comm_ns)},
             {"exposed_us", median_us(&CommunicationSplit::exposed_ns)},
@@ -48,7 +48,7 @@ Json communication_steps_json(const RankSummary& rank, const Communications Spli
 }
 
 // `steps`: the rank over its steps, nullptr where none are known.
-Json communication_json(const RankSummary& rank, const RankSummary* steps, Communications Split::*kind) {
+Json communication_json(const RankSummary& rank, const RankSummary* steps, SplitsByMode Split::*kind) {
   Json json = Json::object();
   for (const auto& [key, split] : rank.total.*kind) {
     const auto of_steps = [&]() -> Json {
@@ -73,7 +73,7 @@ Json communication_json(const RankSummary& rank, const RankSummary* steps, Commu
   return json;
 }
 
-// Each measured step by itself, for whoever looks for one that stood still.
+// Each counted step by itself.
 Json each_step_json(const RankSummary& rank) {
   Json steps = Json::array();
   for (std::size_t i = 0; i < rank.windows.size(); ++i) {
@@ -94,7 +94,7 @@ Json each_step_json(const RankSummary& rank) {
 Json steps_json(const RankSummary* steps) {
   if (steps == nullptr || steps->splits.empty()) return nullptr;
   const RankSummary& rank = *steps;
-  const auto median_us = [&](auto part) { return median_of(rank.splits, part) / 1e3; };
+  const auto median_us = [&](auto part) { return typical(rank, part) / 1e3; };
   const Split& total = rank.total;
   return {{"count", rank.splits.size()},
           {"window_us", median_us([](const Split& s) { return s.window_ns; })},
@@ -169,11 +169,46 @@ Json source_json(const Trace& trace) {
   return json;
 }
 
-// What told the steps, in a word and in a sentence.
+// Where the steps come from, and the typical one of the job.
 Json steps_source_json(const Summary& summary) {
   StepSource source = summary.has_steps ? StepSource::marks : StepSource::none;
   for (const RankSteps& rank : summary.steps.ranks) source = std::min(source, rank.source);
-  return {{"source", to_string(source)}, {"text", steps_text(summary)}};
+  Json json{{"source", to_string(source)}, {"text", steps_text(summary)}};
+  if (!summary.shows_steps()) return json;
+  json["statistic"] = statistic_text(summary);
+  json["count"] = summary.job_steps.size();
+  json["step_us"] = typical_step_ns(summary) / 1e3;
+  json["exposed_us"] = typical(summary, [](const Split& s) { return s.exposed_ns(); }) / 1e3;
+  json["stalled"] = Json::array();
+  for (const StalledStep& stalled : summary.stalled)
+    json["stalled"].push_back(
+        {{"block", stalled.step.block}, {"step", stalled.step.step}, {"took_us", us(stalled.step.step_ns)}});
+  return json;
+}
+
+// Those of the widest intervals.
+Json clock_pairs_json(const Summary& summary) {
+  constexpr std::size_t kMostPairs = 100;
+  std::vector<std::pair<std::pair<std::int32_t, std::int32_t>, ClockOffset>> pairs(summary.clock_pairs.begin(),
+                                                                                   summary.clock_pairs.end());
+  std::ranges::stable_sort(pairs, {},
+                           [](const auto& pair) { return std::pair(pair.second.is_known(), -pair.second.width_ns()); });
+  Json json = Json::array();
+  for (const auto& [ranks, offset] : pairs) {
+    if (json.size() == kMostPairs) break;
+    const auto known_us = [&](std::int64_t ns) { return offset.is_known() ? Json(us(ns)) : Json(nullptr); };
+    const auto drift = [&](double ClockDrift::*part) {
+      return offset.drift ? Json((*offset.drift).*part) : Json(nullptr);
+    };
+    json.push_back({{"pair", {ranks.first, ranks.second}},
+                    {"offset_low_us", known_us(offset.low_ns)},
+                    {"offset_high_us", known_us(offset.high_ns)},
+                    {"rests_on", offset.count},
+                    {"drift_ppm", drift(&ClockDrift::ppm)},
+                    {"drift_low_ppm", drift(&ClockDrift::low_ppm)},
+                    {"drift_high_ppm", drift(&ClockDrift::high_ppm)}});
+  }
+  return json;
 }
 
 // The rank that the others waited for.
@@ -212,7 +247,8 @@ std::string analysis_json(const Trace& trace, const Summary& summary, const std:
   json["ranks"] = std::move(ranks);
   json["import"] = {{"events", trace.import.events}, {"skipped", trace.import.skipped}};
   json["clock"] = {{"residual_us", us_or_null(summary.clock_residual_ns)},
-                   {"lateness_us", us_or_null(summary.lateness_ns)}};
+                   {"lateness_us", us_or_null(summary.lateness_ns)},
+                   {"pairs", clock_pairs_json(summary)}};
   json["source"] = source_json(trace);
   json["window_errors"] = summary.window_errors;
   json["steps"] = steps_source_json(summary);

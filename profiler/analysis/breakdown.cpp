@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,17 +17,15 @@ namespace underlap::analysis {
 namespace {
 
 constexpr EnumNames<Breakdown, kNumBreakdowns> kNames{{"mode", "purpose", "stream", "rank", "step", "kernel"}};
-constexpr std::size_t kMostRows = 16;  ///< ranks that are shown one by one
+constexpr std::size_t kMostShownRanks = 16;  ///< ranks that are shown one by one
 constexpr std::string_view kUnattributed = "unattributed";
 
-using Communications = std::map<std::string, CommunicationSplit>;
+using SplitsByName = std::map<std::string, CommunicationSplit>;
 using Figure = std::optional<double>;
 
-// The rank's figures in its median step, as the columns of columns_of_split().
-using PartOfSplit = std::int64_t (*)(const Split&);
 struct SplitColumn {
   FigureColumn column;
-  PartOfSplit part;
+  std::int64_t (*part)(const Split&);
   bool of_communication = false;
   bool of_wait = false;
 };
@@ -56,15 +55,17 @@ Figure overlap_of(double hidden_ns, double comm_ns) {
   return comm_ns <= 0 ? std::nullopt : Figure(100 * hidden_ns / comm_ns);
 }
 
-// Medians over `splits`, of which `total` is the sum. Its last figure is the hidden time, that overlap is formed of.
-FigureRow split_row(std::string name, std::span<const Split> splits, const Split& total, bool communicates) {
+// What `figure` gives for each part. `total` is the sum of the splits that it comes from. The last figure of the row is
+// the hidden time, which overlap is formed of.
+FigureRow split_row(std::string name, const Split& total, bool communicates,
+                    const std::function<double(const PartOfSplit&)>& figure) {
   FigureRow row{{std::move(name)}, {}};
   const bool is_split_in_two = is_split(total.exposed_unsplit_ns, total.exposed_ns());
   for (const SplitColumn& column : columns_of_split()) {
     const bool is_known = (communicates || !column.of_communication) && (is_split_in_two || !column.of_wait);
-    row.figures.push_back(column.part != nullptr && is_known ? Figure(median_of(splits, column.part)) : std::nullopt);
+    row.figures.push_back(column.part != nullptr && is_known ? Figure(figure(column.part)) : std::nullopt);
   }
-  row.figures.push_back(median_of(splits, [](const Split& s) { return s.hidden_ns; }));
+  row.figures.push_back(figure([](const Split& s) { return s.hidden_ns; }));
   return row;
 }
 
@@ -99,10 +100,16 @@ FigureTable table_of_ranks(const Summary& summary, std::size_t most_rows) {
       std::ranges::any_of(ranks, [](const RankSummary& rank) { return rank.total.comm_ns() > 0; });
   FigureTable table{{{"rank", "rank"}}, {}, {}};
   for (const SplitColumn& column : columns_of_split()) table.columns.push_back(column.column);
-  for (const RankSummary& rank : ranks)
-    table.rows.push_back(split_row(std::to_string(rank.rank), rank.splits, rank.total, communicates));
+  Split total;
+  for (const RankSummary& rank : ranks) {
+    table.rows.push_back(split_row(std::to_string(rank.rank), rank.total, communicates,
+                                   [&](const PartOfSplit& part) { return typical(rank, part); }));
+    total += rank.total;
+  }
   if (table.rows.size() > 1) {
-    const FigureRow mean = mean_of(table.rows, {"mean"});
+    FigureRow mean =
+        split_row("mean", total, communicates, [&](const PartOfSplit& part) { return typical(summary, part); });
+    mean.figures.front() = typical_step_ns(summary);
     if (table.rows.size() > most_rows) {
       const auto exposed = [](const FigureRow& row) { return row.figures[kExposed].value_or(0); };
       const auto [least, most] = std::ranges::minmax_element(table.rows, {}, exposed);
@@ -135,22 +142,23 @@ const std::vector<CommunicationColumn>& columns_of_communication() {
   return columns;
 }
 
-FigureRow communication_row(const RankSummary& rank, const Communications Split::*kind, const std::string& key) {
+FigureRow communication_row(const Summary& summary, const SplitsByName Split::*kind, const std::string& key) {
   FigureRow row{{key}, {}};
-  const auto found = (rank.total.*kind).find(key);
-  const CommunicationSplit total = found == (rank.total.*kind).end() ? CommunicationSplit{} : found->second;
-  const auto median = [&](auto part) { return median_of(rank.splits, kind, key, part); };
+  bool is_split_in_two = true;
+  for (const RankSummary& rank : summary.shown())
+    if (const auto found = (rank.total.*kind).find(key); found != (rank.total.*kind).end())
+      is_split_in_two &= is_split(found->second.exposed_unsplit_ns, found->second.exposed_ns);
+  const auto figure = [&](auto part) { return typical(summary, part_of(kind, key, part)); };
   for (const CommunicationColumn& column : columns_of_communication()) {
-    const bool is_known =
-        column.part != nullptr && (!column.of_wait || is_split(total.exposed_unsplit_ns, total.exposed_ns));
-    row.figures.push_back(is_known ? Figure(median(column.part)) : std::nullopt);
+    const bool is_known = column.part != nullptr && (!column.of_wait || is_split_in_two);
+    row.figures.push_back(is_known ? Figure(figure(column.part)) : std::nullopt);
   }
-  row.figures.push_back(median(&CommunicationSplit::hidden_ns));
+  row.figures.push_back(figure(&CommunicationSplit::hidden_ns));
   return row;
 }
 
 // A row for each mode or purpose, and always one for what is attributed to none.
-FigureTable communication_table(const Summary& summary, const Communications Split::*kind, std::string_view title) {
+FigureTable communication_table(const Summary& summary, const SplitsByName Split::*kind, std::string_view title) {
   FigureTable table{{{std::string(title), std::string(title)}}, {}, {}};
   for (const CommunicationColumn& column : columns_of_communication()) table.columns.push_back(column.column);
   const std::vector<RankSummary> ranks = measured(summary);
@@ -161,13 +169,7 @@ FigureTable communication_table(const Summary& summary, const Communications Spl
   keys.erase(std::string(kUnattributed));
   std::vector<std::string> in_order(keys.begin(), keys.end());
   in_order.emplace_back(kUnattributed);
-  for (const std::string& key : in_order) {
-    std::vector<FigureRow> of_ranks;
-    for (const RankSummary& rank : ranks)
-      if ((rank.total.*kind).contains(key)) of_ranks.push_back(communication_row(rank, kind, key));
-    if (of_ranks.empty()) of_ranks.push_back(communication_row(ranks.front(), kind, key));
-    table.rows.push_back(mean_of(of_ranks, {key}));
-  }
+  for (const std::string& key : in_order) table.rows.push_back(communication_row(summary, kind, key));
   set_overlap(table.rows, 1, 3);
   return table;
 }
@@ -183,7 +185,9 @@ FigureTable step_table(const Summary& summary) {
   for (const RankSummary& rank : ranks)
     for (std::size_t i = 0; i < rank.windows.size(); ++i) {
       Step& step = steps[{rank.windows[i].block, rank.windows[i].step}];
-      step.rows.push_back(split_row("", {&rank.splits[i], 1}, rank.splits[i], true));
+      const Split& split = rank.splits[i];
+      step.rows.push_back(
+          split_row("", split, true, [&](const PartOfSplit& part) { return static_cast<double>(part(split)); }));
       const auto exposed = static_cast<double>(rank.splits[i].exposed_ns());
       if (exposed <= step.most_exposed) continue;
       step.most_exposed = exposed;
@@ -208,20 +212,12 @@ FigureTable step_table(const Summary& summary) {
   return table;
 }
 
-std::string number_of_steps(const std::vector<RankSummary>& ranks) {
-  const auto [least, most] =
-      std::ranges::minmax_element(ranks, {}, [](const auto& rank) { return rank.windows.size(); });
-  const std::size_t few = least->windows.size();
-  const std::size_t many = most->windows.size();
-  return few == many ? fmt::format("{}", many) : fmt::format("{} to {}", few, many);
-}
-
 }  // namespace
 
 std::string_view to_string(Breakdown by) { return kNames[by]; }
 std::optional<Breakdown> breakdown_from(std::string_view name) { return kNames.find(name); }
 
-FigureTable rank_table(const Summary& summary) { return table_of_ranks(summary, kMostRows); }
+FigureTable rank_table(const Summary& summary) { return table_of_ranks(summary, kMostShownRanks); }
 
 FigureTable breakdown(const Trace& trace, const Summary& summary, Breakdown by) {
   switch (by) {
@@ -249,8 +245,9 @@ std::string title_of(const Summary& summary, Breakdown by) {
     case Breakdown::rank: break;
   }
   if (!summary.shows_steps()) return "From the first start to the last end, in milliseconds";
-  if (ranks.empty() || number_of_steps(ranks) == "1") return "The one measured step, in milliseconds";
-  return fmt::format("A step in milliseconds: medians over {} measured steps of a rank", number_of_steps(ranks));
+  const std::string statistic = statistic_text(summary);
+  return statistic.empty() ? "The one measured step, in milliseconds"
+                           : fmt::format("A step in milliseconds: {}", statistic);
 }
 
 }  // namespace underlap::analysis

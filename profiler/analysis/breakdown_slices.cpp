@@ -127,7 +127,7 @@ struct KernelFigures {
   double count = 0, total_ns = 0, longest_ns = 0;
 };
 
-std::string kind_text(const KernelFigures& kernel) {
+std::string kernel_kind(const KernelFigures& kernel) {
   if (kernel.kind != Kind::communication) return std::string(to_string(kernel.kind));
   return kernel.mode == Mode::none ? "comm, unattributed" : "comm, " + std::string(to_string(kernel.mode));
 }
@@ -169,7 +169,7 @@ FigureTable kernel_table(const Trace& trace, const Summary& summary) {
                      {"longest us", "longest", FigureUnit::short_time, 2}},
                     {}};
   for (const auto& [key, kernel] : kernels)
-    table.rows.push_back({{short_name(key.first), kind_text(kernel)},
+    table.rows.push_back({{short_name(key.first), kernel_kind(kernel)},
                           {kernel.count / steps, kernel.total_ns / steps, 100 * kernel.total_ns / length_ns,
                            kernel.total_ns / kernel.count, kernel.longest_ns}});
   std::ranges::sort(table.rows, [](const FigureRow& a, const FigureRow& b) {

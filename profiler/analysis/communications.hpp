@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "profiler/analysis/arrivals.hpp"
 #include "profiler/analysis/matching.hpp"
@@ -13,6 +14,7 @@ namespace underlap::analysis {
 struct Communications {
   Matching matching;
   ClockAlignment alignment;
+  std::vector<std::int32_t> missing_ranks{};  ///< of the job, by its groups and its size, that have no track; ascending
 
   /// How far a rank's clock is ahead of the clock of all; 0 where that is not known.
   std::int64_t offset_ns(std::int32_t rank) const;

@@ -17,7 +17,7 @@ KernelPlace place_of(const Trace& trace, std::size_t slice) {
   return {trace.name(slice), tag.purpose, tag.direction, tag.layer, tag.microbatch};
 }
 
-std::string purpose_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
+std::string change_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
 
 std::map<std::int32_t, std::vector<std::size_t>> compute_by_rank(const Trace& trace) {
   std::map<std::int32_t, std::vector<std::size_t>> slices;
@@ -45,7 +45,7 @@ void add_place(const KernelPlace& place, const ComputeTimes::ByPiece& pieces,
   const auto counterpart = others.find(place);
   const bool is_same = counterpart != others.end() && has_same_kernels(pieces, counterpart->second);
   const std::int64_t ns = sum_ns(pieces);
-  KernelChange& change = purposes[purpose_key(place.purpose)];
+  KernelChange& change = purposes[change_key(place.purpose)];
   (is_same ? parts.same_kernels_ns : parts.other_kernels_ns) += ns;
   (is_same ? change.contention_ns : change.decomposition_ns) += sign * ns;
 }
@@ -103,7 +103,7 @@ ComputeTimes& ComputeTimes::operator+=(const ComputeTimes& other) {
 
 std::map<std::string, std::int64_t> ComputeTimes::kernels_ns_by_purpose() const {
   std::map<std::string, std::int64_t> purposes;
-  for (const auto& [place, pieces] : places_) purposes[purpose_key(place.purpose)] += sum_ns(pieces);
+  for (const auto& [place, pieces] : places_) purposes[change_key(place.purpose)] += sum_ns(pieces);
   return purposes;
 }
 

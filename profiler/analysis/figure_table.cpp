@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::analysis {
 namespace {
 
@@ -40,7 +42,7 @@ std::string shortened(std::string name, std::size_t longest) {
   for (const std::string_view common : {"(anonymous namespace)::", "<unnamed>::", "at::native::"})
     for (std::size_t at = name.find(common); at != std::string::npos && name.size() > longest; at = name.find(common))
       name.erase(at, common.size());
-  return name.size() <= longest ? name : name.substr(0, longest - 3) + "...";
+  return name.size() <= longest ? name : std::string(first_characters(name, longest - 3)) + "...";
 }
 
 std::string_view unit_suffix(FigureUnit unit) {
@@ -52,13 +54,6 @@ std::string_view unit_suffix(FigureUnit unit) {
     case FigureUnit::megabytes: return "_bytes";
   }
   return "";
-}
-
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
 }
 
 }  // namespace
@@ -95,11 +90,11 @@ double csv_value(const FigureColumn& column, double figure) {
 std::string csv(const FigureTable& table) {
   std::string out;
   const auto put = [&](const std::string& text) { out += (out.empty() || out.back() == '\n' ? "" : ",") + text; };
-  for (const NameColumn& name : table.names) put(field(name.key));
-  for (const FigureColumn& column : table.columns) put(field(csv_key(column)));
+  for (const NameColumn& name : table.names) put(csv_field(name.key));
+  for (const FigureColumn& column : table.columns) put(csv_field(csv_key(column)));
   out += "\n";
   for (const FigureRow& row : table.rows) {
-    for (std::size_t i = 0; i < row.names.size(); ++i) out += (i == 0 ? "" : ",") + field(row.names[i]);
+    for (std::size_t i = 0; i < row.names.size(); ++i) out += (i == 0 ? "" : ",") + csv_field(row.names[i]);
     for (std::size_t i = 0; i < row.figures.size(); ++i)
       out += row.figures[i] ? fmt::format(",{}", csv_value(table.columns[i], *row.figures[i])) : ",";
     out += "\n";

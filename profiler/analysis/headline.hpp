@@ -9,9 +9,9 @@
 
 namespace underlap::analysis {
 
-/// What a person wants to know first, three sentences at most: how long the step is; how much of it is exposed
-/// communication, and of which mode; what most of that is, and which rank the others wait for, or what would tell.
-/// Where there are no steps, of the whole trace. Figures are those of the mean rank.
+/// The main result in a few sentences: the time of the typical step, then its costs, the largest
+/// first: exposed communication (its mode, its largest purpose, and which rank the others wait for) and idle time from
+/// 5 % of the step on (with its cause, where the trace shows one). Where there are no steps, of the whole trace.
 std::vector<std::string> headline(const Trace&, const Summary&);
 
 /// What of a trace could not be read or used, a sentence each; none where all could.

@@ -55,7 +55,7 @@ struct Numbered {
 };
 
 // The collectives of one communicator, by rank and in order of time.
-using ByRank = std::map<std::int32_t, std::vector<Numbered>>;
+using NumberedByRank = std::map<std::int32_t, std::vector<Numbered>>;
 
 // One end of a transfer between two ranks.
 struct Side {
@@ -90,7 +90,7 @@ class Matcher {
  private:
   void refuse(std::uint32_t slice, const char* reason) { refused_.emplace(slice, reason); }
 
-  void refuse(const ByRank& ranks, const char* reason) {
+  void refuse(const NumberedByRank& ranks, const char* reason) {
     for (const auto& [rank, numbered] : ranks)
       for (const Numbered& n : numbered) refuse(n.slice, reason);
   }
@@ -148,7 +148,7 @@ class Matcher {
     return group.ranks[group.ranks[0] == rank ? 1 : 0];
   }
 
-  void match_group(std::uint32_t group, const ByRank& ranks) {
+  void match_group(std::uint32_t group, const NumberedByRank& ranks) {
     const GroupRecord& record = trace_.groups[group];
     if (record.size() == 1) return refuse(ranks, "its communicator has one member");
     if (has_sequences(ranks)) return match_sequences(group, ranks);
@@ -169,7 +169,7 @@ class Matcher {
     }
   }
 
-  static bool has_all_members(const GroupRecord& group, const ByRank& ranks) {
+  static bool has_all_members(const GroupRecord& group, const NumberedByRank& ranks) {
     if (group.size() == 0 || ranks.size() != group.size()) return false;
     return group.ranks.empty() ||
            std::ranges::all_of(group.ranks, [&](std::int32_t rank) { return ranks.contains(rank); });
@@ -177,7 +177,7 @@ class Matcher {
 
   // Whether sequences tell a rank's collectives apart. Numbers that only count from 0 say no more than the order where
   // a foreign trace has them, which may begin anywhere.
-  bool has_sequences(const ByRank& ranks) const {
+  bool has_sequences(const NumberedByRank& ranks) const {
     bool only_count = trace_.metadata.contains("format");
     std::size_t longest = 0;
     for (const auto& [rank, numbered] : ranks) {
@@ -191,7 +191,7 @@ class Matcher {
     return !only_count || longest == 0;
   }
 
-  void match_sequences(std::uint32_t group, const ByRank& ranks) {
+  void match_sequences(std::uint32_t group, const NumberedByRank& ranks) {
     std::map<std::uint64_t, std::vector<MatchMember>> found;
     for (const auto& [rank, numbered] : ranks)
       for (const Numbered& n : numbered) found[n.sequence].push_back({rank, n.slice});
@@ -278,7 +278,7 @@ class Matcher {
   std::vector<std::uint32_t> group_of_;
   bool names_communicators_ = false;
   std::map<std::int32_t, std::vector<std::uint32_t>> by_start_;  ///< communication slices by rank
-  std::map<std::uint32_t, ByRank> collectives_;
+  std::map<std::uint32_t, NumberedByRank> collectives_;
   Links links_;
   std::map<std::uint32_t, const char*> refused_;  ///< of slices, the first reason
   Matching result_;

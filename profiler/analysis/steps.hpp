@@ -50,6 +50,8 @@ struct StepList {
 /// from the end of the kernel before the first of its own to the end of its last one.
 ///
 /// The first or last step is cut where it holds less than four fifths of the work of the median step, and is left out.
+/// So is a first step of ranges before which no work was recorded: the pause before its work is part of a step. It is
+/// kept where it is the only one.
 StepList find_steps(const Trace&);
 
 /// "ProfilerStep, 5 of them, the last one cut off and left out"; where ranks differ, one part for each kind, after the

@@ -8,6 +8,7 @@
 
 #include "profiler/analysis/waits/covered_time.hpp"
 #include "profiler/analysis/waits/late_cause.hpp"
+#include "profiler/analysis/waits/wait_charges.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -62,28 +63,65 @@ MemberTime time_of(std::int64_t start, std::int64_t arrival, std::int64_t end, c
           .exposed_transfer_ns = std::max(start, end) - split - rank.compute_within(split, end)};
 }
 
-void add(WaitTotals& totals, const MemberTime& time, const LateArrival& arrival) {
+void add(WaitTotals& totals, const MemberTime& time) {
   ++totals.count;
   totals.wait_ns += time.wait_ns;
   totals.exposed_wait_ns += time.exposed_wait_ns;
   totals.transfer_ns += time.transfer_ns;
   totals.exposed_transfer_ns += time.exposed_transfer_ns;
-  if (time.wait_ns == 0) return;
-  if (arrival.cause == LateCause::unresolved) {
-    totals.unresolved_ns += time.wait_ns;
+}
+
+void add(WaitTotals& totals, const Charge& charge, std::int32_t last_rank) {
+  const std::int64_t ns = charge.length_ns();
+  if (charge.cause == LateCause::unresolved) {
+    totals.unresolved_ns += ns;
     return;
   }
-  totals.wait_ns_by_last_rank[arrival.last_rank] += time.wait_ns;
-  totals.wait_ns_by_blamed_rank[arrival.blamed_rank] += time.wait_ns;
-  totals.wait_ns_by_cause[arrival.cause] += time.wait_ns;
+  totals.wait_ns_by_last_rank[last_rank] += ns;
+  totals.wait_ns_by_cause[charge.cause] += ns;
+  if (charge.cause == LateCause::transfer)
+    totals.behind_transfer_ns += ns;
+  else
+    totals.wait_ns_by_blamed_rank[charge.rank] += ns;
+}
+
+// The charges of a member that waited from `begin` to `end`; one that is unresolved where clocks do not tell.
+std::vector<Charge> charges_within(WaitCharges& charges, std::size_t arrival, std::int64_t begin, std::int64_t end,
+                                   bool is_resolved) {
+  if (begin >= end) return {};
+  if (!is_resolved) return {{.begin_ns = begin, .end_ns = end, .arrival = arrival}};
+  std::vector<Charge> within;
+  const std::vector<Charge>& all = charges.of(arrival);
+  for (auto next = std::ranges::upper_bound(all, begin, {}, &Charge::end_ns); next != all.end(); ++next) {
+    if (next->begin_ns >= end) break;
+    within.push_back(*next);
+    within.back().begin_ns = std::max(next->begin_ns, begin);
+    within.back().end_ns = std::min(next->end_ns, end);
+  }
+  return within;
+}
+
+// Whose time most of the wait was, and why.
+void name_cause(std::vector<LateArrival>& arrivals, LateArrival& arrival, const std::vector<Charge>& charges) {
+  std::map<std::pair<std::int32_t, LateCause>, std::int64_t> sums;
+  for (const Charge& charge : charges) sums[{charge.rank, charge.cause}] += charge.length_ns();
+  if (sums.empty()) return;
+  const auto most = std::ranges::max_element(sums, {}, [](const auto& sum) { return sum.second; });
+  const auto charge =
+      std::ranges::find_if(charges, [&](const Charge& c) { return std::pair(c.rank, c.cause) == most->first; });
+  arrival.blamed_rank = charge->rank;
+  arrival.cause = charge->cause;
+  arrival.hops = charge->hops;
+  arrival.kernel = arrivals[charge->arrival].kernel;
 }
 
 }  // namespace
 
 std::string_view to_string(LateCause cause) {
-  constexpr std::array<std::string_view, 9> kNames{"longer_kernels", "more_kernels", "longer_communication",
-                                                   "longer_copies",  "late_launch",  "longer_idle",
-                                                   "longer_wait",    "pipeline",     "unresolved"};
+  constexpr std::array<std::string_view, 10> kNames{"longer_kernels", "more_kernels", "longer_communication",
+                                                    "longer_copies",  "late_launch",  "longer_idle",
+                                                    "longer_wait",    "pipeline",     "transfer",
+                                                    "unresolved"};
   return kNames.at(static_cast<std::size_t>(cause));
 }
 
@@ -97,21 +135,19 @@ std::string_view clause_of(LateCause cause) {
     case LateCause::longer_idle: return "which idled longer";
     case LateCause::longer_wait: return "which waited for another";
     case LateCause::pipeline: return "whose stage of the pipeline had not come so far";
+    case LateCause::transfer: return "which was in an earlier transfer";
     case LateCause::unresolved: break;
   }
   return "which came later by less than the clocks can tell";
 }
 
 std::optional<LateRank> WaitReport::late_rank() const {
-  std::map<std::int32_t, std::map<LateCause, std::int64_t>> blamed;
   std::int64_t sum = 0;
-  for (const LateArrival& arrival : arrivals) {
-    if (arrival.cause == LateCause::unresolved || arrival.cause == LateCause::pipeline) continue;
-    blamed[arrival.blamed_rank][arrival.cause] += arrival.waited_ns;
-    sum += arrival.waited_ns;
-  }
+  for (const auto& [rank, causes] : blamed)
+    for (const auto& [cause, ns] : causes) sum += ns;
   LateRank worst;
   for (const auto& [rank, causes] : blamed) {
+    if (rank < 0) continue;
     std::int64_t wait_ns = 0;
     for (const auto& [cause, ns] : causes) wait_ns += ns;
     if (wait_ns <= worst.wait_ns) continue;
@@ -135,19 +171,33 @@ WaitReport find_waits(const Trace& trace, const Communications& communications, 
 
   const WindowList marked = steps.empty() ? find_windows(trace) : WindowList{};
   const StepFinder finder(steps.empty() ? std::span(marked.windows) : steps);
-  for (LateArrival& arrival : report.arrivals) {
+  WaitCharges all_charges(trace, communications, report.arrivals);
+  for (std::size_t i = 0; i < report.arrivals.size(); ++i) {
+    LateArrival& arrival = report.arrivals[i];
     const Match& match = communications.matching.matches[arrival.match];
     arrival.step = finder.step_of(trace, match.members.front().slice);
     report.least_transfer_ns += arrival.transfer_ns;
+    std::vector<Charge> charges;
     for (const MatchMember& member : match.members) {
+      const std::int64_t start = communications.common_ns(member.rank, trace.start_ns()[member.slice]);
       const MemberTime time =
-          time_of(communications.common_ns(member.rank, trace.start_ns()[member.slice]), arrival.last_ns,
-                  communications.common_ns(member.rank, trace.end_ns(member.slice)), times.at(member.rank));
+          time_of(start, arrival.last_ns, communications.common_ns(member.rank, trace.end_ns(member.slice)),
+                  times.at(member.rank));
       arrival.waited_ns += time.wait_ns;
+      const auto uncertainty = communications.alignment.uncertainty_ns(member.rank, arrival.last_rank);
+      const std::vector<Charge> own = charges_within(all_charges, i, start, start + time.wait_ns,
+                                                     uncertainty && arrival.last_ns - start > *uncertainty);
+      charges.insert(charges.end(), own.begin(), own.end());
       for (WaitTotals* totals : {&report.total, &report.ranks[member.rank],
-                                 &report.modes[mode_name(trace.tag(member.slice).mode)], &report.steps[arrival.step]})
-        add(*totals, time, arrival);
+                                 &report.modes[mode_name(trace.tag(member.slice).mode)], &report.steps[arrival.step]}) {
+        add(*totals, time);
+        for (const Charge& charge : own) add(*totals, charge, arrival.last_rank);
+      }
     }
+    for (const Charge& charge : charges)
+      if (charge.cause != LateCause::unresolved && charge.cause != LateCause::pipeline)
+        report.blamed[charge.rank][charge.cause] += charge.length_ns();
+    name_cause(report.arrivals, arrival, charges);
   }
   return report;
 }

@@ -26,7 +26,8 @@ enum class LateCause : std::uint8_t {
   longer_idle,           ///< its device idled; why is not known
   longer_wait,           ///< it waited for a peer in a communication whose own cause is not known
   pipeline,              ///< the other stage of a pipeline had not come so far: its schedule, and no fault
-  unresolved             ///< it came later by less than the clocks can tell
+  transfer,              ///< of a wait: the late rank was in an earlier transfer, which is nobody's fault
+  unresolved             ///< it came later by less than the clocks can tell, or by an unknown clock offset
 };
 
 /// "longer_kernels", ...
@@ -44,11 +45,12 @@ struct LateArrival {
   std::int64_t transfer_ns = 0;  ///< from the last arrival to the first end: the least that the transfer took
   std::int64_t waited_ns = 0;    ///< by all members together
   std::int32_t step = -1;        ///< -1: none
-  LateCause cause = LateCause::unresolved;
-  std::int32_t blamed_rank = -1;  ///< whose time the cause was; -1 where unresolved
-  std::int64_t cause_ns = 0;      ///< by how much that part of its time was longer
-  NameId kernel = kNoName;        ///< that differed most, of longer_kernels and more_kernels
-  std::int32_t hops = 0;          ///< waits between: 0: the rank that came last is itself the cause
+  LateCause own_cause = LateCause::unresolved;  ///< why the last rank was late, apart from waits of its own
+  LateCause cause = LateCause::unresolved;      ///< of most of the wait
+  std::int32_t blamed_rank = -1;                ///< whose time most of the wait was; -1 where unresolved or a transfer
+  std::int64_t cause_ns = 0;                    ///< by how much that part of its time was longer
+  NameId kernel = kNoName;                      ///< that differed most, of longer_kernels and more_kernels
+  std::int32_t hops = 0;                        ///< waits between: 0: the rank that came last is itself the cause
 };
 
 /// Wait and transfer of some communications, summed over their members. Nanoseconds.
@@ -59,8 +61,10 @@ struct WaitTotals {
   std::int64_t transfer_ns = 0;          ///< after it
   std::int64_t exposed_transfer_ns = 0;  ///< of it under no compute
   std::int64_t unresolved_ns = 0;        ///< part of wait_ns in waits that the clocks cannot tell from none
-  std::map<std::int32_t, std::int64_t> wait_ns_by_last_rank;    ///< resolved wait by the rank that came last
-  std::map<std::int32_t, std::int64_t> wait_ns_by_blamed_rank;  ///< by the rank at which the chain begins
+  std::int64_t behind_transfer_ns = 0;   ///< part of wait_ns while the rank at which the chain starts was in a transfer
+  std::map<std::int32_t, std::int64_t> wait_ns_by_last_rank;  ///< resolved wait by the rank that came last
+  /// By the rank at which the chain starts; with behind_transfer_ns and unresolved_ns it sums to wait_ns.
+  std::map<std::int32_t, std::int64_t> wait_ns_by_blamed_rank;
   std::map<LateCause, std::int64_t> wait_ns_by_cause;
 
   friend bool operator==(const WaitTotals&, const WaitTotals&) = default;
@@ -82,19 +86,24 @@ struct WaitReport {
   std::map<std::string, WaitTotals> modes;   ///< "dp", ..., "unattributed"
   std::map<std::int32_t, WaitTotals> steps;  ///< -1: outside any
   std::int64_t least_transfer_ns = 0;        ///< sum of LateArrival::transfer_ns
-  std::optional<std::int64_t> residual_ns;   ///< a wait up to it is unresolved
+  std::optional<std::int64_t> residual_ns;   ///< ClockAlignment::residual_ns
+  /// Resolved waits that are not the schedule of a pipeline, by the blamed rank and the cause; rank -1: transfers.
+  std::map<std::int32_t, std::map<LateCause, std::int64_t>> blamed;
 
   /// The rank on which most of the waiting is blamed that is not the schedule of a pipeline; nullopt where there is
   /// none.
   std::optional<LateRank> late_rank() const;
 };
 
-/// Finds who came last to each matched communication, and follows the chain back to the first cause: a rank that came
-/// late because it waited itself hands the blame on to whoever it waited for.
+/// Finds who came last to each matched communication, and charges each nanosecond that others waited for it.
 ///
-/// The rank that came last is held against the median of the other members, since the end of the last communication
-/// that both were in (or since the first work of either): the part of its time that is longer by most is the cause.
-/// These parts are compute, wait, other communication, copies and idle; their differences sum to the lateness.
+/// A nanosecond is charged to what the rank that came last did at that moment: to that rank where it computed, copied
+/// or idled; to the transfer where it was in one; and where it waited itself, to what the rank did that it waited for,
+/// and so on. Waits within the uncertainty of the two ranks' clocks are unresolved. The parts sum to the wait.
+///
+/// Why a rank was late: it is compared with the median of the other members, since the end of the last communication
+/// that both were in (or since the first work of either). The part of its time that is longer by most is the cause.
+/// These parts are compute, other communication, copies and idle; with the wait their differences sum to the lateness.
 /// The trace comes from match_and_align. `steps`: windows of its ranks, by which waits are summed up where tags name no
 /// step; where there are none, those of its marks.
 WaitReport find_waits(const Trace&, const Communications&, std::span<const Window> steps = {});

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/analysis/steps/typical.hpp"
+
 namespace underlap::analysis {
 namespace {
 
@@ -18,12 +20,6 @@ double ratio(std::int64_t traced, std::int64_t timed) {
 }
 
 double distance_from_one(double value) { return std::max(value, 1 / value); }
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 }  // namespace
 
@@ -39,7 +35,7 @@ WindowAgreement compare_windows(std::span<const std::int64_t> traced_ns, std::sp
     agreement.worst_ratio = ratios[i];
     agreement.worst_index = i;
   }
-  agreement.median_ratio = median_of(std::move(ratios));
+  agreement.median_ratio = median(std::move(ratios));
   return agreement;
 }
 

@@ -129,6 +129,9 @@ Found by_library(const NameMeaning& meaning) {
   return {meaning.mode, {AttributionSource::kernel_name, kByLibrary, intern(reason)}};
 }
 
+// From here on a mode is stated as fact. Below, communication stays unattributed, with the probable mode as its reason.
+constexpr std::uint8_t kFact = 90;
+
 class Attributor {
  public:
   Attributor(Trace& trace, const AttributionOptions& options)
@@ -195,10 +198,15 @@ class Attributor {
     return by_group_of_stream(trace_.groups[*group], group_modes_[*group]);
   }
 
-  void set(std::size_t i, std::string_view purpose, const Found& found) {
+  void set(std::size_t i, std::string_view purpose, Found found) {
     Tag tag = trace_.tag(i);
     tag.kind = Kind::communication;
     if (tag.purpose == kNoName && !purpose.empty()) tag.purpose = intern(purpose);
+    if (found.mode != Mode::none && found.attribution.confidence_pct < kFact) {
+      found.attribution.reason =
+          intern(fmt::format("probably {}: {}", to_string(found.mode), name_of(found.attribution.reason)));
+      found.mode = Mode::none;
+    }
     tag.mode = found.mode;
     trace_.set_tag(i, tag, found.attribution);
   }
@@ -275,10 +283,17 @@ class Attributor {
   Found mode_of(std::size_t i, const NameMeaning& meaning, const Inference& inference) {
     const Found inferred{inference.mode, {inference.source, inference.confidence_pct, intern(inference.reason)}};
     if (inference.is_certain()) return inferred;
-    if (const auto annotation = annotations_->with_mode(i)) return annotated(trace_.name(*annotation));
-    if (meaning.mode != Mode::none) return by_library(meaning);
-    if (const Found* found = by_others_of_group(i)) return *found;
-    return inference.mode == Mode::none ? Found{} : inferred;
+    const auto annotation = annotations_->with_mode(i);
+    const Found* const others = by_others_of_group(i);
+    // The best evidence first; the first that suffices for a fact counts, else the first of all.
+    Found probable;
+    for (const Found& found : {annotation ? annotated(trace_.name(*annotation)) : Found{}, by_library(meaning),
+                               others == nullptr ? Found{} : *others, inferred}) {
+      if (found.mode == Mode::none) continue;
+      if (found.attribution.confidence_pct >= kFact) return found;
+      if (probable.mode == Mode::none) probable = found;
+    }
+    return probable;
   }
 
   const Found& annotated(NameId annotation) {

@@ -46,8 +46,8 @@ constexpr std::array kGroupRules{
     GroupRule{"EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
     GroupRule{"EXPERT_MODEL_PARALLEL_GROUP*", Mode::ep, kSure, "Megatron"},
     GroupRule{"PIPELINE_MODEL_PARALLEL_GROUP*", Mode::pp, kSure, "Megatron"},
-    GroupRule{"EMBEDDING_GROUP*", Mode::pp, kMixed, "Megatron"},
-    GroupRule{"POSITION_EMBEDDING_GROUP*", Mode::pp, kMixed, "Megatron"},
+    GroupRule{"EMBEDDING_GROUP*", Mode::pp, kSure, "Megatron"},  // the tied embedding of the first and last stage alone
+    GroupRule{"POSITION_EMBEDDING_GROUP*", Mode::pp, kSure, "Megatron"},
     GroupRule{"TENSOR_AND_CONTEXT_PARALLEL_GROUP*", Mode::tp, kMixed, "Megatron"},
     GroupRule{"TENSOR_AND_DATA_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
     GroupRule{"MODEL_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},

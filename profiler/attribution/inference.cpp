@@ -68,7 +68,10 @@ class Inferrer {
 
   Inference of(const Channel& channel) const {
     if (const GroupRecord* group = group_of(channel); group != nullptr && group->size() == 1) return {};
-    const Candidates candidates = candidates_of(channel);
+    Candidates candidates = candidates_of(channel);
+    // No one exchanges gradients or activations of stages by all-to-all.
+    if (channel.traffic == Traffic::all_to_all)
+      std::erase_if(candidates.modes, [](Mode mode) { return mode == Mode::dp || mode == Mode::pp; });
     if (candidates.modes.size() == 1) {
       const Mode mode = candidates.modes.front();
       return {mode, AttributionSource::group_geometry, candidates.confidence_pct,

@@ -46,10 +46,14 @@ Recorder::Drained Recorder::drain() {
   Drained drained;
   Trace& trace = drained.trace;
   trace.groups = groups_;
+  std::vector<std::vector<std::uint32_t>> slices;  // by stream
   for (const auto& stream : streams_) {
     const std::uint32_t track = trace.add_track(
         {.rank = rank_, .stream = static_cast<std::int32_t>(stream->stream_), .name = std::string(stream->name_)});
+    if (slices.size() <= stream->stream_) slices.resize(stream->stream_ + 1);
+    std::vector<std::uint32_t>& of_stream = slices[stream->stream_];
     for (const StreamRecorder::Slot& slot : stream->slots_) {
+      of_stream.push_back(static_cast<std::uint32_t>(trace.size()));
       const Slice slice{.track = track,
                         .start_ns = slot.start_ns,
                         .duration_ns = slot.end_ns - slot.start_ns,
@@ -66,6 +70,8 @@ Recorder::Drained Recorder::drain() {
     stream->slots_.clear();
     stream->communications_.clear();
   }
+  event_edges_.append_flows(trace, slices);
+  event_edges_.clear();
   return drained;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/collect/event_edges.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap {
@@ -54,6 +55,9 @@ class Recorder {
   /// Index of `group` in the traces that drain() returns.
   std::uint32_t add_group(const GroupRecord& group);
 
+  /// The event edges of this rank, written by the thread that enqueues.
+  EventEdges& event_edges() { return event_edges_; }
+
   /// Makes room for `slices` slices on every stream. Call while no stream records.
   void reserve(std::size_t slices);
 
@@ -64,13 +68,14 @@ class Recorder {
     Trace trace;
     std::int64_t num_dropped = 0;
   };
-  /// Takes everything recorded so far; slots stay allocated. Call while no stream records.
+  /// Takes everything recorded so far, with the event edges; slots stay allocated. Call while no stream records.
   Drained drain();
 
  private:
   std::int32_t rank_;
   std::vector<std::unique_ptr<StreamRecorder>> streams_;
   std::vector<GroupRecord> groups_;
+  EventEdges event_edges_;
 };
 
 }  // namespace underlap

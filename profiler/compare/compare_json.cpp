@@ -13,7 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json or_null(const std::optional<double>& figure) { return figure ? Json(*figure) : Json(nullptr); }
+
 Json from_to(std::int64_t from, std::int64_t to) { return {{"from_ns", from}, {"to_ns", to}, {"delta_ns", to - from}}; }
+
+// Null where a side does not know its figure.
+Json from_to(std::int64_t from, bool from_is_known, std::int64_t to, bool to_is_known) {
+  Json json = from_to(from, to);
+  if (!from_is_known) json["from_ns"] = nullptr;
+  if (!to_is_known) json["to_ns"] = nullptr;
+  if (!from_is_known || !to_is_known) json["delta_ns"] = nullptr;
+  return json;
+}
 
 Json modes_of(const TraceChange& change) {
   Json modes = Json::object();
@@ -36,10 +47,13 @@ Json communication_of(const TraceChange& change) {
   Json modes = Json::object();
   for (const auto& [mode, one] : from) {
     const analysis::CommunicationSplit& other = to.at(mode);
-    modes[mode] = {{"exposed", from_to(one.exposed_ns, other.exposed_ns)},
-                   {"exposed_wait", from_to(one.exposed_wait_ns, other.exposed_wait_ns)},
-                   {"exposed_transfer", from_to(one.exposed_transfer_ns, other.exposed_transfer_ns)},
-                   {"exposed_unsplit", from_to(one.exposed_unsplit_ns, other.exposed_unsplit_ns)}};
+    const bool from_knows = analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns);
+    const bool to_knows = analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns);
+    modes[mode] = {
+        {"exposed", from_to(one.exposed_ns, other.exposed_ns)},
+        {"exposed_wait", from_to(one.exposed_wait_ns, from_knows, other.exposed_wait_ns, to_knows)},
+        {"exposed_transfer", from_to(one.exposed_transfer_ns, from_knows, other.exposed_transfer_ns, to_knows)},
+        {"exposed_unsplit", from_to(one.exposed_unsplit_ns, other.exposed_unsplit_ns)}};
   }
   return modes;
 }
@@ -74,8 +88,10 @@ Json json_of(const TraceChange& change) {
   json["concurrency_ns"] = change.compute.concurrency_change_ns();
   json["exposed"] = from_to(change.from.exposed_ns(), change.to.exposed_ns());
   json["exposed_by_modes"] = modes_of(change);
-  json["exposed_wait"] = from_to(change.from.exposed_wait_ns, change.to.exposed_wait_ns);
-  json["exposed_transfer"] = from_to(change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns());
+  const bool from_knows = waits_are_known(change.from), to_knows = waits_are_known(change.to);
+  json["exposed_wait"] = from_to(change.from.exposed_wait_ns, from_knows, change.to.exposed_wait_ns, to_knows);
+  json["exposed_transfer"] =
+      from_to(change.from.exposed_transfer_ns(), from_knows, change.to.exposed_transfer_ns(), to_knows);
   json["exposed_unsplit"] = from_to(change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns);
   json["copy_only"] = from_to(change.from.copy_only_ns, change.to.copy_only_ns);
   json["idle"] = from_to(change.from.idle_ns, change.to.idle_ns);
@@ -102,14 +118,18 @@ std::string compare_json(const CompareReport& report) {
   json["notes"] = report.notes;
   json["differences"] = Json::array();
   for (const Difference& difference : report.differences)
-    json["differences"].push_back(
-        {{"what", difference.what}, {"baseline", difference.baseline}, {"candidate", difference.candidate}});
+    json["differences"].push_back({{"what", difference.what},
+                                   {"baseline", difference.baseline},
+                                   {"candidate", difference.candidate},
+                                   {"derived", difference.is_derived}});
   json["comparisons"] = Json::array();
   for (const Comparison& comparison : report.comparisons)
     json["comparisons"].push_back({{"name", comparison.name},
                                    {"sentence", sentence_of(comparison)},
                                    {"from_step_ns", comparison.from_step_ns},
                                    {"to_step_ns", comparison.to_step_ns},
+                                   {"from_exposed_ns", or_null(comparison.from_exposed_ns)},
+                                   {"to_exposed_ns", or_null(comparison.to_exposed_ns)},
                                    {"change", comparison.change ? json_of(*comparison.change) : Json(nullptr)}});
   return json_text(json, 1) + "\n";
 }

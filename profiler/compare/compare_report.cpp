@@ -11,6 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::compare {
 namespace {
 
@@ -19,9 +21,14 @@ constexpr std::size_t kInTable = 37;  // with figures and a stream's name this f
 constexpr std::size_t kMostOperations = 10;
 constexpr std::size_t kMostInMarkdown = 30;
 
+using Figure = std::optional<double>;
+
 std::string ms(double ns) { return fmt::format("{:.{}f}", ns / 1e6, std::abs(ns) < 1e7 ? 3 : 2); }
 
 std::string signed_ms(double ns) { return fmt::format("{:+.{}f}", ns / 1e6, std::abs(ns) < 1e7 ? 3 : 2); }
+
+std::string ms(const Figure& ns) { return ns ? ms(*ns) : "-"; }
+std::string signed_ms(const Figure& ns) { return ns ? signed_ms(*ns) : "-"; }
 
 double per_window(const TraceChange& change, std::int64_t ns) {
   return static_cast<double>(ns) / static_cast<double>(change.windows);
@@ -40,10 +47,11 @@ std::string part_in_words(const TraceChange& change, double direction) {
   const std::vector<StepPart> parts = parts_of(change);
   const StepPart* most = nullptr;
   for (const StepPart& part : parts)
-    if (!part.is_within && (most == nullptr || direction * part.delta_ns() > direction * most->delta_ns()))
+    if (!part.is_within && (most == nullptr || direction * *part.delta_ns() > direction * *most->delta_ns()))
       most = &part;
-  if (most == nullptr || direction * most->delta_ns() <= 0) return "";
-  const std::string amount = fmt::format(": {} ms {}", ms(std::abs(most->delta_ns())), direction > 0 ? "more" : "less");
+  if (most == nullptr || direction * *most->delta_ns() <= 0) return "";
+  const std::string amount =
+      fmt::format(": {} ms {}", ms(std::abs(*most->delta_ns())), direction > 0 ? "more" : "less");
   if (most->name.starts_with("exposed "))
     return fmt::format("{} {} communication is exposed", amount, most->name.substr(8));
   return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
@@ -72,14 +80,19 @@ std::string most_of(const Comparison& comparison, const std::string& how = "") {
   return "";
 }
 
-Table parts_table(const TraceChange& change, const std::string& stamp) {
-  Table table{{{"ms of a step" + stamp, Align::left}, {"baseline"}, {"candidate"}, {"change"}}, {}};
+Table parts_table(const Comparison& comparison) {
+  const TraceChange& change = *comparison.change;
+  Table table{{{"ms of a step", Align::left}, {"baseline"}, {"candidate"}, {"change"}}, {}};
   for (const StepPart& part : parts_of(change))
-    table.rows.push_back({(part.is_within ? "  " : "") + part.name + stamp, ms(part.from_ns), ms(part.to_ns),
-                          signed_ms(part.delta_ns())});
-  table.rows.push_back({"step" + stamp, ms(per_window(change, change.from.window_ns)),
-                        ms(per_window(change, change.to.window_ns)),
-                        signed_ms(per_window(change, change.to.window_ns - change.from.window_ns))});
+    table.rows.push_back(
+        {(part.is_within ? "  " : "") + part.name, ms(part.from_ns), ms(part.to_ns), signed_ms(part.delta_ns())});
+  const auto add = [&](const char* name, double from_ns, double to_ns) {
+    table.rows.push_back({std::string(name), ms(from_ns), ms(to_ns), signed_ms(to_ns - from_ns)});
+  };
+  add("mean step, the sum", per_window(change, change.from.window_ns), per_window(change, change.to.window_ns));
+  add("typical step (median)", comparison.from_step_ns, comparison.to_step_ns);
+  if (comparison.from_exposed_ns && comparison.to_exposed_ns)
+    add("  exposed in it", *comparison.from_exposed_ns, *comparison.to_exposed_ns);
   return table;
 }
 
@@ -132,8 +145,8 @@ std::span<const NetOperation> largest(const TraceChange& change, std::size_t mos
   return {change.net.data(), std::min(most, changed)};
 }
 
-Table operations_table(const TraceChange& change, std::size_t most, Names names, const std::string& stamp) {
-  Table table{{{"what cost most" + stamp, Align::left},
+Table operations_table(const TraceChange& change, std::size_t most, Names names) {
+  Table table{{{"what cost most", Align::left},
                {"kind", Align::left, 4},
                {"stream", Align::left, 1, 20},
                {"count", Align::right, 3},
@@ -146,33 +159,29 @@ Table operations_table(const TraceChange& change, std::size_t most, Names names,
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const NetOperation& operation = operations[i];
     const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
-    table.rows.push_back({shown[i] + stamp, kind, operation.stream, counts_text(operation, change),
+    table.rows.push_back({shown[i], kind, operation.stream, counts_text(operation, change),
                           ms(per_window(change, operation.from_step_ns)), ms(per_window(change, operation.to_step_ns)),
                           signed_ms(per_window(change, operation.step_delta_ns()))});
   }
   return table;
 }
 
-Table sums_table(const TraceChange& change, const std::string& what, std::string OperationChange::*member,
-                 const std::string& stamp) {
-  Table table{{{what + stamp, Align::left}, {"baseline"}, {"candidate"}, {"change ms"}}, {}};
+Table sums_table(const TraceChange& change, const std::string& what, std::string OperationChange::*member) {
+  Table table{{{what, Align::left}, {"baseline"}, {"candidate"}, {"change ms"}}, {}};
   for (const StepSum& sum : sums_by(change.operations, member)) {
     if (sum.step_delta_ns() == 0) break;
-    table.rows.push_back({sum.name + stamp, ms(per_window(change, sum.from_step_ns)),
-                          ms(per_window(change, sum.to_step_ns)), signed_ms(per_window(change, sum.step_delta_ns()))});
+    table.rows.push_back({sum.name, ms(per_window(change, sum.from_step_ns)), ms(per_window(change, sum.to_step_ns)),
+                          signed_ms(per_window(change, sum.step_delta_ns()))});
   }
   return table;
 }
 
-Table cells_table(const CompareReport& report, const std::string& stamp) {
-  Table table{{{"cell" + stamp, Align::left},
-               {"baseline ms"},
-               {"candidate ms"},
-               {"change"},
-               {"what cost most", Align::left, 1, 40}},
-              {}};
+Table cells_table(const CompareReport& report) {
+  Table table{
+      {{"cell", Align::left}, {"baseline ms"}, {"candidate ms"}, {"change"}, {"what cost most", Align::left, 1, 40}},
+      {}};
   for (const Comparison& comparison : report.comparisons) {
-    table.rows.push_back({comparison.name + stamp, ms(comparison.from_step_ns), ms(comparison.to_step_ns),
+    table.rows.push_back({comparison.name, ms(comparison.from_step_ns), ms(comparison.to_step_ns),
                           fmt::format("{:+.1f} %", 100 * comparison.delta_ns() / comparison.from_step_ns),
                           comparison.change ? most_of(comparison) : ""});
   }
@@ -181,7 +190,7 @@ Table cells_table(const CompareReport& report, const std::string& stamp) {
 
 Table differences_table(const CompareReport& report) {
   Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
-  for (const Difference& difference : report.differences)
+  for (const Difference& difference : with_derived_collapsed(report.differences))
     table.rows.push_back({difference.what, difference.baseline, difference.candidate});
   return table;
 }
@@ -220,9 +229,17 @@ void add_waits_by_mode(const TraceChange& change, std::vector<StepPart>& parts) 
   }
 }
 
-std::string stamp_of(const CompareReport& report) { return report.forced.empty() ? "" : " [forced]"; }
+// A wait of 0 ms would mean that no rank waited.
+void forget_unknown(const TraceChange& change, StepPart& part) {
+  if (!waits_are_known(change.from)) part.from_ns.reset();
+  if (!waits_are_known(change.to)) part.to_ns.reset();
+}
 
 }  // namespace
+
+bool waits_are_known(const analysis::Split& split) {
+  return analysis::is_split(split.exposed_unsplit_ns, split.exposed_ns());
+}
 
 std::vector<StepPart> parts_of(const TraceChange& change) {
   std::vector<StepPart> parts;
@@ -250,7 +267,9 @@ std::vector<StepPart> parts_of(const TraceChange& change) {
   add_waits_by_mode(change, parts);
   if (!modes.empty()) {
     add("of all exposed: wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
+    forget_unknown(change, parts.back());
     add("of all exposed: transfer", change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns(), true);
+    forget_unknown(change, parts.back());
     add("of all exposed: not split", change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns, true);
   }
   add("copies alone", change.from.copy_only_ns, change.to.copy_only_ns);
@@ -267,7 +286,6 @@ std::string sentence_of(const Comparison& comparison) {
 }
 
 std::string compare_text(const CompareReport& report, const TableFormat& format, Details details) {
-  const std::string stamp = stamp_of(report);
   std::string text;
   if (!report.forced.empty()) text += wrap("not comparable, forced: " + report.forced, format.width, "  ");
   for (const std::string& note : report.notes) text += wrap("note: " + note, format.width, "  ");
@@ -275,22 +293,22 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
   if (!text.empty()) text += "\n";
   const std::vector<const Comparison*> comparisons = shown(report, details);
   for (const Comparison* comparison : comparisons)
-    text += wrap(fmt::format("{}{}{}{}", comparison->name, comparison->name.empty() ? "" : ": ",
-                             sentence_of(*comparison), stamp),
-                 format.width, "  ");
-  if (report.comparisons.size() > 1) text += "\n" + render(cells_table(report, stamp), format);
+    text +=
+        wrap(fmt::format("{}{}{}", comparison->name, comparison->name.empty() ? "" : ": ", sentence_of(*comparison)),
+             format.width, "  ");
+  if (report.comparisons.size() > 1) text += "\n" + render(cells_table(report), format);
   for (const Comparison* comparison : comparisons) {
     if (!comparison->change) continue;
     const TraceChange& change = *comparison->change;
     text += "\n";
     if (report.comparisons.size() > 1) text += comparison->name + "\n";
-    text += render(parts_table(change, stamp), format);
+    text += render(parts_table(*comparison), format);
     if (details == Details::all && !change.net.empty() && change.net.front().step_delta_ns() != 0) {
-      text += "\n" + render(sums_table(change, "by stream", &OperationChange::stream, stamp), format);
-      text += "\n" + render(sums_table(change, "by purpose", &OperationChange::purpose, stamp), format);
+      text += "\n" + render(sums_table(change, "by stream", &OperationChange::stream), format);
+      text += "\n" + render(sums_table(change, "by purpose", &OperationChange::purpose), format);
     }
-    const Table operations = operations_table(change, details == Details::all ? change.net.size() : kMostOperations,
-                                              Names::shortened, stamp);
+    const Table operations =
+        operations_table(change, details == Details::all ? change.net.size() : kMostOperations, Names::shortened);
     if (!operations.rows.empty()) text += "\n" + render(operations, format);
     for (const std::string& sentence : change.left_out) text += wrap("note: " + sentence, format.width, "  ");
     text += wrap(fmt::format("{} window{} of each side; {}", change.windows, change.windows == 1 ? "" : "s",
@@ -301,20 +319,21 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
 }
 
 std::string compare_markdown(const CompareReport& report) {
-  const std::string stamp = stamp_of(report);
-  std::string text = fmt::format("### {} against {}\n\n", report.to, report.from);
+  std::string text = fmt::format("### {} against {}\n\n", markdown_text(report.to), markdown_text(report.from));
   if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", markdown_text(report.forced));
   for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", markdown_text(note));
   if (!report.differences.empty()) text += markdown(differences_table(report)) + "\n";
   for (const Comparison& comparison : report.comparisons)
-    text += fmt::format("- {}{}{}\n", comparison.name.empty() ? "" : "**" + comparison.name + "**: ",
-                        markdown_text(sentence_of(comparison)), stamp);
+    text += fmt::format("- {}{}\n", comparison.name.empty() ? "" : "**" + markdown_text(comparison.name) + "**: ",
+                        markdown_text(sentence_of(comparison)));
   for (const Comparison& comparison : report.comparisons) {
     if (!comparison.change) continue;
+    // In code a name mentions nobody.
     text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n{}\n</details>\n",
-                        comparison.name.empty() ? "Where the difference went" : comparison.name,
-                        markdown(parts_table(*comparison.change, stamp)),
-                        markdown(operations_table(*comparison.change, kMostInMarkdown, Names::whole, stamp)));
+                        comparison.name.empty() ? "Where the difference went"
+                                                : fmt::format("<code>{}</code>", markup_text(comparison.name)),
+                        markdown(parts_table(comparison)),
+                        markdown(operations_table(*comparison.change, kMostInMarkdown, Names::whole)));
   }
   return text;
 }

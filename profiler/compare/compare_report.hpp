@@ -16,9 +16,12 @@ namespace underlap::compare {
 /// Two cells, or two traces.
 struct Comparison {
   std::string name;         ///< of the cell; of two traces empty
-  double from_step_ns = 0;  ///< as the runs have it, or the mean window
+  double from_step_ns = 0;  ///< typical, as every other command has it (analysis/steps/job_steps.hpp)
   double to_step_ns = 0;
-  std::optional<TraceChange> change = {};  ///< absent where a side has no trace
+  std::optional<double> from_exposed_ns = {};  ///< of the typical step; absent where nothing was recorded
+  std::optional<double> to_exposed_ns = {};
+  /// Of the mean over the steps that both sides have, whose parts sum to it. Absent where a side has no trace.
+  std::optional<TraceChange> change = {};
 
   double delta_ns() const { return to_step_ns - from_step_ns; }
 };
@@ -41,11 +44,15 @@ enum class Details : std::uint8_t {
 /// A part of the mean step, in nanoseconds.
 struct StepPart {
   std::string name;
-  double from_ns = 0;
-  double to_ns = 0;
-  bool is_within = false;  ///< tells of the part above it, and is no further summand
-  double delta_ns() const { return to_ns - from_ns; }
+  std::optional<double> from_ns = {};  ///< absent where it is not known
+  std::optional<double> to_ns = {};
+  bool is_within = false;  ///< belongs to the part above it, and is no further summand; others are known
+
+  std::optional<double> delta_ns() const { return from_ns && to_ns ? std::optional(*to_ns - *from_ns) : std::nullopt; }
 };
+
+/// Whether any exposed time of a side could be split into wait and transfer.
+bool waits_are_known(const analysis::Split&);
 
 /// What the mean window of either side is made of. Those that are not within another sum to it; "beside each other" is
 /// what kernels that ran at once took twice, and counts down.

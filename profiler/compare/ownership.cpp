@@ -45,7 +45,7 @@ class Running {
   std::array<std::priority_queue<std::pair<std::size_t, std::int64_t>>, 3> heaps_;
 };
 
-void share_out(const Window& window, const std::vector<Piece>& pieces, OwnedWindow& owned) {
+void give_pieces(const Window& window, const std::vector<Piece>& pieces, OwnedWindow& owned) {
   std::vector<std::int64_t> moments{window.begin_ns, window.end_ns};
   for (const Piece& piece : pieces) moments.insert(moments.end(), {piece.time.begin, piece.time.end});
   std::ranges::sort(moments);
@@ -83,7 +83,7 @@ std::vector<OwnedWindow> share_out(const Trace& trace, std::span<const std::size
     }
   }
   for (std::size_t w = 0; w < windows.size(); ++w) {
-    share_out(windows[w], pieces[w], owned[w]);
+    give_pieces(windows[w], pieces[w], owned[w]);
     pieces[w] = {};
   }
   return owned;

@@ -18,11 +18,21 @@ void refuse_unless_forced(CompareReport& report, const Runs& from, const Runs& t
   report.notes = untold(from, to);
 }
 
-void take_change(Comparison& comparison, TraceChange change) {
-  const auto windows = static_cast<double>(change.windows);
-  comparison.from_step_ns = static_cast<double>(change.from.window_ns) / windows;
-  comparison.to_step_ns = static_cast<double>(change.to.window_ns) / windows;
-  comparison.change = std::move(change);
+std::optional<double> metric(const CellFigures& cell, const std::string& name) {
+  const auto found = cell.metrics.find(name);
+  return found == cell.metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+Comparison compare_steps(std::string name, const CellFigures& from, const CellFigures& to) {
+  return {.name = std::move(name),
+          .from_step_ns = from.metrics.at("step"),
+          .to_step_ns = to.metrics.at("step"),
+          .from_exposed_ns = metric(from, "exposed"),
+          .to_exposed_ns = metric(to, "exposed")};
+}
+
+double exposed_ns(const analysis::Summary& summary) {
+  return analysis::typical(summary, [](const analysis::Split& split) { return split.exposed_ns(); });
 }
 
 // Figures of the trace's steps, or without steps what else is known of it.
@@ -44,11 +54,10 @@ const report::CellResult& cell_named(const ComparedRun& run, const std::string& 
 // By their traces where both have them, else by their steps alone.
 Comparison compare_cells(const ComparedRun& from_run, const std::string& from_cell, const ComparedRun& to_run,
                          const std::string& to_cell, const ChangeOfCells& change_of) {
-  Comparison comparison{.name = from_cell == to_cell ? from_cell : from_cell + " -> " + to_cell};
-  comparison.from_step_ns = find_cell(from_run.figures, from_cell)->metrics.at("step");
-  comparison.to_step_ns = find_cell(to_run.figures, to_cell)->metrics.at("step");
-  if (auto change = change_of(cell_named(from_run, from_cell), cell_named(to_run, to_cell)))
-    take_change(comparison, std::move(*change));
+  const report::CellResult &from = cell_named(from_run, from_cell), &to = cell_named(to_run, to_cell);
+  Comparison comparison = compare_steps(from_cell == to_cell ? from_cell : from_cell + " -> " + to_cell,
+                                        *find_cell(from_run.figures, from_cell), *find_cell(to_run.figures, to_cell));
+  comparison.change = change_of(from, to);
   return comparison;
 }
 
@@ -72,7 +81,6 @@ RunFigures of_one_cell(const ComparedRun& run, const std::string& name) {
 }  // namespace
 
 CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, bool is_forced) {
-  if (are_same_files(from.files, to.files)) throw std::invalid_argument(from.name + ": is given twice");
   CompareReport report{.from = from.name, .to = to.name};
   refuse_unless_forced(report, {facts_of_side(from)}, {facts_of_side(to)}, is_forced);
   const bool from_shows = from.side.summary.shows_steps(), to_shows = to.side.summary.shows_steps();
@@ -85,7 +93,12 @@ CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, boo
     report.notes.emplace_back(
         "steps are not known: the traces are compared from their first work to their "
         "last, as one step");
-  take_change(report.comparisons.emplace_back(), compare_traces(from.side, to.side));
+  report.comparisons.push_back({.name = "",
+                                .from_step_ns = typical_step_ns(from.side.summary),
+                                .to_step_ns = typical_step_ns(to.side.summary),
+                                .from_exposed_ns = exposed_ns(from.side.summary),
+                                .to_exposed_ns = exposed_ns(to.side.summary),
+                                .change = compare_traces(from.side, to.side)});
   return report;
 }
 
@@ -113,7 +126,6 @@ CompareReport report_of_runs(const ComparedRun& from, const ComparedRun& to, boo
 
 CompareReport report_of_cells(const ComparedRun& run, const std::string& from, const std::string& to, bool is_forced,
                               const ChangeOfCells& change_of) {
-  if (from == to) throw std::invalid_argument(fmt::format("--cells: {} is given twice", from));
   CompareReport report{.from = from, .to = to};
   refuse_unless_forced(report, {of_one_cell(run, from)}, {of_one_cell(run, to)}, is_forced);
   report.comparisons = {compare_cells(run, from, run, to, change_of)};

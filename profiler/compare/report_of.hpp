@@ -16,15 +16,14 @@ namespace underlap::compare {
 
 /// A trace to be held against another.
 struct NamedTrace {
-  std::string name;                ///< what was named: a file, a folder or a pattern
-  std::vector<std::string> files;  ///< that it was read from
+  std::string name;  ///< what was named: a file, a folder or a pattern
   Side side;
 };
 
 /// What there is to say of two traces: by their steps, or where neither shows any as one step each.
 ///
-/// Throws std::invalid_argument where both are of the same files; NotComparable, unless `is_forced`;
-/// where steps of one alone are known; and as compare_traces().
+/// Throws NotComparable, unless `is_forced`; std::invalid_argument where the steps of one side alone are known; and as
+/// compare_traces().
 CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, bool is_forced);
 
 /// A finished run to be held against another. Its figures' source is what was named.

@@ -16,6 +16,7 @@
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/summary.hpp"
 #include "profiler/analysis/windows.hpp"
+#include "profiler/report/samples.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::compare {
@@ -88,6 +89,7 @@ void read_plan(const report::CellResult& cell, CellFigures& figures) {
     const std::string name = knob.value("name", std::string());
     if (name.empty() || is_of_the_run_alone(name) || !knob.contains("effective")) continue;
     (is_work(name) ? figures.work : figures.knobs)[name] = json_text(knob["effective"]);
+    if (!is_work(name) && knob.value("source", std::string()) == "auto") figures.derived_knobs.push_back(name);
   }
 }
 
@@ -105,14 +107,16 @@ std::int64_t kernel_windows_of(const report::CellResult& cell) {
   return std::max<std::int64_t>(windows, 1);
 }
 
-// Mean over steps and ranks; absent where nothing was recorded.
+// Mean over counted steps and ranks; absent where nothing was recorded.
 std::optional<double> copies_ns(const report::CellResult& cell) {
+  const report::Steps stalled = report::stalled_steps(cell);
   double sum = 0, windows = 0;
   for (const report::StepSample& sample : cell.samples)
-    for (const analysis::Split& split : sample.ranks) {
-      sum += static_cast<double>(split.copy_only_ns);
-      ++windows;
-    }
+    if (!stalled.contains({sample.block, sample.step}))
+      for (const analysis::Split& split : sample.ranks) {
+        sum += static_cast<double>(split.copy_only_ns);
+        ++windows;
+      }
   return windows > 0 ? std::optional(sum / windows) : std::nullopt;
 }
 
@@ -140,7 +144,8 @@ CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSu
   for (const auto& [mode, part] : summary.modes) figures.metrics["exposed." + mode] = part.exposed_ms * kNsPerMs;
   if (summary.efficiency) figures.metrics["efficiency"] = summary.efficiency->value;
   if (summary.bytes_on_wire) figures.metrics["bytes"] = *summary.bytes_on_wire;
-  figures.numerics = report::to_string(cell.label);
+  figures.numerics =
+      report::to_string(report::non_finite_loss(cell).empty() ? cell.label : report::NumericsLabel::mismatch);
   figures.max_loss_difference = cell.max_loss_difference;
   figures.operations = operations_of(cell, summary);
   return figures;
@@ -163,23 +168,25 @@ void check_is_whole(const report::RunResults& results, const std::string& source
 // "paced to 4 Gbit/s" is of the kind "paced", "modelled: h100-sxm" of "modelled".
 std::string kind_of_link(const std::string& link) { return link.substr(0, link.find_first_of(" :")); }
 
-// Steps that all ranks have, by block and number. Ranks' clocks need not agree: a step's time is the mean of their
-// windows.
-std::vector<report::StepSample> samples_of(const std::vector<analysis::RankSummary>& ranks) {
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<analysis::Split>> steps;
-  for (const analysis::RankSummary& rank : ranks)
-    for (std::size_t i = 0; i < rank.windows.size(); ++i)
-      steps[{rank.windows[i].block, rank.windows[i].step}].push_back(rank.splits[i]);
+// The steps of a trace, with the splits of counted ones.
+std::vector<report::StepSample> samples_of(const analysis::Summary& summary) {
+  std::vector<const analysis::Split*> splits;
+  for (const analysis::RankSummary& rank : summary.shown())
+    for (const analysis::Split& split : rank.splits) splits.push_back(&split);
   std::vector<report::StepSample> samples;
-  for (auto& [key, splits] : steps) {
-    if (splits.size() != ranks.size()) continue;
-    std::int64_t sum = 0;
-    for (const analysis::Split& split : splits) sum += split.window_ns;
+  for (const analysis::JobStep& step : summary.job_steps) {
     report::StepSample& sample = samples.emplace_back();
-    sample.block = key.first;
-    sample.step = key.second;
-    sample.step_ns = sum / static_cast<std::int64_t>(splits.size());
-    sample.ranks = std::move(splits);
+    sample.block = step.block;
+    sample.step = step.step;
+    sample.step_ns = step.step_ns;
+    for (const std::size_t window : step.windows) sample.ranks.push_back(*splits[window]);
+  }
+  // What is stalled is so among all steps: without these, more of the others would be.
+  for (const analysis::StalledStep& stalled : summary.stalled) {
+    report::StepSample& sample = samples.emplace_back();
+    sample.block = stalled.step.block;
+    sample.step = stalled.step.step;
+    sample.step_ns = stalled.step.step_ns;
   }
   return samples;
 }
@@ -289,7 +296,7 @@ RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, cons
   results.info.backend = backend_of(trace);
   report::CellResult cell;
   cell.name = cell_name;
-  cell.samples = samples_of(summary.shown());
+  cell.samples = samples_of(summary);
   cell.kernel_ns = kernels_of(trace, summary.shown_windows());
   cell.kernel_windows = static_cast<std::int64_t>(summary.shown_windows().size());
   results.cells = {std::move(cell)};

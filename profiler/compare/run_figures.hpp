@@ -42,6 +42,7 @@ struct CellFigures {
   std::map<std::string, std::string> work = {};
   /// What else was in effect, by knob.
   std::map<std::string, std::string> knobs = {};
+  std::vector<std::string> derived_knobs = {};  ///< those of `knobs` that nobody wrote; empty in older baselines
   /// By metric: "step" and "exposed" in nanoseconds, "exposed.dp" likewise for each mode, "efficiency" of 1, "bytes"
   /// per rank and step. Absent: the run does not tell.
   std::map<std::string, double> metrics = {};

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::compare {
 namespace {
 
@@ -124,7 +126,8 @@ class ShortNames {
 }  // namespace
 
 std::string short_name(std::string_view name, std::size_t longest) {
-  name = without_type(name);
+  const std::string visible = visible_text(name);
+  name = without_type(visible);
   if (name.size() > longest) name = without_arguments(name);
   if (name.size() > longest) name = without_namespaces(name);
   return cut_in_the_middle(name, longest);

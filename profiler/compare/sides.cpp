@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "platform/text/list.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::compare {
@@ -21,6 +22,7 @@ namespace {
 using Facts = std::map<std::string, std::string>;
 
 constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMostDerived = 2;
 
 void add_differences(const Facts& baseline, const Facts& candidate, const std::string& suffix,
                      std::vector<Difference>& differences) {
@@ -53,10 +55,15 @@ Facts environment_of(const RunFigures& run, bool is_virtual) {
   return facts;
 }
 
+bool is_derived(const CellFigures& cell, const std::string& knob) {
+  return std::ranges::find(cell.derived_knobs, knob) != cell.derived_knobs.end();
+}
+
 // A knob that differs alike in several cells is said once.
 void add_knob_differences(const RunFigures& baseline, const RunFigures& candidate,
                           std::vector<Difference>& differences) {
   std::map<std::pair<std::string, std::pair<std::string, std::string>>, std::vector<std::string>> cells_of;
+  std::set<std::string> written;  // by a person, in a cell of a side at least
   std::size_t compared = 0;
   for (const CellFigures& cell : baseline.cells) {
     const CellFigures* other = find_cell(candidate, cell.name);
@@ -64,12 +71,14 @@ void add_knob_differences(const RunFigures& baseline, const RunFigures& candidat
     ++compared;
     std::vector<Difference> found;
     add_differences(cell.knobs, other->knobs, "", found);
-    for (Difference& difference : found)
+    for (Difference& difference : found) {
+      if (!is_derived(cell, difference.what) || !is_derived(*other, difference.what)) written.insert(difference.what);
       cells_of[{difference.what, {difference.baseline, difference.candidate}}].push_back(cell.name);
+    }
   }
   for (const auto& [knob, cells] : cells_of) {
     const std::string where = cells.size() == compared ? "" : fmt::format(" ({})", fmt::join(cells, ", "));
-    differences.push_back({knob.first + where, knob.second.first, knob.second.second});
+    differences.push_back({knob.first + where, knob.second.first, knob.second.second, !written.contains(knob.first)});
   }
 }
 
@@ -86,10 +95,6 @@ bool is_same_run(const RunFigures& one, const RunFigures& other) {
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::error_code none;
   return one == other || std::filesystem::equivalent(one, other, none);
-}
-
-bool are_same_files(const std::vector<std::string>& one, const std::vector<std::string>& other) {
-  return std::ranges::is_permutation(one, other, is_same_file);
 }
 
 const CellFigures* find_cell(const RunFigures& run, const std::string& name) {
@@ -110,12 +115,10 @@ void check_cells(const RunFigures& whole, const RunFigures& run, const std::stri
   for (const CellFigures& cell : whole.cells)
     if (find_cell(run, cell.name) == nullptr) missing.push_back(cell.name);
   if (missing.empty()) return;
-  const std::size_t more = missing.size() - std::min(missing.size(), kMostNamed);
-  missing.resize(missing.size() - more);
-  throw std::invalid_argument(fmt::format(
-      "{}: has no cell {}{}, which {} {} has\n  measure both with one matrix, or "
-      "name the cells to judge (underlap gate --cells)",
-      run.source, fmt::join(missing, ", "), more > 0 ? fmt::format(" and {} more", more) : "", what, whole.source));
+  throw std::invalid_argument(
+      fmt::format("{}: has no cell {}, which {} {} has\n  measure both with one matrix, or "
+                  "name the cells to judge (underlap gate --cells)",
+                  run.source, short_list(missing, kMostNamed), what, whole.source));
 }
 
 void check_sides(const Runs& baseline, const Runs& candidate) {
@@ -127,13 +130,16 @@ void check_sides(const Runs& baseline, const Runs& candidate) {
       check_cells(run, side->front(), "the run");
     }
   }
+}
+
+void refuse_same_run(const Runs& baseline, const Runs& candidate) {
   Runs all = baseline;
   all.insert(all.end(), candidate.begin(), candidate.end());
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (is_same_run(all[i], all[j]))
         throw std::invalid_argument(
-            fmt::format("{} and {} are one run, which tells nothing of a change", all[j].source, all[i].source));
+            fmt::format("{} and {} are the same run\n  a gate needs different runs", all[j].source, all[i].source));
 }
 
 std::string not_comparable(const Runs& baseline, const Runs& candidate) {
@@ -167,6 +173,22 @@ std::vector<std::string> commits_of(const Runs& runs) {
   for (const RunFigures& run : runs)
     if (!run.commit.empty() && std::ranges::find(commits, run.commit) == commits.end()) commits.push_back(run.commit);
   return commits;
+}
+
+std::vector<Difference> with_derived_collapsed(const std::vector<Difference>& differences) {
+  std::vector<Difference> shown;
+  std::vector<std::string> derived;
+  for (const Difference& difference : differences) {
+    if (difference.is_derived)
+      derived.push_back(difference.what);
+    else
+      shown.push_back(difference);
+  }
+  if (derived.empty()) return shown;
+  shown.push_back({fmt::format("{} derived setting{}: {}", derived.size(), derived.size() == 1 ? "" : "s",
+                               short_list(derived, kMostDerived)),
+                   "", "", true});
+  return shown;
 }
 
 std::vector<Difference> differences_of(const Runs& baseline, const Runs& candidate) {

@@ -16,20 +16,24 @@ struct Difference {
   std::string what;
   std::string baseline;
   std::string candidate;
+  bool is_derived = false;  ///< a setting that nobody wrote on either side: it follows from others
 };
 
-/// Throws std::invalid_argument where the sides cannot be held against each other at all: no run, the same run twice,
-/// a cell that another run of its side lacks.
+/// All derived settings as one row, the last: "3 derived settings: a, b and c".
+std::vector<Difference> with_derived_collapsed(const std::vector<Difference>& differences);
+
+/// Throws std::invalid_argument where the sides cannot be compared at all: no run, or a cell that another run of its
+/// side lacks.
 void check_sides(const Runs& baseline, const Runs& candidate);
+
+/// Throws std::invalid_argument where a run is given twice, on one side or on both.
+void refuse_same_run(const Runs& baseline, const Runs& candidate);
 
 /// Throws std::invalid_argument where `run` lacks a cell of `whole`, which `what` calls so.
 void check_cells(const RunFigures& whole, const RunFigures& run, const std::string& what);
 
 /// Whether two paths lead to one file or folder, by whatever name.
 bool is_same_file(const std::filesystem::path&, const std::filesystem::path&);
-
-/// Whether two traces were read from the same files.
-bool are_same_files(const std::vector<std::string>&, const std::vector<std::string>&);
 
 /// Why the sides did not do the same in the cells that both have: another backend, kind of link, model or size; empty
 /// where they are comparable.

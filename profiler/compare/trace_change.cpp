@@ -116,9 +116,9 @@ struct SharedRank {
   std::vector<OwnedWindow> to;
 };
 
-class Comparison {
+class TraceComparison {
  public:
-  Comparison(const Side& from, const Side& to) : from_(from), to_(to) {
+  TraceComparison(const Side& from, const Side& to) : from_(from), to_(to) {
     change_.is_matched_by_tags = has_tags(from.trace) && has_tags(to.trace);
   }
 
@@ -227,6 +227,6 @@ class Comparison {
 
 }  // namespace
 
-TraceChange compare_traces(const Side& from, const Side& to) { return Comparison(from, to).run(); }
+TraceChange compare_traces(const Side& from, const Side& to) { return TraceComparison(from, to).run(); }
 
 }  // namespace underlap::compare

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <map>
 
+#include "platform/text/list.hpp"
+
 namespace underlap::compare {
 namespace {
 
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMostUnpaired = 5;
 
 using Ranks = std::map<std::int32_t, const analysis::RankSummary*>;
 
@@ -41,11 +43,9 @@ void say_unpaired(const std::map<Step, std::size_t>& steps, const std::map<Step,
   for (const auto& [step, place] : steps)
     if (!others.contains(step)) alone.push_back(fmt::format("{} of block {}", step.second, step.first));
   if (alone.empty()) return;
-  const std::size_t named = std::min(alone.size(), kMostNamed), count = alone.size();
-  alone.resize(named);
-  left_out.push_back(fmt::format("{} of {} steps of rank {} of the {} {} no counterpart: {}{}", count, steps.size(),
-                                 rank, side, count == 1 ? "has" : "have", fmt::join(alone, ", "),
-                                 count > named ? fmt::format(" and {} more", count - named) : ""));
+  left_out.push_back(fmt::format("{} of {} steps of rank {} of the {} {} no counterpart: {}", alone.size(),
+                                 steps.size(), rank, side, alone.size() == 1 ? "has" : "have",
+                                 short_list(alone, kMostUnpaired)));
 }
 
 // False where no number is on both sides.

@@ -20,7 +20,7 @@
 namespace underlap::formats {
 namespace {
 
-constexpr std::string_view kZstdMagic{"\x28\xB5\x2F\xFD", 4};
+constexpr std::string_view kZstdHead{"\x28\xB5\x2F\xFD", 4};
 constexpr std::string_view kGzipMagic{"\x1F\x8B", 2};
 constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
 
@@ -36,7 +36,7 @@ class PlainFile final : public Decoder {
       : path_(path), taken_(taken), file_(std::fopen(path.c_str(), "rb")) {
     if (!file_) throw std::invalid_argument(complaint());
     std::setvbuf(file_.get(), nullptr, _IONBF, 0);
-    head_.resize(kZstdMagic.size());
+    head_.resize(kZstdHead.size());
     head_.resize(read_file(head_));
   }
 
@@ -82,7 +82,7 @@ class Compressed : public Decoder {
 };
 
 constexpr std::string_view kCorrupt = "compressed data is corrupt";
-constexpr std::string_view kCut = "compressed data is cut short";
+constexpr std::string_view kCutShort = "compressed data is cut short";
 
 struct EndInflate {
   void operator()(z_stream* stream) const {
@@ -130,7 +130,7 @@ class GzipFile final : public Compressed {
     stream_->avail_in = static_cast<uInt>(piece.size());
     if (!piece.empty()) return;
     ended_ = true;
-    if (in_member_) fail(kCut);
+    if (in_member_) fail(kCutShort);
   }
 
   std::unique_ptr<z_stream, EndInflate> stream_;
@@ -139,7 +139,7 @@ class GzipFile final : public Compressed {
   bool ended_ = false;
 };
 
-struct FreeStream {
+struct FreeZstdStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
 };
 
@@ -170,13 +170,13 @@ class ZstdFile final : public Compressed {
       ended_ = true;
     } else if (in_.size == 0 && out.pos == before) {
       ended_ = true;
-      if (rest_ != 0) fail(kCut);
+      if (rest_ != 0) fail(kCutShort);
     } else {
       rest_ = rest;
     }
   }
 
-  std::unique_ptr<ZSTD_DStream, FreeStream> stream_;
+  std::unique_ptr<ZSTD_DStream, FreeZstdStream> stream_;
   ZSTD_inBuffer in_{nullptr, 0, 0};
   std::size_t rest_ = 0;  ///< 0 exactly between two frames
   bool ended_ = false;
@@ -191,7 +191,7 @@ ByteStream::ByteStream(const std::filesystem::path& path)
   is_compressed_ = true;
   if (is_gzip(head)) {
     decoder_ = std::make_unique<GzipFile>(std::move(file));
-  } else if (head == kZstdMagic) {
+  } else if (head == kZstdHead) {
     decoder_ = std::make_unique<ZstdFile>(std::move(file));
   } else {
     decoder_ = std::move(file);

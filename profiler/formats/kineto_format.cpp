@@ -10,7 +10,7 @@
 namespace underlap::formats {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view kWhitespace = " \t\r\n";
 
 // Members that an object of trace events begins with, in some tool or version.
 constexpr std::array<std::string_view, 9> kMembers{
@@ -18,10 +18,10 @@ constexpr std::array<std::string_view, 9> kMembers{
     "\"distributedInfo\"", "\"displayTimeUnit\"",      "\"baseTimeNanoseconds\"",
     "\"traceName\"",       "\"cuda_runtime_version\"", "\"otherData\""};
 
-bool sniff(std::span<const std::byte> bytes) {
+bool is_kineto(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text.remove_prefix(std::min(text.find_first_not_of(kWhitespace), text.size()));
   if (text.starts_with('['))
     return text.find("\"ph\"") != std::string_view::npos && text.find('{') < text.find("\"ph\"");
   if (!text.starts_with('{')) return false;
@@ -38,7 +38,7 @@ Format kineto_format() {
   return {.name = "kineto",
           .extension = ".json",
           .description = "PyTorch's profiler (Kineto), and other Chrome traces; .gz or .zst compresses it",
-          .sniff = sniff,
+          .sniff = is_kineto,
           .read = read,
           .write = write_kineto,
           .files = kineto_files,

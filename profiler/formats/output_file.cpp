@@ -12,8 +12,10 @@
 #include <limits>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "profiler/formats/file_bytes.hpp"
 
@@ -23,8 +25,6 @@ namespace {
 [[noreturn]] void fail(const std::filesystem::path& path) {
   throw MachineError(fmt::format("{}: cannot be written: {}", path.string(), system_reason(errno)));
 }
-
-std::filesystem::path temporary_of(std::filesystem::path path) { return path += fmt::format(".{}.tmp", ::getpid()); }
 
 // One gzip stream; it holds no time, so equal traces are equal files.
 class Gzip {
@@ -68,7 +68,7 @@ class Gzip {
 
 struct OutputFile::State {
   std::filesystem::path path;
-  std::filesystem::path temporary;
+  std::filesystem::path temporary = {};
   bool is_zstd = false;
   std::optional<Gzip> gzip;
   File file;
@@ -79,14 +79,13 @@ struct OutputFile::State {
 };
 
 OutputFile::OutputFile(const std::filesystem::path& path)
-    : state_(new State{.path = path,
-                       .temporary = temporary_of(path),
-                       .is_zstd = path.extension() == ".zst",
-                       .gzip = std::nullopt,
-                       .file = nullptr}) {
+    : state_(new State{.path = path, .is_zstd = path.extension() == ".zst", .gzip = std::nullopt, .file = nullptr}) {
   if (path.extension() == ".gz") state_->gzip.emplace();
-  state_->file.reset(std::fopen(state_->temporary.c_str(), "wb"));
+  TemporaryFile temporary = create_temporary_file(path);
+  state_->temporary = std::move(temporary.path);
+  state_->file.reset(::fdopen(temporary.file.get(), "wb"));
   if (!state_->file) fail(path);
+  temporary.file.release();  // the stream's from here on
 }
 
 OutputFile::~OutputFile() {

@@ -15,6 +15,7 @@
 #include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
 #include "profiler/formats/perfetto_values.hpp"
+#include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -24,20 +25,17 @@ using protozero::data_view;
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-// 146 years from a clock's zero: no run comes there, and differences of two such times still fit.
-constexpr std::int64_t kLatest = std::int64_t{1} << 62;
-constexpr std::uint32_t kNoSlice = ~std::uint32_t{0};  // in the place of one that was skipped
-bool is_time(std::int64_t time_ns) { return -kLatest < time_ns && time_ns < kLatest; }
+constexpr std::uint32_t kSkippedSlice = ~std::uint32_t{0};  // in the place of one that was skipped
 
 // Numbers and texts of a small message of ours, by field.
-struct Fields {
+struct MessageFields {
   std::array<bool, 8> has_number{};
   std::array<std::uint64_t, 8> numbers{};
   std::array<std::string_view, 8> texts{};
 };
 
-Fields fields_of(data_view message) {
-  Fields fields;
+MessageFields fields_of(data_view message) {
+  MessageFields fields;
   pbf_reader reader(message);
   while (reader.next()) {
     const std::uint32_t tag = reader.tag();
@@ -164,7 +162,7 @@ void PerfettoDecoder::add_interned(data_view message, PerfettoSequence& sequence
 }
 
 void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, PerfettoSequence& sequence) {
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   const std::uint64_t iid = fields.numbers[interned::kIid];
   const std::string_view text = fields.texts[interned::kText];
   if (field == interned::kCategories) sequence.categories[iid] = PerfettoWord(text);
@@ -211,7 +209,7 @@ void PerfettoDecoder::check_schema(const std::string& schema) {
 
 void PerfettoDecoder::begin_block(data_view message) {
   cut_block();
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   // A block holds at least a byte of each: more than the bytes from here on is no count of ours.
   const auto count = [&](std::size_t field) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(fields.numbers[field], kMostBytes));
@@ -277,12 +275,12 @@ void PerfettoDecoder::count_missing(const std::string& where) {
 }
 
 void PerfettoDecoder::add_metadata(data_view message) {
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   trace_.metadata.insert_or_assign(std::string(fields.texts[1]), std::string(fields.texts[2]));
 }
 
 void PerfettoDecoder::add_group(data_view message, PerfettoSequence& sequence) {
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   GroupRecord group{.purpose = intern(fields.texts[2]),
                     .ranks = {},
                     .name = intern(fields.texts[4]),
@@ -297,7 +295,7 @@ void PerfettoDecoder::add_group(data_view message, PerfettoSequence& sequence) {
 }
 
 void PerfettoDecoder::add_track(data_view message) {
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   const std::string_view word = fields.texts[5];
   const std::optional<TrackKind> kind = word.empty() ? TrackKind::stream : track_kind_from(word);
   if (!kind) return skip("track of an unknown kind");
@@ -310,12 +308,12 @@ void PerfettoDecoder::add_track(data_view message) {
 }
 
 void PerfettoDecoder::add_marks_track(data_view message) {
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   tracks_[fields.numbers[1]].marks_rank = zigzag32(fields.numbers[2]);
 }
 
 void PerfettoDecoder::add_clock(data_view message) {
-  const Fields fields = fields_of(message);
+  const MessageFields fields = fields_of(message);
   const ClockSnapshot clock{.rank = zigzag32(fields.numbers[1]),
                             .device_ns = protozero::decode_zigzag64(fields.numbers[2]),
                             .unix_ns = protozero::decode_zigzag64(fields.numbers[3])};
@@ -383,7 +381,7 @@ void PerfettoDecoder::add_flows(data_view message) {
         skip("flow of an unknown kind");
       else if (block_.slices != 0 || from >= block_.slice_indices.size() || to >= block_.slice_indices.size())
         skip("flow in a block whose slices are not all there");
-      else if (block_.slice_indices[from] == kNoSlice || block_.slice_indices[to] == kNoSlice)
+      else if (block_.slice_indices[from] == kSkippedSlice || block_.slice_indices[to] == kSkippedSlice)
         skip("flow of a slice that cannot be used");
       else
         trace_.flows.push_back({block_.slice_indices[from], block_.slice_indices[to], *kind});
@@ -409,7 +407,7 @@ void PerfettoDecoder::end_slice(EventTrack& track, std::int64_t time_ns) {
   OpenSlice ended = std::move(open.back());
   open.pop_back();
   --block_.slices;
-  if (block_.flows > 0) block_.slice_indices.push_back(kNoSlice);
+  if (block_.flows > 0) block_.slice_indices.push_back(kSkippedSlice);
   Slice& slice = ended.slice;
   if (!is_time(slice.start_ns) || !is_time(time_ns)) return skip("slice whose time overflows");
   slice.duration_ns = time_ns - slice.start_ns;

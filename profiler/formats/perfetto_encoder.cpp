@@ -327,16 +327,17 @@ void PerfettoEncoder::find_arrows(const Trace& block) {
     const std::uint64_t id = fnv1a(fmt::format("{} {} {}", block.start_ns()[flow.from], num_written_, i));
     const bool is_forward =
         std::pair(block.start_ns()[flow.from], flow.from) <= std::pair(block.start_ns()[flow.to], flow.to);
-    arrows_[flow.from].push_back({.id = id, .is_last = !is_forward});
-    arrows_[flow.to].push_back({.id = id, .is_last = is_forward});
+    arrows_.push_back({.slice = flow.from, .is_last = !is_forward, .id = id});
+    arrows_.push_back({.slice = flow.to, .is_last = is_forward, .id = id});
   }
+  std::ranges::stable_sort(arrows_, {}, &FlowEnd::slice);
 }
 
 void PerfettoEncoder::write_arrows(std::size_t slice) {
-  const auto arrows = arrows_.find(slice);
-  if (arrows == arrows_.end()) return;
+  const auto arrows = std::ranges::equal_range(arrows_, slice, {}, &FlowEnd::slice);
+  if (arrows.empty()) return;
   pbf_writer event(event_);
-  for (const FlowEnd& end : arrows->second)
+  for (const FlowEnd& end : arrows)
     event.add_fixed64(end.is_last ? event::kTerminatingFlowIds : event::kFlowIds, end.id);
 }
 

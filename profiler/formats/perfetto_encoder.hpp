@@ -35,8 +35,9 @@ class PerfettoEncoder {
   using TrackKey = std::tuple<std::int32_t, std::int32_t, std::string, TrackKind, std::int32_t>;
   // An arrow of a viewer, as one of its two slices has it.
   struct FlowEnd {
-    std::uint64_t id = 0;
+    std::uint32_t slice = 0;
     bool is_last = false;
+    std::uint64_t id = 0;
   };
   enum class Shown : bool { to_readers, to_viewers };
 
@@ -87,8 +88,8 @@ class PerfettoEncoder {
   std::vector<std::uint64_t> group_ids_;  ///< of the block's groups
   std::vector<NameId> group_members_;     ///< of the block's groups, as text
   std::map<TrackKey, TrackState> tracks_;
-  std::vector<std::uint64_t> slice_uuids_;                        ///< of the block's slices
-  std::unordered_map<std::size_t, std::vector<FlowEnd>> arrows_;  ///< of the block's slices
+  std::vector<std::uint64_t> slice_uuids_;  ///< of the block's slices
+  std::vector<FlowEnd> arrows_;             ///< by slice of the block
   std::uint64_t ranks_uuid_ = 0;
   std::map<std::int32_t, Mark> last_marks_;  ///< by rank
   std::map<std::int32_t, std::uint64_t> marks_uuids_;

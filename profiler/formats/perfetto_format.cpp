@@ -10,7 +10,7 @@ namespace {
 
 // A file is packets from end to end. A text may begin as a packet does, with a line feed, but the place where its
 // first packet would end holds no other.
-bool sniff(std::span<const std::byte> bytes) {
+bool is_perfetto(std::span<const std::byte> bytes) {
   const char* at = reinterpret_cast<const char*>(bytes.data());
   const char* const end = at + bytes.size();
   bool any_whole = false;
@@ -35,7 +35,7 @@ Format perfetto_format() {
   return {.name = "perfetto",
           .extension = ".pftrace",
           .description = "native: Perfetto packets, opened by ui.perfetto.dev; .zst compresses it",
-          .sniff = sniff,
+          .sniff = is_perfetto,
           .read = read_perfetto,
           .write = write};
 }

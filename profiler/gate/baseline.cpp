@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using report::schema::Cursor;
 
+constexpr const char* kDerivedKnobs = "derived_knobs";  // baselines before it lack it
 constexpr std::string_view kSchema = "underlap.baseline/1";
 
 // The one list of the file's fields, which writer and reader follow.
@@ -51,6 +52,7 @@ void visit(auto& cell, Field&& field) requires requires {
   field("operations", cell.operations);
   field("work", cell.work);
   field("knobs", cell.knobs);
+  field(kDerivedKnobs, cell.derived_knobs);
 }
 
 template <class Field>
@@ -111,7 +113,10 @@ void decode(const Cursor& from, std::vector<T>& values);
 
 template <class T>
 void decode(const Cursor& from, T& value) {
-  visit(value, [&](const char* key, auto& member) { decode(from.at(key), member); });
+  visit(value, [&](const char* key, auto& member) {
+    const bool is_newer = key == std::string_view(kDerivedKnobs);
+    if (!is_newer || from.has(key)) decode(from.at(key), member);
+  });
 }
 
 template <class T>
@@ -177,8 +182,8 @@ void check_baseline(const std::vector<RunFigures>& runs) {
     if (const std::string why = difference_of(runs.front(), run); !why.empty())
       throw std::invalid_argument(fmt::format("{} and {} are no runs of one baseline: {}\n  save them apart",
                                               runs.front().source, run.source, why));
-  // One of them against the others: no run stands twice.
   compare::check_sides({runs.begin(), runs.end() - 1}, {runs.back()});
+  compare::refuse_same_run(runs, {});
 }
 
 std::string baseline_text(const std::vector<RunFigures>& runs) {

@@ -16,6 +16,8 @@
 #include "profiler/analysis/not_comparable.hpp"
 #include "profiler/gate/metrics.hpp"
 #include "profiler/gate/sides.hpp"
+#include "profiler/gate/target.hpp"
+#include "profiler/gate/words.hpp"
 
 namespace underlap::gate {
 namespace {
@@ -236,6 +238,24 @@ void sort_rows(std::vector<GateRow>& rows) {
   });
 }
 
+// A faster step may expose more communication, for example because its compute got shorter. That growth is a warning.
+// It fails the gate only where a rules file sets a tolerance for exposed time.
+std::vector<std::string> excuse_growth_in_faster_steps(std::vector<GateRow>& rows, const Rules& rules) {
+  std::set<std::string> faster;
+  for (const GateRow& row : rows)
+    if (row.metric == "step" && row.upper && *row.upper < 0) faster.insert(row.cell);
+  std::vector<std::string> grown;
+  for (GateRow& row : rows) {
+    const bool is_exposure = row.metric.starts_with("exposed") && !row.is_missing;
+    if (!is_exposure || row.verdict == Verdict::pass || !faster.contains(row.cell)) continue;
+    if (!rules.find(row.metric, row.cell)->is_default) continue;
+    if (row.verdict == Verdict::regression)
+      grown.push_back(fmt::format("{}: {}; no regression, since the step is faster", row.cell, row_sentence(row)));
+    row.verdict = Verdict::pass;
+  }
+  return grown;
+}
+
 Verdict verdict_of(const std::vector<GateRow>& rows) {
   Verdict verdict = Verdict::pass;
   for (const GateRow& row : rows) {
@@ -276,10 +296,33 @@ bool is_spread_unknown(const GateReport& report, const Runs& baseline, const Run
   return !report.is_exact && !report.run_sd && baseline.size() + candidate.size() <= 2;
 }
 
+void add_target_rows(const Runs& runs, const GateOptions& options, GateReport& report) {
+  report.max_exposed = options.max_exposed;
+  if (!options.max_exposed) return;
+  for (GateRow& row : target_rows(runs, *options.max_exposed, options.level)) report.rows.push_back(std::move(row));
+}
+
+GateReport judged_by_target(const Runs& runs, const GateOptions& options) {
+  compare::check_sides(runs, runs);
+  compare::refuse_same_run({}, runs);
+  GateReport report{.candidate = info_of(runs), .forced = compare::not_comparable(runs, runs)};
+  if (!report.forced.empty() && !options.is_forced)
+    throw analysis::NotComparable(report.forced, "judge them one by one; --force judges them as equal runs");
+  report.is_exact = std::ranges::all_of(runs, [](const RunFigures& run) { return run.is_exact; });
+  report.level = options.level;
+  add_target_rows(runs, options, report);
+  for (const CellFigures& cell : runs.front().cells) report.cells.push_back({.name = cell.name});
+  sort_rows(report.rows);
+  report.verdict = verdict_of(report.rows);
+  return report;
+}
+
 }  // namespace
 
 GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
+  if (baseline.empty() && options.max_exposed) return judged_by_target(candidate, options);
   compare::check_sides(baseline, candidate);
+  compare::refuse_same_run(baseline, candidate);
   compare::check_cells(baseline.front(), candidate.front(), "the baseline");
   check_run_sd(baseline, candidate, options);
   GateReport report{.baseline = info_of(baseline), .candidate = info_of(candidate)};
@@ -315,6 +358,9 @@ GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptio
     if (!row.is_missing) row.moved = moved_operations(baseline, candidate, row.cell, row.metric, row.change);
   for (std::string& warning : missing_warnings(report.rows, baseline, candidate))
     report.warnings.push_back(std::move(warning));
+  for (std::string& warning : excuse_growth_in_faster_steps(report.rows, options.rules))
+    report.warnings.push_back(std::move(warning));
+  add_target_rows(candidate, options, report);
   sort_rows(report.rows);
   report.verdict = verdict_of(report.rows);
   return report;

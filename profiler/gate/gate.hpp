@@ -20,8 +20,9 @@ using compare::RunFigures;
 struct GateOptions {
   Rules rules = default_rules({.share = 0.05});
   double level = 0.95;
-  std::optional<double> run_sd = {};  ///< spread between runs that a person states, as a share of the step
-  bool is_forced = false;             ///< goes on where the sides are not comparable, and says so
+  std::optional<double> run_sd = {};       ///< spread between runs that a person states, as a share of the step
+  std::optional<double> max_exposed = {};  ///< target of exposed time, as a share of the step
+  bool is_forced = false;                  ///< goes on where the sides are not comparable, and says so
 };
 
 /// What of an operation a figure counts.
@@ -88,14 +89,16 @@ struct GateReport {
   bool is_exact = false;   ///< virtual time
   double level = 0.95;
   std::optional<double> run_sd = {};
+  std::optional<double> max_exposed = {};  ///< the target, where there is one
   std::vector<GateCell> cells = {};
   std::vector<GateRow> rows = {};  ///< regressions first, then inconclusive, then the rest; by change
   Verdict verdict = Verdict::pass;
 };
 
-/// Judges a candidate by its baseline, each one or more runs. Throws std::invalid_argument, naming the run and the
-/// reason, where a side has no run, where one run stands on both sides, and where the candidate lacks a cell;
-/// NotComparable where the sides are of another backend, kind of link or work.
+/// Judges a candidate by its baseline, each one or more runs, and by `options.max_exposed`. Without runs of a baseline
+/// the target alone decides. Throws std::invalid_argument, naming the run and the
+/// reason, where a side that is needed has no run, where one run stands on both sides, and where the candidate lacks a
+/// cell; NotComparable where the sides are of another backend, kind of link or work.
 GateReport run_gate(const std::vector<RunFigures>& baseline, const std::vector<RunFigures>& candidate,
                     const GateOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include "platform/json.hpp"
 #include "profiler/gate/reports.hpp"
+#include "profiler/gate/target.hpp"
 #include "profiler/gate/words.hpp"
 
 namespace underlap::gate {
@@ -22,7 +23,7 @@ Json json_of(const SideInfo& side) {
 
 const char* unit_of(const GateRow& row) {
   if (row.metric == "numerics") return "label";
-  if (row.metric == "efficiency") return "one";
+  if (row.metric == "efficiency" || is_target(row)) return "one";
   return row.metric == "bytes" ? "bytes" : "ns";
 }
 
@@ -51,7 +52,7 @@ Json json_of(const GateRow& row) {
     json["labels"] = row.is_missing ? Json(nullptr) : Json(row.words);
     return json;
   }
-  json["baseline"] = row.baseline;
+  json["baseline"] = is_target(row) ? Json(nullptr) : Json(row.baseline);
   json["candidate"] = row.is_missing ? Json(nullptr) : Json(row.candidate);
   json["change"] = row.is_missing ? Json(nullptr) : Json(row.change);
   json["lower"] = or_null(row.lower);
@@ -87,12 +88,15 @@ std::string gate_json(const GateReport& report) {
   json["warnings"] = report.warnings;
   json["differences"] = Json::array();
   for (const Difference& difference : report.differences)
-    json["differences"].push_back(
-        {{"what", difference.what}, {"baseline", difference.baseline}, {"candidate", difference.candidate}});
+    json["differences"].push_back({{"what", difference.what},
+                                   {"baseline", difference.baseline},
+                                   {"candidate", difference.candidate},
+                                   {"derived", difference.is_derived}});
   json["paired"] = report.is_paired;
   json["exact"] = report.is_exact;
   json["level"] = report.level;
   json["run_sd"] = or_null(report.run_sd);
+  json["max_exposed"] = or_null(report.max_exposed);
   json["rows"] = Json::array();
   for (const GateRow& row : report.rows) json["rows"].push_back(json_of(row));
   json["cells"] = Json::array();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "platform/text/escape.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/gate/words.hpp"
 
@@ -25,9 +26,15 @@ Table empty_table() {
 }
 
 void add_row(const GateReport& report, const GateRow& row, Table& table) {
-  const std::string mark = row.verdict == Verdict::regression ? "**" : "";
-  table.rows.push_back({row.cell, row.metric, value_text(row, row.baseline), candidate_text(row), change_text(row),
-                        limits_text(row), tolerance_text(row), mark + verdict_text(report, row) + mark});
+  const Style style = row.verdict == Verdict::regression ? Style::strong : Style::plain;
+  table.rows.push_back({row.cell,
+                        row.metric,
+                        baseline_text(row),
+                        candidate_text(row),
+                        change_text(row),
+                        limits_text(row),
+                        tolerance_text(row),
+                        {verdict_text(report, row), style}});
 }
 
 // Leaves as many rows as fit in so many characters; returns how many went.
@@ -51,25 +58,30 @@ std::string moved_list(const GateReport& report) {
     if (row.verdict != Verdict::regression || row.cell == last) continue;
     last = row.cell;
     const std::string moved = moved_text(row.moved);
-    text += fmt::format("- {}**{}**: {}{}\n", stamp_of(report), row.cell, row_sentence(row),
-                        moved.empty() ? "" : "; what moved: " + moved);
+    text += fmt::format("- {}**{}**: {}\n", markdown_text(stamp_of(report)), markdown_text(row.cell),
+                        markdown_text(row_sentence(row) + (moved.empty() ? "" : "; what moved: " + moved)));
   }
   return text;
 }
 
 std::string runs_text(const GateReport& report) {
-  std::string text = fmt::format("- baseline: {}\n- candidate: {}\n- {}\n", side_text(report.baseline),
-                                 side_text(report.candidate), method_text(report));
-  if (!report.baseline.command.empty()) text += fmt::format("- baseline's command: `{}`\n", report.baseline.command);
+  std::string text;
+  if (!report.baseline.sources.empty())
+    text += fmt::format("- baseline: {}\n", markdown_text(side_text(report.baseline)));
+  text += fmt::format("- candidate: {}\n- {}\n", markdown_text(side_text(report.candidate)),
+                      markdown_text(method_text(report)));
+  if (!report.baseline.command.empty())
+    text += fmt::format("- baseline's command: {}\n", markdown_code(report.baseline.command));
   for (const GateRow& row : report.rows)
     if (row.verdict == Verdict::inconclusive)
-      text += fmt::format("- {}{}, {}: {}\n", stamp_of(report), row.cell, row.metric, what_would_decide(row));
+      text += fmt::format("- {}\n", markdown_text(fmt::format("{}{}, {}: {}", stamp_of(report), row.cell, row.metric,
+                                                              what_would_decide(row))));
   return text;
 }
 
 std::string differences_text(const GateReport& report) {
   Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
-  for (const Difference& difference : report.differences)
+  for (const Difference& difference : compare::with_derived_collapsed(report.differences))
     table.rows.push_back({difference.what, difference.baseline, difference.candidate});
   return markdown(table);
 }
@@ -80,13 +92,14 @@ std::string gate_markdown(const GateReport& report, const std::string& picture) 
   Table notable = empty_table(), rest = empty_table();
   for (const GateRow& row : report.rows)
     add_row(report, row, row.verdict != Verdict::pass || is_notable(row) ? notable : rest);
-  std::string text = fmt::format("### Overlap gate: {}{}\n\n", stamp_of(report), verdict_sentence(report));
-  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", report.forced);
-  for (const std::string& warning : report.warnings) text += fmt::format("> {}\n", warning);
+  std::string text =
+      fmt::format("### Overlap gate: {}\n\n", markdown_text(stamp_of(report) + verdict_sentence(report)));
+  if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", markdown_text(report.forced));
+  for (const std::string& warning : report.warnings) text += fmt::format("> {}\n", markdown_text(warning));
   if (!picture.empty()) text += fmt::format("\n![verdicts of all metrics]({})\n\n", picture);
   text += moved_list(report);
   if (const std::string schedules = schedules_text(report); !schedules.empty())
-    text += "- " + stamp_of(report) + schedules + "\n";
+    text += "- " + markdown_text(stamp_of(report) + schedules) + "\n";
   const std::size_t left_out = cut(notable, kMostCharacters / 2);
   if (!notable.rows.empty()) text += "\n" + markdown(notable);
   if (left_out > 0) text += fmt::format("\n{} rows more\n", left_out);

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 using report::schema::Cursor;
 
 constexpr std::string_view kFamily = "underlap.gate/";
-constexpr std::string_view kSchema = "underlap.gate/1";
+constexpr std::string_view kGateSchema = "underlap.gate/1";
 
 std::vector<std::string> strings(const Cursor& from) {
   std::vector<std::string> all;
@@ -68,7 +68,7 @@ std::vector<MovedOperation> moved_of_cell(const Cursor& from) {
 }
 
 void take_figures(const Cursor& from, GateRow& row) {
-  row.baseline = from.at("baseline").number();
+  row.baseline = number_or_none(from.at("baseline")).value_or(0);
   row.candidate = number_or_none(from.at("candidate")).value_or(0);
   row.change = number_or_none(from.at("change")).value_or(0);
   row.lower = number_or_none(from.at("lower"));
@@ -99,12 +99,13 @@ GateCell cell_from(const Cursor& from) {
   return {from.at("cell").string(), from.at("other_schedule").boolean(), moved_of_cell(from.at("moved"))};
 }
 
-void check_schema(const Cursor& schema) {
+void check_gate_schema(const Cursor& schema) {
   const std::string name = schema.string();
-  if (name == kSchema) return;
+  if (name == kGateSchema) return;
   const bool is_other_version = name.starts_with(kFamily);
   schema.fail(fmt::format("is \"{}\", {} \"{}\"", name,
-                          is_other_version ? "of another version of Underlap; this one reads" : "must be", kSchema));
+                          is_other_version ? "of another version of Underlap; this one reads" : "must be",
+                          kGateSchema));
 }
 
 }  // namespace
@@ -118,18 +119,20 @@ bool is_gate_file(const std::filesystem::path& file) {
 GateReport read_gate(const std::filesystem::path& file) {
   const Json document = read_json_file(file);
   const Cursor root(document, file.string());
-  check_schema(root.at("schema"));
+  check_gate_schema(root.at("schema"));
   GateReport report{.baseline = side_from(root.at("baseline")), .candidate = side_from(root.at("candidate"))};
   report.verdict = verdict_from(root.at("verdict"));
   if (!root.at("forced").is_null()) report.forced = root.at("forced").string();
   report.warnings = strings(root.at("warnings"));
   for (const Cursor& difference : root.at("differences").elements())
-    report.differences.push_back(
-        {difference.at("what").string(), difference.at("baseline").string(), difference.at("candidate").string()});
+    report.differences.push_back({difference.at("what").string(), difference.at("baseline").string(),
+                                  difference.at("candidate").string(),
+                                  difference.has("derived") && difference.at("derived").boolean()});
   report.is_paired = root.at("paired").boolean();
   report.is_exact = root.at("exact").boolean();
   report.level = root.at("level").number();
   report.run_sd = number_or_none(root.at("run_sd"));
+  if (root.has("max_exposed")) report.max_exposed = number_or_none(root.at("max_exposed"));
   for (const Cursor& row : root.at("rows").elements()) report.rows.push_back(row_from(row));
   for (const Cursor& cell : root.at("cells").elements()) report.cells.push_back(cell_from(cell));
   return report;

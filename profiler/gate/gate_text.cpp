@@ -19,7 +19,29 @@ Style style_of(Verdict verdict) {
   return verdict == Verdict::regression ? Style::bad : Style::dim;
 }
 
+bool is_shown(const GateRow& row, Rows shown) {
+  return shown == Rows::all || row.verdict != Verdict::pass || is_notable(row);
+}
+
+Table table_of_targets(const GateReport& report, Rows shown) {
+  Table table{{{"cell", Align::left},
+               {"exposed", Align::right},
+               {"limits", Align::right, 1},
+               {"target", Align::right},
+               {"verdict", Align::left}},
+              {}};
+  for (const GateRow& row : report.rows)
+    if (is_shown(row, shown))
+      table.rows.push_back({row.cell,
+                            candidate_text(row),
+                            limits_text(row),
+                            tolerance_text(row),
+                            {verdict_text(report, row), style_of(row.verdict)}});
+  return table;
+}
+
 Table table_of(const GateReport& report, Rows shown) {
+  if (report.baseline.sources.empty()) return table_of_targets(report, shown);
   Table table{{{"cell", Align::left},
                {"metric", Align::left},
                {"baseline", Align::right, 3},
@@ -30,10 +52,10 @@ Table table_of(const GateReport& report, Rows shown) {
                {"verdict", Align::left}},
               {}};
   for (const GateRow& row : report.rows)
-    if (shown == Rows::all || row.verdict != Verdict::pass || is_notable(row))
+    if (is_shown(row, shown))
       table.rows.push_back({row.cell,
                             row.metric,
-                            value_text(row, row.baseline),
+                            baseline_text(row),
                             candidate_text(row),
                             change_text(row),
                             limits_text(row),
@@ -44,7 +66,7 @@ Table table_of(const GateReport& report, Rows shown) {
 
 Table differences_table(const GateReport& report) {
   Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
-  for (const Difference& difference : report.differences)
+  for (const Difference& difference : compare::with_derived_collapsed(report.differences))
     table.rows.push_back({difference.what, difference.baseline, difference.candidate});
   return table;
 }
@@ -54,7 +76,8 @@ std::string head(const GateReport& report, const TableFormat& format) {
   std::string text;
   if (!report.forced.empty()) text += wrap("not comparable, forced: " + report.forced, format.width, "  ");
   for (const std::string& warning : report.warnings) text += wrap("note: " + warning, format.width, "  ");
-  text += wrap("baseline   " + side_text(report.baseline), format.width, "           ");
+  if (!report.baseline.sources.empty())
+    text += wrap("baseline   " + side_text(report.baseline), format.width, "           ");
   text += wrap("candidate  " + side_text(report.candidate), format.width, "           ");
   if (!report.differences.empty()) text += "\n" + render(differences_table(report), format);
   return text + "\n";

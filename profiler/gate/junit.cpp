@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "platform/text/escape.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/gate/words.hpp"
 
@@ -14,45 +15,17 @@ namespace {
 
 constexpr std::size_t kMostAnnotations = 10;
 
-// Text in an XML attribute or element. Control characters are none that XML can hold.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      case '\n': result += "&#10;"; break;
-      default: result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
-}
-
 std::string outcome(const GateReport& report, const GateRow& row, bool inconclusive_passes) {
   const std::string moved = moved_text(row.moved);
   const std::string sentence = stamp_of(report) + row_sentence(row);
   if (row.verdict == Verdict::regression)
-    return fmt::format("<failure type=\"regression\" message=\"{}\">{}</failure>", escaped(sentence),
-                       escaped(moved.empty() ? sentence : stamp_of(report) + "what moved: " + moved));
-  const std::string undecided = escaped(sentence + "; " + what_would_decide(row));
+    return fmt::format("<failure type=\"regression\" message=\"{}\">{}</failure>", markup_text(sentence),
+                       markup_text(moved.empty() ? sentence : stamp_of(report) + "what moved: " + moved));
+  const std::string undecided = markup_text(sentence + "; " + what_would_decide(row));
   if (row.verdict == Verdict::inconclusive && row.decides && !inconclusive_passes)
     return fmt::format("<error type=\"inconclusive\" message=\"{}\"/>", undecided);
   if (row.verdict == Verdict::inconclusive) return fmt::format("<skipped message=\"{}\"/>", undecided);
   return "";
-}
-
-// A workflow command ends at its line's end, and its properties at "," and ":".
-std::string of_command(std::string_view text, bool is_property) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ',')))
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    else
-      result += c;
-  }
-  return result;
 }
 
 }  // namespace
@@ -65,8 +38,8 @@ std::string gate_junit(const GateReport& report, bool inconclusive_passes) {
     failures += inner.starts_with("<failure");
     errors += inner.starts_with("<error");
     skipped += inner.starts_with("<skipped");
-    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\">{}</testcase>\n", escaped(row.cell),
-                         escaped(stamp_of(report) + row.metric), inner);
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\">{}</testcase>\n", markup_text(row.cell),
+                         markup_text(stamp_of(report) + row.metric), inner);
   }
   std::string notes = method_text(report);
   for (const std::string& warning : report.warnings) notes += "\n" + warning;
@@ -75,7 +48,7 @@ std::string gate_junit(const GateReport& report, bool inconclusive_passes) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"underlap gate\" tests=\"{}\" "
       "failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}    <system-out>{}</system-out>\n  </testsuite>\n"
       "</testsuites>\n",
-      report.rows.size(), failures, errors, skipped, cases, escaped(notes));
+      report.rows.size(), failures, errors, skipped, cases, markup_text(notes));
 }
 
 std::string gate_annotations(const GateReport& report) {
@@ -86,9 +59,10 @@ std::string gate_annotations(const GateReport& report) {
     if (!is_error && (row.verdict == Verdict::pass || !row.decides)) continue;
     if ((is_error ? errors : warnings)++ >= kMostAnnotations) continue;
     const std::string moved = is_error ? moved_text(row.moved) : what_would_decide(row);
-    text += fmt::format("::{} title={}::{}\n", is_error ? "error" : "warning",
-                        of_command(fmt::format("overlap {}, {}", to_string(row.verdict), row.cell), true),
-                        of_command(stamp_of(report) + row_sentence(row) + (moved.empty() ? "" : "; " + moved), false));
+    text +=
+        fmt::format("::{} title={}::{}\n", is_error ? "error" : "warning",
+                    annotation_text(fmt::format("overlap {}, {}", to_string(row.verdict), row.cell), true),
+                    annotation_text(stamp_of(report) + row_sentence(row) + (moved.empty() ? "" : "; " + moved), false));
   }
   return text;
 }

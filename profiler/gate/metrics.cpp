@@ -11,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "platform/text/list.hpp"
+
 namespace underlap::gate {
 namespace {
 
@@ -50,13 +52,6 @@ std::string why_missing(const Runs& baseline, const Runs& candidate, const std::
   return before < baseline.size() ? fmt::format("{} of the baseline's {} runs tell it", before, baseline.size()) : "";
 }
 
-// "a, b and 3 more".
-std::string named(const std::vector<std::string>& names) {
-  if (names.size() <= kMostNamed) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kMostNamed, ", "),
-                     names.size() - kMostNamed);
-}
-
 class MissingByKind {
  public:
   void add(const std::string& cell, const std::string& metric, const std::string& why) {
@@ -69,7 +64,7 @@ class MissingByKind {
     std::vector<std::string> warnings;
     for (const auto& [kind, names] : kinds_)
       warnings.push_back(fmt::format("not judged: {} of {}, since {}; {}", fmt::join(names.first, ", "),
-                                     named(names.second), kind.first, kind.second));
+                                     short_list(names.second, kMostNamed), kind.first, kind.second));
     return warnings;
   }
 

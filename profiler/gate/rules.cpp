@@ -21,7 +21,7 @@
 namespace underlap::gate {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostRuleBytes = std::size_t{1} << 20;
 constexpr std::string_view kExample = "as {metric: step, cells: \"*\", max_regression: 5%}";
 constexpr std::array<std::string_view, 5> kKeys{"metric", "cells", "max_regression", "judge", "inconclusive"};
 constexpr std::array<std::string_view, 5> kMetrics{"step", "exposed", "efficiency", "bytes", "numerics"};
@@ -177,7 +177,7 @@ Rules default_rules(const Tolerance& tolerance) {
 
 Rules with_rules_of(Rules rules, const std::filesystem::path& file) {
   yaml::Problems problems(file.string(), {});
-  const yaml::Document document = yaml::read_document(read_input_file(file, kMostBytes), problems);
+  const yaml::Document document = yaml::read_document(read_input_file(file, kMostRuleBytes), problems);
   if (document.root != nullptr) Reader(problems).read(*document.root, rules);
   if (document.root == nullptr && problems.empty())
     problems.add({}, fmt::format("is empty; write a rule, {}", kExample));

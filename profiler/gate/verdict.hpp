@@ -18,9 +18,11 @@ std::string_view to_string(Verdict);
 struct Row {
   std::vector<double> baseline;
   std::vector<double> candidate;
-  double tolerance = 0;    ///< the largest change that passes, in the figures' unit
-  double weight = 1;       ///< share of the chance of a false alarm that this row may use, relative to the others'
-  std::uint32_t pool = 0;  ///< rows of one pool lend each other what they know of the spread between runs
+  double tolerance = 0;  ///< the largest change that passes, in the figures' unit
+  double weight = 1;     ///< share of the chance of a false alarm that this row may use, relative to the others'
+  /// Rows of one pool share what a run adds to all of them, and lend each other what they know of the rest of the
+  /// spread.
+  std::uint32_t pool = 0;
 };
 
 struct JudgeOptions {
@@ -49,7 +51,8 @@ struct Judgement {
 /// and not passed; else inconclusive. With one run a side the spread is unknown: without `exact` or `run_sd` no row is
 /// a regression. A row without figures on either side throws std::invalid_argument, as do rows of different numbers of
 /// runs where `paired`.
-/// Source: Smyth 2004 (moderated t); Holm 1979.
+/// The spread between runs has two parts: one common to all rows of a run, one specific to each row.
+/// Source: Smyth 2004 (moderated t); Satterthwaite 1946 and Cochran 1964 (two variances); Holm 1979.
 std::vector<Judgement> judge(std::span<const Row> rows, const JudgeOptions& options = {});
 
 }  // namespace underlap::gate

@@ -14,6 +14,7 @@
 #include "platform/room.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/metrics.hpp"
+#include "profiler/gate/target.hpp"
 
 namespace underlap::gate {
 namespace {
@@ -70,6 +71,12 @@ std::string same_text(const GateRow& row) {
   return mode_of(row) + " is exposed for the same";
 }
 
+std::string target_clause(const GateRow& row) {
+  const std::string limits = limits_text(row);
+  return fmt::format("communication is exposed for {} of the step{}{}", value_text(row, row.candidate),
+                     limits.empty() ? "" : " ", limits);
+}
+
 std::size_t count_of(const GateReport& report, Verdict verdict) {
   return static_cast<std::size_t>(std::ranges::count(report.rows, verdict, &GateRow::verdict));
 }
@@ -84,19 +91,23 @@ std::string metrics_of_cells(const GateReport& report, std::size_t count) {
 std::string value_text(const GateRow& row, double value) {
   if (row.metric == "numerics") return "";
   if (is_efficiency(row)) return fmt::format("{:.3f}", value);
+  if (is_target(row)) return figure(100 * value, 1, "") + " %";
   return row.metric == "bytes" ? in_bytes(std::llround(value)) : time_text(value);
 }
+
+std::string baseline_text(const GateRow& row) { return is_target(row) ? "-" : value_text(row, row.baseline); }
 
 std::string candidate_text(const GateRow& row) { return row.is_missing ? "-" : value_text(row, row.candidate); }
 
 std::string change_text(const GateRow& row) {
-  if (row.is_missing) return "-";
+  if (row.is_missing || is_target(row)) return "-";
   if (row.metric == "numerics") return row.words;
   return signed_text(row, row.change) + (is_efficiency(row) ? "" : " %");
 }
 
 std::string limits_text(const GateRow& row) {
   if (!row.lower || !row.upper || *row.lower == *row.upper) return "";
+  if (is_target(row)) return fmt::format("[{}, {}]", figure(100 * *row.lower, 1, ""), figure(100 * *row.upper, 1, ""));
   const double low = is_efficiency(row) ? *row.upper : *row.lower;
   const double high = is_efficiency(row) ? *row.lower : *row.upper;
   return fmt::format("[{}, {}]", signed_text(row, low), signed_text(row, high));
@@ -110,6 +121,7 @@ std::string tolerance_text(const GateRow& row) {
 std::string row_sentence(const GateRow& row) {
   if (row.is_missing) return fmt::format("{} is not judged: {}", row.metric, row.words);
   if (row.metric == "numerics") return fmt::format("values: {}", row.words);
+  if (is_target(row)) return target_clause(row) + fmt::format("; the target is {}", tolerance_text(row));
   const std::string how_much = size_text(row, row.change);
   const std::string limits = limits_text(row);
   const std::string rest = fmt::format("{}{}: {}", limits.empty() ? "" : " ", limits, from_to(row));
@@ -125,6 +137,9 @@ std::string row_sentence(const GateRow& row) {
 std::string what_would_decide(const GateRow& row) {
   if (row.is_missing) return how_to_tell(row.metric);
   if (row.metric == "numerics") return "values were not compared with any";
+  if (is_target(row))
+    return row.runs_to_decide ? fmt::format("about {} runs would decide", *row.runs_to_decide)
+                              : std::string("1000 runs would not decide");
   if (!row.smallest_seen) return "one run a side does not tell how far runs lie apart";
   const std::string shown = fmt::format("these runs would have shown {}", size_text(row, *row.smallest_seen));
   if (!row.runs_to_decide) return shown + "; 1000 runs a side would not decide";
@@ -149,22 +164,54 @@ std::string verdict_text(const GateReport& report, const GateRow& row) {
 
 std::string stamp_of(const GateReport& report) { return report.forced.empty() ? "" : "[forced] "; }
 
+// Of the step that changed most, among those with the gravest verdict. Rows are in the order of their verdicts.
+std::string step_clause(const GateReport& report) {
+  const GateRow* most = nullptr;
+  std::size_t cells = 0;
+  for (const GateRow& row : report.rows) {
+    if (row.metric != "step" || row.is_missing) continue;
+    ++cells;
+    if (most == nullptr || (row.verdict == most->verdict && std::abs(row.change) > std::abs(most->change))) most = &row;
+  }
+  if (most == nullptr) return "";
+  return row_sentence(*most) +
+         (cells == 1 ? "; " : fmt::format(" in {}, the largest change of {} cells; ", most->cell, cells));
+}
+
+// Of a gate without a baseline. Rows are in the order of their verdicts, then of their shares.
+std::string target_sentence(const GateReport& report) {
+  const GateRow& most = report.rows.front();
+  const std::size_t cells = report.rows.size();
+  std::string text = fmt::format("{}: ", to_string(report.verdict));
+  text += most.is_missing ? row_sentence(most) : target_clause(most);
+  text += cells == 1 ? "" : fmt::format(" in {}, the largest share of {} cells", most.cell, cells);
+  text += fmt::format("; the target is {}", tolerance_text(most));
+  for (const Verdict verdict : {Verdict::regression, Verdict::inconclusive})
+    if (const std::size_t count = count_of(report, verdict); count > 0 && cells > 1)
+      text += fmt::format("; {} cell{} {}", count, count == 1 ? " is" : "s are",
+                          verdict == Verdict::regression ? "above it" : "inconclusive");
+  return text;
+}
+
 std::string verdict_sentence(const GateReport& report) {
+  if (report.baseline.sources.empty()) return target_sentence(report);
+  const std::string step = step_clause(report);
   const std::size_t regressions = count_of(report, Verdict::regression);
   const std::size_t inconclusive = count_of(report, Verdict::inconclusive);
-  const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} cannot be told by these runs", inconclusive);
+  const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} are inconclusive", inconclusive);
   // Of what is measured a regression may be within the tolerance: it is one until that is shown.
   if (report.verdict == Verdict::regression)
     return fmt::format(
-        "regression: {} {} worse {}{}", metrics_of_cells(report, regressions), regressions == 1 ? "is" : "are",
+        "regression: {}{} {} worse {}{}", step, metrics_of_cells(report, regressions), regressions == 1 ? "is" : "are",
         report.is_exact ? "than the tolerance allows" : "for certain, and not shown to be within the tolerance",
         undecided);
   if (report.verdict == Verdict::inconclusive)
-    return fmt::format("inconclusive: {} cannot be told by these runs, and none is a regression",
+    return fmt::format("inconclusive: {}{} are inconclusive, and none is a regression", step,
                        metrics_of_cells(report, inconclusive));
   const auto worse = std::ranges::count_if(
       report.rows, [](const GateRow& row) { return row.verdict == Verdict::pass && row.is_beyond_chance; });
-  return fmt::format("pass: {} within the tolerance{}{}", metrics_of_cells(report, count_of(report, Verdict::pass)),
+  return fmt::format("pass: {}{} within the tolerance{}{}", step,
+                     metrics_of_cells(report, count_of(report, Verdict::pass)),
                      worse == 0 ? "" : fmt::format(", {} of them worse for certain", worse), undecided);
 }
 
@@ -176,7 +223,9 @@ std::string side_text(const SideInfo& side) {
 }
 
 std::string method_text(const GateReport& report) {
-  if (report.is_exact) return "virtual time is exact: every change counts";
+  const bool is_alone = report.baseline.sources.empty();
+  if (report.is_exact) return is_alone ? "virtual time is exact" : "virtual time is exact: every change counts";
+  if (is_alone && report.candidate.sources.size() == 1) return "one run: no confidence limits; several runs give them";
   std::string text = report.is_paired ? "runs took turns and are compared in pairs; " : "";
   text += fmt::format("limits are one-sided at {:g} %, regressions hold over all metrics and cells (Holm)",
                       100 * report.level);

@@ -11,6 +11,9 @@ namespace underlap::gate {
 /// "12.3 ms", "0.42", "1.2 GB"; of a row's metric.
 std::string value_text(const GateRow&, double value);
 
+/// The baseline's; "-" of what is held against a target.
+std::string baseline_text(const GateRow&);
+
 /// The candidate's; "-" where it does not tell it.
 std::string candidate_text(const GateRow&);
 
@@ -41,7 +44,7 @@ std::string stamp_of(const GateReport&);
 /// The verdict in a sentence: "regression: 1 of 40 metrics of 10 cells is worse beyond its tolerance".
 std::string verdict_sentence(const GateReport&);
 
-/// "5 runs, commit abc, of baselines/main".
+/// "5 runs, commit abc, of baselines/main"; of a side that has at least one run.
 std::string side_text(const SideInfo&);
 
 /// How it was judged: "paired runs, limits one-sided at 95 %".

@@ -4,12 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 
 #include "profiler/analysis/windows.hpp"
+#include "profiler/trace/saturating.hpp"
 
 namespace underlap::input {
+namespace {
+
+constexpr std::size_t kMostCollectives = 1000;  // of a file
+
+}  // namespace
 
 void OneJob::add(const std::string& file, const Trace& trace) {
   for (const std::int32_t rank : analysis::ranks_of(trace))
@@ -18,6 +27,7 @@ void OneJob::add(const std::string& file, const Trace& trace) {
           "{} and {} both hold rank {}; give the traces of one cell, or the run's folder for all cells in turn",
           entry->second, file, rank));
   check_said(file, trace, "world_size", "ranks");
+  check_ranks(file, trace);
   check_said(file, trace, "device_name", "device");
   if (trace.metadata.contains("backend") || trace.size() == 0) return;
   Span span{trace.start_ns().front(), trace.end_ns(0), file};
@@ -25,6 +35,11 @@ void OneJob::add(const std::string& file, const Trace& trace) {
     if (!trace.is_work(i)) continue;
     span.begin_ns = std::min(span.begin_ns, trace.start_ns()[i]);
     span.end_ns = std::max(span.end_ns, trace.end_ns(i));
+    const CommunicationRecord* record = trace.communication(i);
+    if (record == nullptr || span.ends_ns.size() >= kMostCollectives) continue;
+    const GroupRecord& group = trace.groups[record->group];
+    if (!group.ranks.empty())
+      span.ends_ns[{group.name, group.description, group.ranks, record->sequence}] = trace.end_ns(i);
   }
   spans_.push_back(std::move(span));
 }
@@ -34,8 +49,39 @@ void OneJob::check_said(const std::string& file, const Trace& trace, const char*
   if (found == trace.metadata.end()) return;
   const auto [first, is_new] = said_.try_emplace(key, Said{found->second, file});
   if (is_new || first->second.value == found->second) return;
-  throw std::invalid_argument(fmt::format("{} and {} are of different jobs: {} {} and {}; give traces of one job",
-                                          first->second.file, file, what, first->second.value, found->second));
+  throw std::invalid_argument(fmt::format(
+      "{} and {} are of different jobs: {} {} and {}; give traces of one job\n  underlap compare A B compares two jobs",
+      first->second.file, file, what, first->second.value, found->second));
+}
+
+void OneJob::check_ranks(const std::string& file, const Trace& trace) const {
+  const auto found = trace.metadata.find("world_size");
+  if (found == trace.metadata.end() || file_of_rank_.empty()) return;
+  const std::string& text = found->second;
+  std::int32_t size = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), size).ec != std::errc{}) return;
+  const auto& [rank, named] = *file_of_rank_.rbegin();
+  if (rank >= size)
+    throw std::invalid_argument(
+        fmt::format("{} holds rank {}, but {} is of a job of {} ranks; ranks must be below that", named, rank,
+                    named == file ? "it" : file, size));
+}
+
+// Two runs of one program have the same collectives too, but not to the microsecond.
+bool OneJob::share_collectives(const Span& a, const Span& b) {
+  constexpr std::int64_t kCoincideNs = 10'000;
+  constexpr int kFewest = 3;
+  int num = 0;
+  std::int64_t least = 0, most = 0;
+  for (const auto& [collective, end_ns] : a.ends_ns) {
+    const auto other = b.ends_ns.find(collective);
+    if (other == b.ends_ns.end()) continue;
+    const std::int64_t apart = saturating_subtract(other->second, end_ns);
+    least = num == 0 ? apart : std::min(least, apart);
+    most = num == 0 ? apart : std::max(most, apart);
+    ++num;
+  }
+  return num >= kFewest && saturating_subtract(most, least) <= kCoincideNs;
 }
 
 void OneJob::check_times() const {
@@ -45,10 +91,13 @@ void OneJob::check_times() const {
     const auto before =
         std::ranges::max_element(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(i), {}, &Span::end_ns);
     if (spans[i].begin_ns <= before->end_ns) continue;
+    if (std::any_of(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const Span& other) { return share_collectives(other, spans[i]); }))
+      continue;
     const double apart_s = (static_cast<double>(spans[i].begin_ns) - static_cast<double>(before->end_ns)) / 1e9;
     throw std::invalid_argument(
         fmt::format("{} begins {:.3g} s after {} has ended, so they cannot be ranks of one job; give traces that were "
-                    "taken together",
+                    "taken together\n  underlap compare A B compares two jobs",
                     spans[i].file, apart_s, before->file));
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "profiler/trace/trace.hpp"
@@ -14,11 +15,12 @@ namespace underlap::input {
 class OneJob {
  public:
   /// Takes the next file's trace. Throws std::invalid_argument, naming both files, where it holds a rank that another
-  /// file holds, or says another number of ranks or another kind of device.
+  /// file holds, or says another number of ranks or another kind of device, or where a rank is not below that number.
   void add(const std::string& file, const Trace& trace);
 
   /// Throws std::invalid_argument where the times of some files do not meet those of the others at all. Only traces of
-  /// other tools are asked: ours may be on clocks of their own.
+  /// other tools are asked: ours may be on clocks of their own. Clocks that are apart are no reason: files whose common
+  /// collectives, three at least, end at the same distance from each other are of one job.
   void check_times() const;
 
  private:
@@ -26,11 +28,17 @@ class OneJob {
     std::string value;
     std::string file;
   };
+  /// Name and description of its group, and its sequence number.
+  using Collective = std::tuple<NameId, NameId, std::vector<std::int32_t>, std::uint64_t>;
   struct Span {
     std::int64_t begin_ns;
     std::int64_t end_ns;
     std::string file;
+    std::map<Collective, std::int64_t> ends_ns{};  ///< of collectives whose group lists its ranks
   };
+
+  void check_ranks(const std::string& file, const Trace& trace) const;
+  static bool share_collectives(const Span&, const Span&);
 
   void check_said(const std::string& file, const Trace& trace, const char* key, const char* what);
 

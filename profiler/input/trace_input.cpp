@@ -172,6 +172,7 @@ class JobReader {
     reading_.say(fmt::format("splitting {} slices", cell_.trace.size()));
     reading_.show_now(cell_.trace);
     job_.check_times();
+    if (!contradicting_name_.empty()) cell_.trace.metadata["ranks"] = contradicting_name_;
     cell_.cell = cell_of(cell_.trace);
     check_holds_something(cell_);
     split();
@@ -212,6 +213,9 @@ class JobReader {
           has_several ? "counted by device, file by file, since the traces do not say them" : assumed_.how;
     }
     const std::vector<std::int32_t> ranks = analysis::ranks_of(trace);
+    if (const auto named = rank_in_name(file);
+        !is_assumed(trace) && named && ranks.size() == 1 && ranks.front() != *named && contradicting_name_.empty())
+      contradicting_name_ = fmt::format("as the traces say; {} holds rank {}, against its name", file, ranks.front());
     if (!ranks.empty()) next_rank_ = std::max(next_rank_, ranks.back() + 1);
     job_.add(file, trace);
     if (keeps_everything_) {
@@ -240,6 +244,7 @@ class JobReader {
   analysis::StepList steps_;
   bool keeps_everything_;
   std::int32_t next_rank_ = 0;
+  std::string contradicting_name_;  // the first file whose name has another rank than its trace
 };
 
 }  // namespace

@@ -76,14 +76,22 @@ std::string signed_percent(double share, int digits) {
 }
 
 // "18 % faster [10, 35]"
-std::string changed_text(const PairAnswer& answer) {
+std::string measured_text(const PairAnswer& answer) {
   const int digits = digits_of(answer);
-  const double sign = answer.verdict == Verdict::faster ? -1 : 1;
+  const double sign = answer.change < 0 ? -1 : 1;
   std::string text = fmt::format("{}{} % {}", answer.is_modelled ? "modelled " : "",
-                                 percent(sign * answer.change, digits), to_string(answer.verdict));
+                                 percent(sign * answer.change, digits), sign < 0 ? "faster" : "slower");
   if (!answer.interval) return text;
   const auto [low, high] = std::minmax({sign * answer.interval->low, sign * answer.interval->high});
   return fmt::format("{} [{}, {}]", text, percent(low, digits), percent(high, digits));
+}
+
+// "18 % faster [10, 35]", or "at most 16 % faster, which is what removing all communication gains; measured ...".
+std::string changed_text(const PairAnswer& answer) {
+  constexpr double kWorthSaying = 0.005;
+  if (answer.credible_change() - answer.change < kWorthSaying) return measured_text(answer);
+  return fmt::format("at most {} % faster, which is what removing all communication gains (measured: {})",
+                     percent(-answer.credible_change(), digits_of(answer)), measured_text(answer));
 }
 
 // Two figures that count: the spread that it comes from has no more.
@@ -93,15 +101,19 @@ std::int64_t rounded_up(std::int64_t blocks) {
   return (blocks + unit - 1) / unit * unit;
 }
 
-// "these 5 blocks cannot tell: step -3 % [-12, +9]; about 40 blocks would tell 5 %"
+// "inconclusive (5 blocks): step -3 % [-12, +9]; about 40 blocks needed to resolve 5 %"
 std::string unclear_text(const PairAnswer& answer) {
   const int digits = digits_of(answer);
-  if (!answer.interval) return fmt::format("one block cannot tell: step {} %", signed_percent(answer.change, digits));
-  std::string text = fmt::format("these {} blocks cannot tell", answer.blocks);
-  text += fmt::format(": step {} % [{}, {}]", signed_percent(answer.change, digits),
-                      signed_percent(answer.interval->low, digits), signed_percent(answer.interval->high, digits));
+  if (answer.limit.value_or(-1) >= 0 && answer.change < 0)
+    return fmt::format("inconclusive: measured {}, but removing all communication gains nothing",
+                       measured_text(answer));
+  std::string text = fmt::format("inconclusive ({} block{}): step {} %", answer.blocks, answer.blocks == 1 ? "" : "s",
+                                 signed_percent(answer.change, digits));
+  if (!answer.interval) return text;
+  text += fmt::format(" [{}, {}]", signed_percent(answer.interval->low, digits),
+                      signed_percent(answer.interval->high, digits));
   if (answer.blocks_needed)
-    text += fmt::format("; about {} blocks would tell {:.0f} %", rounded_up(*answer.blocks_needed),
+    text += fmt::format("; about {} blocks needed to resolve {:.0f} %", rounded_up(*answer.blocks_needed),
                         100 * answer.resolution.value_or(0));
   return text;
 }
@@ -138,6 +150,16 @@ std::string count_text(const std::vector<PairAnswer>& answers, Verdict verdict, 
   return count == 0 ? "" : fmt::format("{} {}", words, count);
 }
 
+// Of the step of `off`, by the cell without transfers that does its work.
+std::optional<double> change_without_communication(const RunResults& results, const std::vector<CellSummary>& summaries,
+                                                   std::size_t off) {
+  const auto no_comm = find_references(results.cells, off).no_comm;
+  if (!no_comm || !is_valid(results.cells[*no_comm])) return std::nullopt;
+  const std::optional<Estimate>&with = summaries[off].step_ms, &without = summaries[*no_comm].step_ms;
+  if (!with || !without || !(with->value > 0)) return std::nullopt;
+  return without->value / with->value - 1;
+}
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
@@ -156,6 +178,8 @@ std::vector<PairAnswer> answers_of(const RunResults& results, const std::vector<
                          ? verdict_of(*ratio, answer.is_modelled)
                          : Verdict::not_valid;
     answer.change = ratio->value - 1;
+    answer.limit = change_without_communication(results, summaries, *off);
+    if (answer.verdict == Verdict::faster && answer.limit.value_or(-1) >= 0) answer.verdict = Verdict::unclear;
     if (ratio->interval) answer.interval = Interval{ratio->interval->low - 1, ratio->interval->high - 1};
     answer.blocks = ratio->blocks;
     if (answer.verdict == Verdict::unclear) say_what_would_tell(answer, *ratio);
@@ -178,17 +202,17 @@ std::string headline(const std::vector<PairAnswer>& answers) {
   for (const auto& [verdict, words] : {std::pair{Verdict::faster, "faster in"},
                                        {Verdict::slower, "slower in"},
                                        {Verdict::equal, "equal in"},
-                                       {Verdict::unclear, "these blocks cannot tell in"},
+                                       {Verdict::unclear, "inconclusive in"},
                                        {Verdict::not_valid, "not valid in"}}) {
     const std::string count = count_text(answers, verdict, words);
     if (!count.empty()) text += std::exchange(separator, ", ") + count;
   }
   const PairAnswer& first = *std::ranges::min_element(answers, {}, [](const PairAnswer& answer) {
-    return std::tuple(answer.verdict != Verdict::faster, answer.verdict != Verdict::slower, answer.change);
+    return std::tuple(answer.verdict != Verdict::faster, answer.verdict != Verdict::slower, answer.credible_change());
   });
   if (first.verdict == Verdict::faster || first.verdict == Verdict::slower)
-    text += fmt::format("; {}: {}, {}", first.verdict == Verdict::faster ? "best" : "least slow", first.cell,
-                        changed_text(first));
+    text += fmt::format("; {} of {}: {}, {}", first.verdict == Verdict::faster ? "best" : "least slow", answers.size(),
+                        first.cell, changed_text(first));
   return text;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ namespace underlap::report {
 enum class Verdict : std::uint8_t {
   faster,     ///< all of the ratio's interval lies below 1; where modelled blocks give none, the ratio does
   slower,     ///< above 1
-  unclear,    ///< the interval holds 1, or there is none
+  unclear,    ///< the interval holds 1, or there is none; or less than without communication, which gains nothing
   equal,      ///< modelled, and not a nanosecond apart
   not_valid,  ///< the times of one of the two cells are not to be used
 };
@@ -27,22 +28,28 @@ std::string_view to_string(Verdict);
 /// The answer that one pair of cells gives: a cell with some overlap on, and its off cell. Shares are of 1.
 struct PairAnswer {
   std::string cell;
-  std::string off_cell;
+  std::string off_cell{};
   Verdict verdict = Verdict::unclear;
   bool is_modelled = false;          ///< no time of it was measured
   double change = 0;                 ///< of the step: step / step_off - 1, so that -0.1 is 10 % less time
   std::optional<Interval> interval;  ///< of the change; absent for one block, and where modelled blocks are equal
-  std::int32_t blocks = 0;           ///< that both cells have
+  /// The change that removing all communication makes, by the no_comm cell; absent without one. Overlap can hide no
+  /// more than that: a change below it is noise in part, and is never what a sentence names.
+  std::optional<double> limit{};
+  std::int32_t blocks = 0;  ///< that both cells have
   /// Where the verdict is unclear: a difference that more blocks would tell from none, and how many blocks in all
-  std::optional<double> resolution;
-  std::optional<std::int64_t> blocks_needed;
+  std::optional<double> resolution{};
+  std::optional<std::int64_t> blocks_needed{};
   /// Of the cell's communication, absent without recorder or without communication. `mode` is empty for several modes.
-  std::string mode;
-  std::optional<double> hidden;      ///< share that ran under compute
-  std::optional<double> hidden_off;  ///< the same in the off cell
-  std::optional<double> exposed_ms;
-  std::string exposed_purpose;  ///< the one with most of it; empty where nothing is exposed
+  std::string mode{};
+  std::optional<double> hidden{};      ///< share that ran under compute
+  std::optional<double> hidden_off{};  ///< the same in the off cell
+  std::optional<double> exposed_ms{};
+  std::string exposed_purpose{};  ///< the one with most of it; empty where nothing is exposed
   double exposed_purpose_ms = 0;
+
+  /// The change that sentences name: at least the limit.
+  double credible_change() const { return limit && change < *limit ? std::min(*limit, 0.0) : change; }
 };
 
 /// The answers of a run, one for each cell that has another cell as its off cell, in the order of the cells.

@@ -10,94 +10,37 @@
 #include <type_traits>
 #include <utility>
 
+#include "platform/cbor.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/report/results_schema.hpp"
+#include "profiler/report/field_values.hpp"
 
 namespace underlap::report {
 namespace {
 
 using analysis::ComputeTimes, analysis::KernelPlace, analysis::PlaceTimes, analysis::StepId;
-using Json = nlohmann::json;
-
-// Values alone, in the order of the fields: both ends are one program.
-template <class T>
-Json values_of(const T& value);
-template <class T>
-Json values_of(const std::map<std::string, T>& map);
-template <class T>
-Json values_of(const schema::NewerField<const T>& field);
-
-template <class T>
-Json values_of(const T& value) {
-  if constexpr (schema::Described<T>) {
-    Json values = Json::array();
-    schema::Fields<T>::visit(value, [&](const char*, const auto& member) { values.push_back(values_of(member)); });
-    return values;
-  } else {
-    return value;
-  }
-}
-
-template <class T>
-Json values_of(const std::map<std::string, T>& map) {
-  Json object = Json::object();
-  for (const auto& [key, value] : map) object[key] = values_of(value);
-  return object;
-}
-
-template <class T>
-Json values_of(const schema::NewerField<const T>& field) {
-  return values_of(field.value);
-}
-
-template <class T>
-void take(const Json& from, T& value);
-template <class T>
-void take(const Json& from, std::map<std::string, T>& map);
-template <class T>
-void take(const Json& from, schema::NewerField<T> field);
-
-template <class T>
-void take(const Json& from, T& value) {
-  if constexpr (schema::Described<T>) {
-    std::size_t next = 0;
-    schema::Fields<T>::visit(
-        value, [&](const char*, auto&& member) { take(from.at(next++), std::forward<decltype(member)>(member)); });
-  } else {
-    value = from.get<T>();
-  }
-}
-
-template <class T>
-void take(const Json& from, std::map<std::string, T>& map) {
-  for (const auto& [key, value] : from.items()) take(value, map[key]);
-}
-
-template <class T>
-void take(const Json& from, schema::NewerField<T> field) {
-  take(from, field.value);
-}
+using FiguresJson = nlohmann::json;
+using schema::take, schema::values_of;
 
 /// Names of kernels and purposes, each written once.
 class Names {
  public:
   std::size_t index_of(NameId name) {
     const auto [found, is_new] = index_.try_emplace(name, index_.size());
-    if (is_new) texts_.push_back(name == kNoName ? Json() : Json(std::string(name_of(name))));
+    if (is_new) texts_.push_back(name == kNoName ? FiguresJson() : FiguresJson(std::string(name_of(name))));
     return found->second;
   }
-  const Json& texts() const { return texts_; }
+  const FiguresJson& texts() const { return texts_; }
 
-  static std::vector<NameId> read(const Json& texts) {
+  static std::vector<NameId> read(const FiguresJson& texts) {
     std::vector<NameId> names;
-    for (const Json& text : texts) names.push_back(text.is_null() ? kNoName : intern(text.get<std::string>()));
+    for (const FiguresJson& text : texts) names.push_back(text.is_null() ? kNoName : intern(text.get<std::string>()));
     return names;
   }
 
  private:
   std::map<NameId, std::size_t> index_;
-  Json texts_ = Json::array();
+  FiguresJson texts_ = FiguresJson::array();
 };
 
 using PieceOfPlace = std::pair<KernelPlace, ComputeTimes::Piece>;
@@ -111,22 +54,22 @@ std::map<PieceOfPlace, ComputeTimes::Kernels> flat(const ComputeTimes& times) {
 
 // Steps are alike: what a kernel took is written as its distance from the step before. No piece has neither a count
 // nor a time, so that 0 and 0 say that a step lacks it.
-Json compute_values(const std::map<StepId, ComputeTimes>& compute, Names& names) {
+FiguresJson compute_values(const std::map<StepId, ComputeTimes>& compute, Names& names) {
   std::map<PieceOfPlace, ComputeTimes::Kernels> before;
   std::map<StepId, std::map<PieceOfPlace, ComputeTimes::Kernels>> by_step;
   for (const auto& [step, times] : compute) {
     by_step[step] = flat(times);
     for (const auto& [piece, kernels] : by_step[step]) before.try_emplace(piece);
   }
-  Json pieces = Json::array();
+  FiguresJson pieces = FiguresJson::array();
   for (const auto& [key, none] : before) {
     const auto& [place, piece] = key;
     pieces.push_back({names.index_of(place.name), names.index_of(place.purpose), static_cast<int>(place.direction),
                       place.layer, place.microbatch, piece.first, piece.second});
   }
-  Json steps = Json::array();
+  FiguresJson steps = FiguresJson::array();
   for (const auto& [step, own] : by_step) {
-    Json counts = Json::array(), ns = Json::array();
+    FiguresJson counts = FiguresJson::array(), ns = FiguresJson::array();
     for (auto& [key, last] : before) {
       const auto found = own.find(key);
       const ComputeTimes::Kernels now = found == own.end() ? ComputeTimes::Kernels{} : found->second;
@@ -140,15 +83,15 @@ Json compute_values(const std::map<StepId, ComputeTimes>& compute, Names& names)
   return {std::move(pieces), std::move(steps)};
 }
 
-std::map<StepId, ComputeTimes> read_compute(const Json& values, const std::vector<NameId>& names) {
+std::map<StepId, ComputeTimes> read_compute(const FiguresJson& values, const std::vector<NameId>& names) {
   std::vector<PieceOfPlace> pieces;
-  for (const Json& piece : values.at(0))
+  for (const FiguresJson& piece : values.at(0))
     pieces.push_back({{names.at(piece.at(0)), names.at(piece.at(1)), static_cast<Direction>(piece.at(2).get<int>()),
                        piece.at(3), piece.at(4)},
                       {piece.at(5), piece.at(6)}});
   std::vector<ComputeTimes::Kernels> kernels(pieces.size());
   std::map<StepId, ComputeTimes> compute;
-  for (const Json& step : values.at(1)) {
+  for (const FiguresJson& step : values.at(1)) {
     std::map<KernelPlace, ComputeTimes::ByPiece> places;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       kernels[i].count += step.at(4).at(i).get<std::int64_t>();
@@ -160,8 +103,8 @@ std::map<StepId, ComputeTimes> read_compute(const Json& values, const std::vecto
   return compute;
 }
 
-Json place_values(const PlaceTimes& times, Names& names) {
-  Json places = Json::array();
+FiguresJson place_values(const PlaceTimes& times, Names& names) {
+  FiguresJson places = FiguresJson::array();
   for (const auto& [place, values] : times) {
     const auto& [stage, purpose, layer, microbatch] = place;
     places.push_back({stage, names.index_of(purpose), layer, microbatch, values});
@@ -169,39 +112,33 @@ Json place_values(const PlaceTimes& times, Names& names) {
   return places;
 }
 
-PlaceTimes read_places(const Json& values, const std::vector<NameId>& names) {
+PlaceTimes read_places(const FiguresJson& values, const std::vector<NameId>& names) {
   PlaceTimes times;
-  for (const Json& place : values)
+  for (const FiguresJson& place : values)
     times[{place.at(0), names.at(place.at(1)), place.at(2), place.at(3)}] = place.at(4).get<std::vector<double>>();
   return times;
 }
 
-Json kernel_values(const KernelTimes& times) {
+FiguresJson kernel_values(const KernelTimes& times) {
   Names names;
-  Json compute = compute_values(times.compute, names);
-  Json places = place_values(times.places, names);
+  FiguresJson compute = compute_values(times.compute, names);
+  FiguresJson places = place_values(times.places, names);
   const analysis::TransfersAlone& alone = times.alone;
   return {names.texts(), std::move(compute), std::move(places), {alone.count, alone.bytes_on_wire, alone.ns}};
 }
 
-KernelTimes read_kernels(const Json& values) {
+KernelTimes read_kernels(const FiguresJson& values) {
   const std::vector<NameId> names = Names::read(values.at(0));
-  const Json& alone = values.at(3);
+  const FiguresJson& alone = values.at(3);
   return {.compute = read_compute(values.at(1), names),
           .places = read_places(values.at(2), names),
           .alone = {.count = alone.at(0), .bytes_on_wire = alone.at(1), .ns = alone.at(2)}};
 }
 
-std::string bytes_of(const Json& values) {
-  std::string bytes;
-  Json::to_cbor(values, bytes);
-  return bytes;
-}
-
 auto read(std::string_view bytes, const auto& reader) {
   try {
-    return reader(Json::from_cbor(bytes.begin(), bytes.end()));
-  } catch (const Json::exception& error) {
+    return reader(parse_cbor(bytes));
+  } catch (const FiguresJson::exception& error) {
     throw std::invalid_argument(fmt::format("are no figures of a block: {}", error.what()));
   } catch (const std::out_of_range&) {
     throw std::invalid_argument("are no figures of a block: a name is missing");
@@ -232,21 +169,21 @@ void append(BlockFigures& figures, BlockFigures more) {
 }
 
 std::string encode(const BlockFigures& figures) {
-  Json windows = Json::array(), splits = Json::array();
+  FiguresJson windows = FiguresJson::array(), splits = FiguresJson::array();
   for (const analysis::Window& window : figures.windows)
     windows.push_back({window.rank, window.block, window.step, window.begin_ns, window.end_ns});
   for (const analysis::Split& split : figures.splits) splits.push_back(values_of(split));
-  return bytes_of({std::move(windows), std::move(splits), kernel_values(figures.kernels)});
+  return to_cbor({std::move(windows), std::move(splits), kernel_values(figures.kernels)});
 }
 
-std::string encode(const KernelTimes& times) { return bytes_of(kernel_values(times)); }
+std::string encode(const KernelTimes& times) { return to_cbor(kernel_values(times)); }
 
 BlockFigures decode_figures(std::string_view bytes) {
-  return read(bytes, [](const Json& values) {
+  return read(bytes, [](const FiguresJson& values) {
     BlockFigures figures;
-    for (const Json& window : values.at(0))
+    for (const FiguresJson& window : values.at(0))
       figures.windows.push_back({window.at(0), window.at(1), window.at(2), window.at(3), window.at(4)});
-    for (const Json& split : values.at(1)) take(split, figures.splits.emplace_back());
+    for (const FiguresJson& split : values.at(1)) take(split, figures.splits.emplace_back());
     figures.kernels = read_kernels(values.at(2));
     return figures;
   });

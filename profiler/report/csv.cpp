@@ -54,6 +54,7 @@ void put_cell(Sheet& sheet, const CellResult& cell) {
   sheet.put("ranks", std::int64_t{cell.num_ranks});
   sheet.put("ranks_played", std::int64_t{cell.num_ranks_played});
   sheet.put("peak_memory_bytes", cell.peak_memory_bytes);
+  sheet.put("tensor_bytes", cell.tensor_bytes);
   sheet.put("device_memory_bytes", cell.device_memory_bytes);
   sheet.put("not_as_requested", fmt::format("{}", fmt::join(cell.not_as_requested, "; ")));
   sheet.put("not_valid_because", fmt::format("{}", fmt::join(cell.invalid_because, "; ")));

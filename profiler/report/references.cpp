@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -45,22 +46,28 @@ const std::string* find(const Values& values, const std::string& axis) {
   return found == values.end() ? nullptr : &found->second;
 }
 
-// Whether every compared axis of `a` that `b` has too has the same value there.
-bool agree(const Values& a, const Values& b) {
-  return std::all_of(a.begin(), a.end(), [&](const auto& v) {
-    const std::string* other = find(b, v.first);
-    return !is_compared(v.first) || other == nullptr || *other == v.second;
+Values compared_values(const Values& values) {
+  Values compared;
+  std::ranges::copy_if(values, std::back_inserter(compared), [](const auto& v) { return is_compared(v.first); });
+  return compared;
+}
+
+// Whether every axis of `compared` that `other` has too has the same value there.
+bool agree(const Values& compared, const Values& other) {
+  return std::ranges::all_of(compared, [&](const auto& v) {
+    const std::string* value = find(other, v.first);
+    return value == nullptr || *value == v.second;
   });
 }
 
 bool covers(const Values& a, const Values& b) {
-  return std::all_of(b.begin(), b.end(), [&](const auto& v) { return !is_compared(v.first) || find(a, v.first); });
+  return std::all_of(b.begin(), b.end(), [&](const auto& v) { return find(a, v.first) || !is_compared(v.first); });
 }
 
 bool record_alike(const Values& a, const Values& b) {
   return std::all_of(a.begin(), a.end(), [&](const auto& v) {
     const std::string* other = find(b, v.first);
-    return !toggles_recording(v.first) || other == nullptr || *other == v.second;
+    return other == nullptr || *other == v.second || !toggles_recording(v.first);
   });
 }
 
@@ -100,10 +107,11 @@ bool differ_in_alone(const CellResult& a, const CellResult& b, const std::string
 
 References by_values(const std::vector<CellResult>& cells, std::size_t cell) {
   const Values& values = cells.at(cell).values;
+  const Values compared = compared_values(values);
   BestCell off_cell, no_comm_cell;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Values& other = cells[i].values;
-    if (!agree(values, other) || !covers(values, other)) continue;
+    if (!agree(compared, other) || !covers(values, other)) continue;
     const bool off = all_overlap_off(other);
     const int alike = record_alike(values, other) ? 1 : 0;
     if (cells[i].no_comm)

@@ -18,10 +18,12 @@
 #include <vector>
 
 #include "platform/atomic_file.hpp"
+#include "platform/text/escape.hpp"
 #include "profiler/certainty/certainty.hpp"
 #include "profiler/report/answer.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "profiler/report/rows/cell_notes.hpp"
+#include "profiler/report/samples.hpp"
 #include "profiler/report/stalls.hpp"
 
 namespace underlap::report {
@@ -57,6 +59,9 @@ std::string played_text(const RunResults& results) {
   return text.empty() ? text : text + ", each for those that do the same\n";
 }
 
+// Names are in it, and they stay on the line.
+std::string line(const std::string& text) { return visible_text(text) + "\n"; }
+
 // Once for all cells that need the same.
 std::string memory_text(const RunResults& results) {
   std::map<std::string, std::vector<std::string>> cells;  // by what there is to say of them
@@ -68,9 +73,9 @@ std::string memory_text(const RunResults& results) {
           .push_back(cell.name);
   std::string text;
   for (const auto& [words, names] : cells) {
-    text += fmt::format("DOES NOT FIT: {}", names.front());
-    if (names.size() > 1) text += fmt::format(" and {} more", names.size() - 1);
-    text += fmt::format(": {}\n", words);
+    std::string cells_text = names.front();
+    if (names.size() > 1) cells_text += fmt::format(" and {} more", names.size() - 1);
+    text += line(fmt::format("DOES NOT FIT: {}: {}", cells_text, words));
   }
   return text;
 }
@@ -78,16 +83,18 @@ std::string memory_text(const RunResults& results) {
 std::string mismatch_text(const RunResults& results) {
   std::string text;
   if (results.info.commit.ends_with("-dirty"))
-    text +=
-        fmt::format("NOT RECORDED: {}: the program was built with changes that no commit holds\n", results.info.commit);
+    text += line(
+        fmt::format("NOT RECORDED: {}: the program was built with changes that no commit holds", results.info.commit));
   for (const CellResult& cell : results.cells)
     if (!cell.invalid_because.empty())
-      text += fmt::format("NOT VALID: {}: {} ({} in all); its times are not to be used\n", cell.name,
-                          cell.invalid_because.front(), cell.invalid_because.size());
-  for (const CellResult& cell : results.cells)
-    if (cell.label == NumericsLabel::mismatch)
-      text += fmt::format("MISMATCH: {}: the losses differ from the reference's by {:.1e}; its times mean nothing\n",
-                          cell.name, cell.max_loss_difference);
+      text += line(fmt::format("NOT VALID: {}: {} ({} in all); its times are not to be used", cell.name,
+                               cell.invalid_because.front(), cell.invalid_because.size()));
+  for (const CellResult& cell : results.cells) {
+    std::string what = non_finite_loss(cell);
+    if (what.empty() && cell.label == NumericsLabel::mismatch)
+      what = fmt::format("the losses differ from the reference's by {:.1e}", cell.max_loss_difference);
+    if (!what.empty()) text += line(fmt::format("MISMATCH: {}: {}; its times mean nothing", cell.name, what));
+  }
   return text;
 }
 
@@ -95,7 +102,8 @@ std::string mismatch_text(const RunResults& results) {
 std::string notes_markdown(const RunResults& results) {
   std::string text;
   for (const CellResult& cell : results.cells)
-    for (const std::string& note : cell.notes) text += fmt::format("- {}: {}\n", cell.name, note);
+    for (const std::string& note : cell.notes)
+      text += fmt::format("- {}\n", markdown_text(fmt::format("{}: {}", cell.name, note)));
   return text.empty() ? text : "## Notes\n\n" + text + "\n";
 }
 
@@ -108,7 +116,7 @@ std::string certainty_markdown(const RunResults& results) {
   const std::vector<certainty::PublishedError> errors = published_errors_of(results);
   if (errors.empty()) return "";
   std::string text = "## How sure\n\nModelled steps against published ones of such machines (results/published):\n\n";
-  for (const certainty::PublishedError& error : errors) text += fmt::format("- {}\n", line_of(error));
+  for (const certainty::PublishedError& error : errors) text += fmt::format("- {}\n", markdown_text(line_of(error)));
   return text + "\n";
 }
 
@@ -173,7 +181,7 @@ std::string machine_markdown(const RunResults& results) {
   for (const auto& [name, version] : info.library_versions)
     libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
   Table table{{{"what", Align::left}, {"value", Align::left}},
-              {{{"command"}, {fmt::format("`{}`", info.command)}},
+              {{{"command"}, {info.command, Style::code}},
                {{"Underlap"}, {fmt::format("{}, commit {}", info.version, info.commit)}},
                {{"started"}, {info.started_utc}},
                {{"machine"}, {fmt::format("{}, {} CPUs, host {}", info.cpu_model, info.num_cpus, info.host_name_hash)}},
@@ -195,10 +203,11 @@ constexpr std::string_view kIndent = "  ";
 
 constexpr const char* kHowToRead = R"(## How to read it
 
-- A step's time is the median over blocks of each block's median step; the interval holds it in
-  95 % of cases at least: from six blocks on two of their figures, before that Student's limits.
-- `step/off` is taken within each block against the cell with every overlap off and otherwise equal values, so drift
-  of the machine cancels. Below 1 the step was shorter with overlap; where the interval holds 1, nothing was shown.
+- A step's time is the median over blocks of each block's median step, without stalled steps; the interval holds it
+  in 95 % of cases at least: from six blocks on two of their figures, before that Student's limits.
+- `step/off` is the step divided by that of the cell with every overlap off and otherwise equal values. Its interval
+  comes from the quotients within each block, where drift of the machine cancels. Below 1 the step was shorter with
+  overlap; where the interval holds 1, the result is inconclusive.
 - `exposed` is communication with no compute under it, mean over the ranks; `worst exposed` that of each step's worst.
 - `overlap %` is the share of communication that ran under compute. It says nothing about the step alone: communication
   that overlap made longer can be hidden and still cost time. The target is the step.
@@ -226,7 +235,7 @@ constexpr const char* kByMode =
     "communication.";
 constexpr const char* kTimeChange =
     "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks that both "
-    "have, but those that stood still, in milliseconds. Each row adds up exactly, and compute = contention (the same "
+    "have, without the stalled ones, in milliseconds. Each row adds up exactly, and compute = contention (the same "
     "kernels, longer) + decomposition (other kernels: chunks, sums, casts) - concurrency (kernels beside kernels).";
 constexpr const char* kExcess =
     "Mean window less bound_schedule, in milliseconds. Each row adds up exactly: kernels longer than alone, less those "
@@ -242,11 +251,11 @@ std::string stalls_text(const RunResults& results, std::size_t most) {
   std::vector<std::string> lines;
   for (const CellResult& cell : results.cells)
     for (const Stall& stall : stalls_of(cell))
-      lines.push_back(fmt::format("STOOD STILL: {}: {}; no mean counts it\n", cell.name, stall_text(stall)));
+      lines.push_back(line(fmt::format("STALL in cell {}: {}; no figure counts it", cell.name, stall_text(stall))));
   const std::size_t more = lines.size() - std::min(most, lines.size());
   lines.resize(lines.size() - more);
   return fmt::format("{}{}", fmt::join(lines, ""),
-                     more == 0 ? "" : fmt::format("STOOD STILL: {} more steps; report.md names them\n", more));
+                     more == 0 ? "" : fmt::format("STALL: {} more steps; report.md names them\n", more));
 }
 
 // The share that `part` took of the processors in some blocks.
@@ -298,7 +307,7 @@ std::string allocations_text(const RunResults& results) {
 // What of the requests is not in effect, and which cells were not run: a line each.
 std::string notes_text(const RunResults& results) {
   std::string text;
-  for (const std::string& line : notes_of(results).lines) text += line + "\n";
+  for (const std::string& note : notes_of(results).lines) text += line(note);
   return text;
 }
 
@@ -317,10 +326,10 @@ std::string wrapped_lines(const std::string& text, const TableFormat& format) {
 
 std::string heading_text(const RunResults& results, const TableFormat& format) {
   const std::string launch = launch_text(results);
-  return wrapped_lines(fmt::format("backend {}; link {}\n{}{}\n", to_string(results.info.backend), link_text(results),
-                                   launch.empty() ? "" : "ranks " + launch + "\n", progress_text(results)) +
-                           warnings_text(results, kMostStalls),
-                       format);
+  const std::string backend =
+      line(fmt::format("backend {}; link {}", to_string(results.info.backend), link_text(results)));
+  const std::string ranks = launch.empty() ? "" : line("ranks " + launch);
+  return wrapped_lines(backend + ranks + line(progress_text(results)) + warnings_text(results, kMostStalls), format);
 }
 
 std::string answers_text(const std::vector<PairAnswer>& answers, std::size_t most, const TableFormat& format) {
@@ -334,9 +343,9 @@ std::string answers_text(const std::vector<PairAnswer>& answers, std::size_t mos
 
 std::string answers_markdown(const std::vector<PairAnswer>& answers) {
   if (answers.empty()) return "";
-  std::string text = fmt::format("**Found: {}**\n\n", headline(answers));
+  std::string text = fmt::format("**Found: {}**\n\n", markdown_text(headline(answers)));
   if (answers.size() == 1) return text;
-  for (const PairAnswer& answer : answers) text += fmt::format("- {}\n", answer_text(answer));
+  for (const PairAnswer& answer : answers) text += fmt::format("- {}\n", markdown_text(answer_text(answer)));
   return text + "\n";
 }
 
@@ -432,12 +441,13 @@ std::string report_markdown(const RunResults& results) {
   const std::vector<CellSummary> summaries = summarise(results);
   std::string text =
       fmt::format("# Underlap run: {} backend, {} cells\n\n", to_string(results.info.backend), results.cells.size());
-  text += fmt::format("**Link: {}.** {}.\n\n", link_text(results), progress_text(results));
-  if (const std::string warnings = report_warnings(results); !warnings.empty())
-    text += fmt::format("```\n{}```\n\n", warnings);
+  text +=
+      fmt::format("**Link: {}.** {}.\n\n", markdown_text(link_text(results)), markdown_text(progress_text(results)));
+  if (const std::string warnings = report_warnings(results); !warnings.empty()) text += markdown_block(warnings) + "\n";
   text += answers_markdown(answers_of(results, summaries));
   for (const ReportSection& section : report_sections(results, summaries))
-    text += fmt::format("## {}\n\n{}\n\n{}\n", section.title, section.about, markdown(section.table));
+    text += fmt::format("## {}\n\n{}\n\n{}\n", markdown_text(section.title), markdown_text(section.about),
+                        markdown(section.table));
   return text + certainty_markdown(results) + notes_markdown(results) + "## Machine\n\n" + machine_markdown(results) +
          "\n" + kHowToRead;
 }

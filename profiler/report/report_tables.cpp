@@ -177,13 +177,14 @@ std::string three_digits(const std::optional<double>& value) {
   return *value >= 100 || *value <= 0 ? fmt::format("{:.0f}", *value) : fmt::format("{:.3g}", *value);
 }
 
-std::string predicted_memory(const CellResult& cell) {
-  constexpr double kBytesPerGb = 1e9;
-  if (cell.peak_memory_bytes == 0) return "-";
-  return three_digits(static_cast<double>(cell.peak_memory_bytes) / kBytesPerGb);
-}
-
 bool has_gpus(const RunResults& results) { return !traits_of(results.info.backend).runs_on_cores; }
+
+// What is predicted is the memory of a GPU.
+std::string measured_or_predicted(const RunResults& results, const CellResult& cell) {
+  constexpr double kBytesPerGb = 1e9;
+  const std::int64_t bytes = has_gpus(results) ? cell.peak_memory_bytes : cell.tensor_bytes;
+  return bytes == 0 ? "-" : three_digits(static_cast<double>(bytes) / kBytesPerGb);
+}
 
 }  // namespace
 
@@ -200,7 +201,7 @@ Table rate_table(const RunResults& results, const std::vector<CellSummary>& summ
     if (!summary.tokens_per_s) continue;
     table.rows.push_back({summary.name, three_digits(summary.tokens_per_s), three_digits(summary.tflops_per_gpu),
                           summary.mfu ? fmt::format("{:.1f}", kPercent * *summary.mfu) : "-",
-                          predicted_memory(results.cells[i])});
+                          measured_or_predicted(results, results.cells[i])});
   }
   return table;
 }
@@ -212,9 +213,9 @@ std::string rates_about(const RunResults& results) {
                      ? fmt::format("MFU of {:.0f} TFLOP/s ({})", cell.work.peak_tflops, cell.work.peak_of)
                      : fmt::format("no MFU: {}", cell.work.peak_of));
   return fmt::format(
-      "tokens/s of all ranks together; FLOPs counted as {} ({}); {}; memory of the rank that needs most, "
-      "as predicted",
-      results.info.flops, convention_words(results.info.flops), fmt::join(peaks, ", "));
+      "tokens/s of all ranks together; FLOPs counted as {} ({}); {}; memory of the rank that needs most, {}",
+      results.info.flops, convention_words(results.info.flops), fmt::join(peaks, ", "),
+      has_gpus(results) ? "as predicted" : "what its tensors took");
 }
 
 namespace {

@@ -7,12 +7,16 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <system_error>
+#include <type_traits>
+#include <utility>
 
 #include "platform/atomic_file.hpp"
 #include "platform/input_file.hpp"
 #include "platform/json.hpp"
+#include "platform/problems.hpp"
 #include "platform/room.hpp"
 #include "platform/threads/on_all_cores.hpp"
 #include "profiler/report/cut_windows.hpp"
@@ -106,7 +110,7 @@ void decode(const Cursor& from, double& value) { value = from.number(); }
 
 template <class Enum>
 void decode_word(const Cursor& from, std::optional<Enum> known, Enum& value) {
-  if (!known) from.fail(fmt::format("has no such value: \"{}\"", from.string()));
+  if (!known) from.fail("has no such value: " + yaml::in_quotes(from.string()));
   value = *known;
 }
 
@@ -165,7 +169,19 @@ void check_not_negative(const Cursor& from, const T& value) {
   schema::Fields<T>::visit(value, NotNegative{from});
 }
 
-void check(const Cursor& from, const analysis::CommunicationSplit& split) { check_not_negative(from, split); }
+void check_limit(const Cursor& from, const char* key, std::int64_t value) {
+  if (value > kLongestNs) from.at(key).fail(fmt::format("is {}, must be at most 2^53", value));
+}
+
+void check(const Cursor& from, const analysis::CommunicationSplit& split) {
+  check_not_negative(from, split);
+  schema::Fields<analysis::CommunicationSplit>::visit(split, [&](const char* key, const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const std::int64_t&>)
+      check_limit(from, key, value);
+    else
+      check_limit(from, key, value.value);
+  });
+}
 
 void check(const Cursor& from, const analysis::Split& split) {
   check_not_negative(from, split);
@@ -188,7 +204,8 @@ void check(const Cursor& from, const CellResult& cell) {
   check_not_negative(from, cell);
   const std::filesystem::path file = cell.trace_file;
   const bool is_within = file.is_relative() && std::find(file.begin(), file.end(), "..") == file.end();
-  if (!is_within) from.at("trace_file").fail(fmt::format("is \"{}\", outside the folder of the run", cell.trace_file));
+  if (!is_within)
+    from.at("trace_file").fail(fmt::format("is {}, outside the folder of the run", yaml::in_quotes(cell.trace_file)));
 }
 
 void check(const Cursor& from, const RunInfo& info) { check_not_negative(from, info); }
@@ -244,9 +261,55 @@ void check_schema(const Cursor& schema) {
   const std::string name = schema.string();
   if (name == fmt::format("{}{}", kSchemaFamily, kSchemaVersion)) return;
   if (name.starts_with(kSchemaFamily))
-    schema.fail(
-        fmt::format("is \"{}\", of another version of Underlap; this one reads version {}", name, kSchemaVersion));
-  schema.fail(fmt::format("is \"{}\", must be \"{}{}\"", name, kSchemaFamily, kSchemaVersion));
+    schema.fail(fmt::format("is {}, of another version of Underlap; this one reads version {}", yaml::in_quotes(name),
+                            kSchemaVersion));
+  schema.fail(fmt::format("is {}, must be \"{}{}\"", yaml::in_quotes(name), kSchemaFamily, kSchemaVersion));
+}
+
+// Steps are unique, and sorted by block and step.
+void check_steps(const std::vector<Cursor>& from, const std::vector<StepSample>& samples, std::int32_t blocks_done) {
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const StepSample& sample = samples[s];
+    if (sample.block < 0 || sample.block >= blocks_done)
+      from[s].at("block").fail(fmt::format("is {}, but {} blocks were done", sample.block, blocks_done));
+    if (s == 0) continue;
+    const StepSample& before = samples[s - 1];
+    if (std::pair(sample.block, sample.step) <= std::pair(before.block, before.step))
+      from[s].fail(fmt::format("is step {} of block {}, but follows step {} of block {}", sample.step, sample.block,
+                               before.step, before.block));
+  }
+}
+
+// The first step whose number of ranks differs from that of the cell's first step.
+std::optional<std::size_t> first_step_of_other_ranks(const CellResult& cell) {
+  const auto other = std::ranges::find_if(
+      cell.samples, [&](const StepSample& sample) { return sample.ranks.size() != cell.samples.front().ranks.size(); });
+  return other == cell.samples.end() ? std::nullopt : std::optional<std::size_t>(other - cell.samples.begin());
+}
+
+// Whether the numbers of ranks contradict each other; 0 is unknown.
+bool has_contradictory_ranks(const CellResult& cell) {
+  const std::size_t measured = cell.samples.empty() ? 0 : cell.samples.front().ranks.size();
+  if (cell.num_ranks_played == 0) return false;
+  return (cell.num_ranks > 0 && cell.num_ranks_played > cell.num_ranks) ||
+         (measured > 0 && std::cmp_not_equal(measured, cell.num_ranks_played));
+}
+
+void check_ranks(const Cursor& root, const RunResults& results) {
+  for (std::size_t c = 0; c < results.cells.size(); ++c) {
+    const CellResult& cell = results.cells[c];
+    if (has_contradictory_ranks(cell))
+      root.at("cells")
+          .elements()[c]
+          .at("num_ranks_played")
+          .fail(fmt::format("is {}, but the cell has {} ranks, and its steps {}", cell.num_ranks_played, cell.num_ranks,
+                            cell.samples.empty() ? 0 : cell.samples.front().ranks.size()));
+    const auto step = first_step_of_other_ranks(cell);
+    if (!step) continue;
+    const std::vector<StepSample>& samples = cell.samples;
+    root.at("cells").elements()[c].at("samples").elements()[*step].at("ranks").fail(fmt::format(
+        "has {} ranks, but the cell's first step has {}", samples[*step].ranks.size(), samples.front().ranks.size()));
+  }
 }
 
 void check_blocks(const Cursor& root, const RunResults& results) {
@@ -257,13 +320,12 @@ void check_blocks(const Cursor& root, const RunResults& results) {
   for (const std::int32_t block : results.resumed_at_blocks)
     if (block < 0 || block > results.blocks_planned)
       root.at("resumed_at_blocks").fail(fmt::format("holds {}, outside 0 to blocks_planned", block));
+  std::set<std::string> names;
   for (std::size_t c = 0; c < cells.size(); ++c) {
-    const auto samples = cells[c].at("samples").elements();
-    for (std::size_t s = 0; s < samples.size(); ++s) {
-      const std::int32_t block = results.cells[c].samples[s].block;
-      if (block < 0 || block >= results.blocks_done)
-        samples[s].at("block").fail(fmt::format("is {}, but {} blocks were done", block, results.blocks_done));
-    }
+    if (!names.insert(results.cells[c].name).second)
+      cells[c].at("name").fail(
+          fmt::format("is a duplicate: two cells are named {}", json_text(Json(results.cells[c].name))));
+    check_steps(cells[c].at("samples").elements(), results.cells[c].samples, results.blocks_done);
   }
 }
 
@@ -273,6 +335,7 @@ RunResults results_in(const Json& document, const std::filesystem::path& file) {
   RunResults results;
   decode(root, results);
   check_blocks(root, results);
+  check_ranks(root, results);
   return results;
 }
 
@@ -290,6 +353,10 @@ std::optional<RunResults> well_formed(const std::string& text, const std::filesy
     for (StepSample& sample : cell.samples) samples.push_back(&sample);
   if (samples.size() != cut.windows.size()) return std::nullopt;
   decode_windows(cut.windows, samples);
+  if (std::ranges::any_of(results.cells, [](const CellResult& cell) {
+        return first_step_of_other_ranks(cell).has_value() || has_contradictory_ranks(cell);
+      }))
+    return std::nullopt;
   return results;
 } catch (const std::invalid_argument&) {
   return std::nullopt;

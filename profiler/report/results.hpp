@@ -12,6 +12,7 @@
 
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/split.hpp"
+#include "profiler/report/gpu_state.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::report {
@@ -87,6 +88,7 @@ struct CellResult {
   std::int32_t num_ranks_played =
       0;  ///< whose steps are in samples: fewer where one stands for others that do the same
   std::int64_t peak_memory_bytes = 0;    ///< predicted, of the rank that needs most; 0 in results before it
+  std::int64_t tensor_bytes = 0;         ///< measured size of tensors on the rank with the most; 0: not measured
   std::int64_t device_memory_bytes = 0;  ///< of one modelled GPU, which nothing held to it; 0: not modelled
   std::string memory_advice;             ///< where that is too little: what would fit
   StepWork work = {};
@@ -114,6 +116,10 @@ struct CellResult {
   std::int64_t clock_residual_ns = 0;
   std::vector<std::string> notes;            ///< what ranks had to say of their measured blocks
   std::vector<std::string> invalid_because;  ///< by block: why its times are not to be used; empty: all is well
+  /// Records that the capture of its blocks lacks; results before it lack it
+  std::vector<CaptureFault> capture_faults = {};
+  /// Clocks, power and throttling of its ranks' GPUs around each block; empty without NVML, and in results before it
+  std::vector<GpuBlock> gpu_blocks = {};
   /// Why it was left out of the blocks behind those that it has samples of, as invalid_because says it too; empty: it
   /// was not, and in results before it
   std::string failed_because = {};

@@ -28,7 +28,9 @@ std::string escaped(const std::string& key) {
 }  // namespace
 
 void Cursor::fail(const std::string& complaint) const {
-  throw std::invalid_argument(fmt::format("{}: {} {}", file_, pointer_.empty() ? "the document" : pointer_, complaint));
+  const std::string whose = named_ == nullptr ? "" : fmt::format(" (of {})", json_text(named_->at("name")));
+  throw std::invalid_argument(
+      fmt::format("{}: {} {}{}", file_, pointer_.empty() ? "the document" : pointer_, complaint, whose));
 }
 
 void Cursor::fail_type(const char* expected) const {
@@ -38,7 +40,9 @@ void Cursor::fail_type(const char* expected) const {
 Cursor Cursor::child(const nlohmann::ordered_json& value, const std::string& token) const {
   std::string pointer;  // of each value of a file that has millions
   pointer.reserve(pointer_.size() + 1 + token.size());
-  return {value, file_, std::move(pointer.append(pointer_).append(1, '/').append(token))};
+  Cursor cursor(value, file_, std::move(pointer.append(pointer_).append(1, '/').append(token)));
+  cursor.named_ = named_;
+  return cursor;
 }
 
 Cursor Cursor::at(const std::string& key) const {
@@ -51,7 +55,11 @@ Cursor Cursor::at(const std::string& key) const {
 std::vector<Cursor> Cursor::elements() const {
   if (!value_->is_array()) fail_type("array");
   std::vector<Cursor> result;
-  for (std::size_t i = 0; i < value_->size(); ++i) result.push_back(child((*value_)[i], std::to_string(i)));
+  for (std::size_t i = 0; i < value_->size(); ++i) {
+    const nlohmann::ordered_json& value = (*value_)[i];
+    Cursor& element = result.emplace_back(child(value, std::to_string(i)));
+    if (value.is_object() && value.contains("name") && value.at("name").is_string()) element.named_ = &value;
+  }
   return result;
 }
 

@@ -10,8 +10,9 @@
 
 namespace underlap::report::schema {
 
-/// A place in a JSON document that knows its file and its JSON pointer, so that every complaint names both.
-/// All readers throw std::invalid_argument through fail() where the value has another type or does not fit.
+/// A place in a JSON document that knows its file, its JSON pointer and the innermost element around it that has a
+/// name, such as a cell, so that every complaint names them. All readers throw std::invalid_argument through fail()
+/// where the value has another type or does not fit.
 class Cursor {
  public:
   Cursor(const nlohmann::ordered_json& value, std::string file, std::string pointer = "")
@@ -42,6 +43,7 @@ class Cursor {
   const nlohmann::ordered_json* value_;
   std::string file_;
   std::string pointer_;
+  const nlohmann::ordered_json* named_ = nullptr;  // the element around it that has a "name"
 };
 
 }  // namespace underlap::report::schema

@@ -144,6 +144,40 @@ struct Fields<PlannedReferences> {
 };
 
 template <>
+struct Fields<GpuState> {
+  static void visit(auto& state, auto&& field) {
+    field("sm_mhz", state.sm_mhz);
+    field("memory_mhz", state.memory_mhz);
+    field("power_w", state.power_w);
+    field("temperature_c", state.temperature_c);
+    field("throttle_reasons", state.throttle_reasons);
+  }
+};
+
+template <>
+struct Fields<GpuBlock> {
+  static void visit(auto& block, auto&& field) {
+    field("block", block.block);
+    field("rank", block.rank);
+    field("before", block.before);
+    field("after", block.after);
+    field("power_limited_ns", block.power_limited_ns);
+    field("thermal_limited_ns", block.thermal_limited_ns);
+  }
+};
+
+template <>
+struct Fields<CaptureFault> {
+  static void visit(auto& fault, auto&& field) {
+    field("block", fault.block);
+    field("rank", fault.rank);
+    field("cause", fault.cause);
+    field("count", fault.count);
+    field("example", fault.example);
+  }
+};
+
+template <>
 struct Fields<CellResult> {
   static void visit(auto& cell, auto&& field) {
     field("name", cell.name);
@@ -155,6 +189,7 @@ struct Fields<CellResult> {
     field("num_ranks", NewerField{cell.num_ranks});
     field("num_ranks_played", NewerField{cell.num_ranks_played});
     field("peak_memory_bytes", NewerField{cell.peak_memory_bytes});
+    field("tensor_bytes", NewerField{cell.tensor_bytes});
     field("device_memory_bytes", NewerField{cell.device_memory_bytes});
     field("memory_advice", NewerField{cell.memory_advice});
     field("work", NewerField{cell.work});
@@ -173,6 +208,8 @@ struct Fields<CellResult> {
     field("notes", NewerField{cell.notes});
     field("clock_residual_ns", NewerField{cell.clock_residual_ns});
     field("invalid_because", NewerField{cell.invalid_because});
+    field("capture_faults", NewerField{cell.capture_faults});
+    field("gpu_blocks", NewerField{cell.gpu_blocks});
     field("failed_because", NewerField{cell.failed_because});
     field("own_allocation", NewerField{cell.own_allocation});
     field("warmup_losses", cell.warmup_losses);
@@ -327,6 +364,7 @@ struct Fields<PairAnswer> {
     field("is_modelled", answer.is_modelled);
     field("change", answer.change);
     field("interval", answer.interval);
+    field("limit", answer.limit);
     field("resolution", answer.resolution);
     field("blocks_needed", answer.blocks_needed);
     field("mode", answer.mode);

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/report/samples.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "profiler/analysis/steps/job_steps.hpp"
+
 namespace underlap::report {
 namespace {
 
-// When the last rank ended each step; the settling step ends where the first windows begin.
-std::map<std::int32_t, std::int64_t> latest_ends(const BlockFigures& figures) {
-  std::map<std::int32_t, std::int64_t> latest;
-  const auto take = [&](std::int32_t step, std::int64_t end_ns) {
-    const auto [entry, is_new] = latest.try_emplace(step, end_ns);
-    entry->second = std::max(entry->second, end_ns);
-  };
-  for (const analysis::Window& window : figures.windows) {
-    take(window.step - 1, window.begin_ns);
-    take(window.step, window.end_ns);
-  }
-  return latest;
+std::map<std::int32_t, std::int64_t> step_times(const BlockFigures& figures) {
+  std::map<std::int32_t, std::int64_t> times;
+  for (const analysis::JobStep& step : analysis::job_steps(figures.windows, analysis::Clock::common))
+    times[step.step] = step.step_ns;
+  return times;
 }
 
 }  // namespace
@@ -32,6 +29,14 @@ std::optional<double> mean_loss(const BlockRun& run, std::size_t step) {
   return sum / static_cast<double>(run.losses.size());
 }
 
+std::string non_finite_loss(const CellResult& cell) {
+  const auto found = std::ranges::find_if(
+      cell.samples, [](const StepSample& sample) { return sample.loss && !std::isfinite(*sample.loss); });
+  if (cell.label == NumericsLabel::not_checked || found == cell.samples.end()) return "";
+  return fmt::format("the loss is {} in block {}, step {}", std::isnan(*found->loss) ? "NaN" : "infinite", found->block,
+                     found->step);
+}
+
 std::vector<std::int32_t> ranks_of(const BlockRun& run) {
   std::set<std::int32_t> ranks;
   for (const analysis::Window& window : run.figures.windows) ranks.insert(window.rank);
@@ -40,13 +45,13 @@ std::vector<std::int32_t> ranks_of(const BlockRun& run) {
 
 std::vector<StepSample> samples_of(const BlockRun& run, std::int32_t block) {
   const BlockFigures& figures = run.figures;
-  const std::map<std::int32_t, std::int64_t> ends = latest_ends(figures);
+  const std::map<std::int32_t, std::int64_t> times = step_times(figures);
   std::map<std::int32_t, StepSample> by_step;
   for (std::int32_t i = 1; i < run.num_steps; ++i) {
     const std::int32_t step = run.first_step + i;
     by_step[step] = {.block = block,
                      .step = step,
-                     .step_ns = ends.at(step) - ends.at(step - 1),
+                     .step_ns = times.at(step),
                      .loss = mean_loss(run, static_cast<std::size_t>(i)),
                      .transfer_cpu_ns = {},
                      .ranks = {}};

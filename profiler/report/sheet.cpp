@@ -6,19 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::report {
 namespace {
 
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
-  std::string out = "\"";
-  for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
 std::string line(const std::vector<std::string>& fields) {
   std::string out;
-  for (const std::string& field : fields) out += (&field == &fields.front() ? "" : ",") + quoted(field);
+  for (const std::string& field : fields) out += (&field == &fields.front() ? "" : ",") + csv_field(field);
   return out + "\n";
 }
 

@@ -8,13 +8,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "profiler/analysis/steps/job_steps.hpp"
 #include "profiler/report/statistics.hpp"
 
 namespace underlap::report {
 namespace {
-
-constexpr double kTimesTheMedian = 2;
-constexpr double kDeviations = 8;
 
 struct Part {
   const char* name;
@@ -30,17 +28,6 @@ std::int64_t length_of(const StepSample& sample) {
   std::int64_t longest = sample.step_ns;
   for (const analysis::Split& split : sample.ranks) longest = std::max(longest, split.window_ns);
   return longest;
-}
-
-std::vector<double> lengths_of(const CellResult& cell) {
-  std::vector<double> lengths;
-  for (const StepSample& sample : cell.samples) lengths.push_back(static_cast<double>(length_of(sample)));
-  return lengths;
-}
-
-double deviation(std::vector<double> values, double from) {
-  for (double& value : values) value = std::abs(value - from);
-  return median(values);
 }
 
 std::int64_t usual(const CellResult& cell, std::size_t rank, const Part& part) {
@@ -81,11 +68,10 @@ std::string milliseconds(std::int64_t ns) {
 std::vector<Stall> stalls_of(const CellResult& cell) {
   std::vector<Stall> stalls;
   if (cell.samples.empty()) return stalls;
-  const std::vector<double> lengths = lengths_of(cell);
-  const double middle = median(lengths);
-  const double limit = std::max(kTimesTheMedian * middle, middle + kDeviations * deviation(lengths, middle));
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] <= limit) continue;
+  std::vector<std::int64_t> durations;
+  for (const StepSample& sample : cell.samples) durations.push_back(length_of(sample));
+  const double middle = median(std::vector<double>(durations.begin(), durations.end()));
+  for (const std::size_t i : analysis::stalled_steps(durations)) {
     const StepSample& sample = cell.samples[i];
     Stall& stall = stalls.emplace_back();
     stall.block = sample.block;
@@ -98,11 +84,11 @@ std::vector<Stall> stalls_of(const CellResult& cell) {
 }
 
 std::string stall_text(const Stall& stall) {
-  std::string text = fmt::format("block {}, step {} took {} ms and not {}", stall.block, stall.step,
+  std::string text = fmt::format("block {} step {} took {} ms (typically {} ms)", stall.block, stall.step,
                                  milliseconds(stall.took_ns), milliseconds(stall.usual_ns));
   if (stall.part.empty()) return text;
-  const std::string who = stall.rank ? fmt::format("rank {}", *stall.rank) : "its ranks";
-  return fmt::format("{}: {} stood in {}", text, who, stall.part);
+  const std::string who = stall.rank ? fmt::format("rank {} was", *stall.rank) : "its ranks were";
+  return fmt::format("{}: {} stopped during {}", text, who, stall.part);
 }
 
 Steps stalled_steps(const CellResult& cell) {

@@ -12,8 +12,8 @@
 
 namespace underlap::report {
 
-/// A measured step that stood still, as where a rank was stopped or swapped out: it says nothing of the cell, and one
-/// of them moves a mean by as much as it likes.
+/// A measured step that took far longer than the others of its cell, as where a rank was stopped or swapped out. No
+/// figure of the cell counts it.
 struct Stall {
   std::int32_t block = 0;
   std::int32_t step = 0;
@@ -24,20 +24,19 @@ struct Stall {
   std::int64_t longer_ns = 0;        ///< by how much that part of the rank's window is longer than its median
 };
 
-/// The steps of a cell that stood still, in their order: those that took more than twice the median step, and more than
-/// 8 median absolute deviations beyond it.
+/// The stalled steps of a cell in their order, as analysis::stalled_steps() has them.
 std::vector<Stall> stalls_of(const CellResult& cell);
 
-/// "block 3, step 27 took 8153 ms and not 153: rank 1 stood in compute".
+/// "block 3 step 27 took 8153 ms (typically 153 ms): rank 1 was stopped during compute".
 std::string stall_text(const Stall& stall);
 
 /// Steps by block and number.
 using Steps = std::set<std::pair<std::int32_t, std::int32_t>>;
 
-/// Those that no mean over a cell's steps counts.
+/// The stalled steps of a cell, which no figure counts.
 Steps stalled_steps(const CellResult& cell);
 
-/// Those that no mean counts that compares two cells: as many steps are left of both.
+/// The stalled steps of either cell. A mean that compares two cells leaves them out of both: as many steps are left.
 Steps stalled_steps(const CellResult& one, const CellResult& other);
 
 }  // namespace underlap::report

@@ -89,7 +89,10 @@ double quantile(std::span<const double> values, double p) {
   return sorted_quantile(sorted, p);
 }
 
-double median(std::span<const double> values) { return quantile(values, 0.5); }
+double median(std::span<const double> values) {
+  check(values);
+  return analysis::median({values.begin(), values.end()});
+}
 
 double mean(std::span<const double> values) {
   check(values);

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "profiler/analysis/steps/typical.hpp"
+
 namespace underlap::report {
 
 /// Figures of one cell by block, e.g. every measured step's time. Blocks pair by their number.
-using Blocks = std::map<std::int32_t, std::vector<double>>;
+using analysis::Blocks;
 
 struct Interval {
   double low = 0;

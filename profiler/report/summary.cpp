@@ -16,24 +16,35 @@ constexpr double kNsPerMs = 1e6;
 
 double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
-// Figures of the samples for which `figure` gives one, by block.
-template <class Figure>
-Blocks by_block(const CellResult& cell, Figure figure) {
-  Blocks blocks;
+// The counted steps of a cell: all but the stalled ones.
+using Counted = std::vector<const StepSample*>;
+
+Counted counted_steps(const CellResult& cell) {
+  const Steps stalled = stalled_steps(cell);
+  Counted counted;
   for (const StepSample& sample : cell.samples)
-    if (const std::optional<double> value = figure(sample)) blocks[sample.block].push_back(*value);
+    if (!stalled.contains({sample.block, sample.step})) counted.push_back(&sample);
+  return counted;
+}
+
+// Figures of the steps for which `figure` gives one, by block.
+template <class Figure>
+Blocks by_block(const Counted& steps, Figure figure) {
+  Blocks blocks;
+  for (const StepSample* sample : steps)
+    if (const std::optional<double> value = figure(*sample)) blocks[sample->block].push_back(*value);
   return blocks;
 }
 
 template <class Figure>
-std::optional<Estimate> estimate(const CellResult& cell, Figure figure) {
-  const Blocks blocks = by_block(cell, figure);
+std::optional<Estimate> estimate(const Counted& steps, Figure figure) {
+  const Blocks blocks = by_block(steps, figure);
   return blocks.empty() ? std::nullopt : std::optional(block_median(blocks));
 }
 
 template <class Figure>
-std::optional<double> value_of(const CellResult& cell, Figure figure) {
-  const auto found = estimate(cell, figure);
+std::optional<double> value_of(const Counted& steps, Figure figure) {
+  const auto found = estimate(steps, figure);
   return found ? std::optional(found->value) : std::nullopt;
 }
 
@@ -74,23 +85,23 @@ std::optional<double> step_ms(const StepSample& sample) { return ms(sample.step_
 using Communications = std::map<std::string, analysis::CommunicationSplit>;
 
 // The mean rank's figure of one purpose or mode; a window without it counts as 0.
-double communication_figure(const CellResult& cell, Communications analysis::Split::*by, const std::string& key,
+double communication_figure(const Counted& steps, Communications analysis::Split::*by, const std::string& key,
                             std::int64_t analysis::CommunicationSplit::*member) {
   const auto of_split = [&](const analysis::Split& split) {
     const auto found = (split.*by).find(key);
     return found == (split.*by).end() ? 0.0 : static_cast<double>(found->second.*member);
   };
-  return value_of(cell, mean_rank(of_split)).value_or(0);
+  return value_of(steps, mean_rank(of_split)).value_or(0);
 }
 
-std::map<std::string, PurposeSummary> communications_of(const CellResult& cell, Communications analysis::Split::*by) {
+std::map<std::string, PurposeSummary> communications_of(const Counted& steps, Communications analysis::Split::*by) {
   using Split = analysis::CommunicationSplit;
   std::map<std::string, PurposeSummary> summaries;
-  for (const StepSample& sample : cell.samples)
-    for (const analysis::Split& split : sample.ranks)
+  for (const StepSample* sample : steps)
+    for (const analysis::Split& split : sample->ranks)
       for (const auto& [key, communication] : split.*by) summaries.try_emplace(key);
   for (auto& [key, summary] : summaries) {
-    const auto figure = [&](std::int64_t Split::*member) { return communication_figure(cell, by, key, member); };
+    const auto figure = [&](std::int64_t Split::*member) { return communication_figure(steps, by, key, member); };
     summary.comm_ms = figure(&Split::comm_ns) / kNsPerMs;
     summary.exposed_ms = figure(&Split::exposed_ns) / kNsPerMs;
     summary.exposed_wait_ms = figure(&Split::exposed_wait_ns) / kNsPerMs;
@@ -112,11 +123,19 @@ Blocks paired_difference(const Blocks& a, const Blocks& b) {
   return differences;
 }
 
-std::optional<Estimate> ratio_to(const CellResult& off, const CellResult& cell) {
+// The quotient of the two cells' steps as they are printed. The blocks' own quotients tell how far it may be off: their
+// limits, widened where they do not hold it.
+std::optional<Estimate> ratio_to(const Counted& off, const Counted& cell) {
   const Blocks ours = by_block(cell, step_ms);
-  Blocks theirs = by_block(off, step_ms);
-  std::erase_if(theirs, [&](const auto& block) { return !ours.contains(block.first) || !(median(block.second) > 0); });
-  return theirs.empty() ? std::nullopt : std::optional(paired_ratio(ours, theirs));
+  const Blocks theirs = by_block(off, step_ms);
+  Blocks common = theirs;
+  std::erase_if(common, [&](const auto& block) { return !ours.contains(block.first) || !(median(block.second) > 0); });
+  if (common.empty()) return std::nullopt;
+  Estimate ratio = paired_ratio(ours, common);
+  ratio.value = analysis::typical(ours) / analysis::typical(theirs);
+  if (ratio.interval)
+    ratio.interval = Interval{std::min(ratio.interval->low, ratio.value), std::max(ratio.interval->high, ratio.value)};
+  return ratio;
 }
 
 bool clearly_positive(const std::vector<double>& ect_off, double step_off_ms) {
@@ -139,7 +158,7 @@ Estimate efficiency_of(const std::vector<double>& ect, const std::vector<double>
   return estimate;
 }
 
-std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off, const CellResult& no_comm) {
+std::optional<Estimate> efficiency(const Counted& cell, const Counted& off, const Counted& no_comm) {
   const Blocks t_comp = by_block(no_comm, step_ms);
   const Blocks steps_off = by_block(off, step_ms);
   const Blocks differences = paired_difference(by_block(cell, step_ms), t_comp);
@@ -155,19 +174,21 @@ std::optional<Estimate> efficiency(const CellResult& cell, const CellResult& off
   return efficiency_of(ect, ect_off);
 }
 
-void compare(CellSummary& summary, const std::vector<CellResult>& cells, std::size_t cell) {
+void compare(CellSummary& summary, const std::vector<CellResult>& cells, const std::vector<Counted>& steps,
+             std::size_t cell) {
   const References references = find_references(cells, cell);
   if (references.off) summary.off_cell = cells[*references.off].name;
   if (references.no_comm) summary.no_comm_cell = cells[*references.no_comm].name;
   if (cells[cell].no_comm || !references.off || references.off == cell) return;
-  summary.step_ratio_to_off = ratio_to(cells[*references.off], cells[cell]);
+  summary.step_ratio_to_off = ratio_to(steps[*references.off], steps[cell]);
   if (references.no_comm)
-    summary.efficiency = efficiency(cells[cell], cells[*references.off], cells[*references.no_comm]);
+    summary.efficiency = efficiency(steps[cell], steps[*references.off], steps[*references.no_comm]);
 }
 
-void compare_along_axes(std::vector<CellSummary>& summaries, const std::vector<CellResult>& cells) {
+void compare_along_axes(std::vector<CellSummary>& summaries, const std::vector<CellResult>& cells,
+                        const std::vector<Counted>& steps) {
   for (const AxisPair& pair : pairs_along_axes(cells)) {
-    const std::optional<Estimate> ratio = ratio_to(cells[pair.other], cells[pair.cell]);
+    const std::optional<Estimate> ratio = ratio_to(steps[pair.other], steps[pair.cell]);
     if (!ratio) continue;
     AxisRatio& along = summaries[pair.cell].ratios_along[pair.axis];
     along = {.other_cell = cells[pair.other].name,
@@ -212,21 +233,21 @@ void rate(CellSummary& summary, const CellResult& cell, const std::string& conve
   summary.mfu = rates->mfu;
 }
 
-CellSummary summarise_alone(const CellResult& cell, const std::string& convention) {
+CellSummary summarise_alone(const CellResult& cell, const Counted& steps, const std::string& convention) {
   CellSummary summary;
   summary.name = cell.name;
-  summary.steps = static_cast<std::int32_t>(cell.samples.size());
-  summary.step_ms = estimate(cell, step_ms);
-  summary.comm_ms = estimate(cell, mean_rank([](const auto& split) { return ms(split.comm_ns()); }));
-  summary.exposed_ms = estimate(cell, mean_rank([](const auto& split) { return ms(split.exposed_ns()); }));
-  summary.exposed_worst_ms = estimate(cell, worst_exposed_ms);
-  summary.overlap_pct = value_of(cell, overlap_pct);
-  summary.bytes_on_wire = value_of(cell, mean_rank(bytes_on_wire));
-  summary.transfer_cpu_ms = value_of(cell, transfer_cpu_ms);
+  summary.steps = static_cast<std::int32_t>(steps.size());
+  summary.step_ms = estimate(steps, step_ms);
+  summary.comm_ms = estimate(steps, mean_rank([](const auto& split) { return ms(split.comm_ns()); }));
+  summary.exposed_ms = estimate(steps, mean_rank([](const auto& split) { return ms(split.exposed_ns()); }));
+  summary.exposed_worst_ms = estimate(steps, worst_exposed_ms);
+  summary.overlap_pct = value_of(steps, overlap_pct);
+  summary.bytes_on_wire = value_of(steps, mean_rank(bytes_on_wire));
+  summary.transfer_cpu_ms = value_of(steps, transfer_cpu_ms);
   summary.final_loss = final_loss(cell);
   summary.stalls = stalls_of(cell);
-  summary.modes = communications_of(cell, &analysis::Split::modes);
-  summary.purposes = communications_of(cell, &analysis::Split::purposes);
+  summary.modes = communications_of(steps, &analysis::Split::modes);
+  summary.purposes = communications_of(steps, &analysis::Split::purposes);
   hold_against_bound(summary, cell);
   rate(summary, cell, convention);
   return summary;
@@ -261,9 +282,12 @@ void forget_pointlike_intervals(CellSummary& summary) {
 
 std::vector<CellSummary> summarise(const RunResults& results) {
   std::vector<CellSummary> summaries;
+  std::vector<Counted> steps;
+  for (const CellResult& cell : results.cells) steps.push_back(counted_steps(cell));
   for (std::size_t i = 0; i < results.cells.size(); ++i)
-    compare(summaries.emplace_back(summarise_alone(results.cells[i], results.info.flops)), results.cells, i);
-  compare_along_axes(summaries, results.cells);
+    compare(summaries.emplace_back(summarise_alone(results.cells[i], steps[i], results.info.flops)), results.cells,
+            steps, i);
+  compare_along_axes(summaries, results.cells, steps);
   if (!traits_of(results.info.backend).measures_time)
     for (CellSummary& summary : summaries) forget_pointlike_intervals(summary);
   return summaries;

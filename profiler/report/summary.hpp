@@ -29,28 +29,30 @@ struct PurposeSummary {
 /// A cell's step against that of the cell with the other value of one axis.
 struct AxisRatio {
   std::string other_cell;
-  Estimate step_ratio;                        ///< step / step of the other cell within a block
+  Estimate step_ratio;                        ///< step_ms / step_ms of the other cell, as step_ratio_to_off
   std::optional<double> half_width;           ///< of the interval; absent without one
   bool is_resolved = false;                   ///< the half-width is at most kRatioResolution
   std::optional<std::int64_t> blocks_needed;  ///< for that half-width, at the spread seen so far
 };
 
-/// What is said of one cell. Times are medians over blocks of medians over steps, with their intervals
-/// (median_interval). An absent figure could not be formed: the cell ran without its recorder, or the cell to compare
-/// with is missing.
+/// What is said of one cell. Times are those of its typical step (profiler/analysis/steps/job_steps.hpp): medians over
+/// blocks of medians over counted steps, with their intervals (median_interval). An absent figure could not be formed:
+/// the cell ran without its recorder, or the cell to compare with is missing.
 struct CellSummary {
   std::string name;
   std::string off_cell;      ///< the cell with every overlap off and otherwise equal; empty: none
   std::string no_comm_cell;  ///< the cell that T_comp comes from; empty: none
-  std::int32_t steps = 0;    ///< measured steps of all blocks
+  std::int32_t steps = 0;    ///< counted steps of all blocks
   std::optional<Estimate> step_ms;
-  std::optional<Estimate> comm_ms;            ///< mean over the ranks
-  std::optional<Estimate> exposed_ms;         ///< mean over the ranks
-  std::optional<Estimate> exposed_worst_ms;   ///< of the step's worst rank
-  std::optional<double> overlap_pct;          ///< 100 * hidden / communication of all ranks; absent without any
-  std::optional<double> bytes_on_wire;        ///< per rank and step
-  std::optional<double> transfer_cpu_ms;      ///< CPU time of the transfers of all ranks, per step
-  std::optional<Estimate> step_ratio_to_off;  ///< step / step_off within a block; below 1: overlap won
+  std::optional<Estimate> comm_ms;           ///< mean over the ranks
+  std::optional<Estimate> exposed_ms;        ///< mean over the ranks
+  std::optional<Estimate> exposed_worst_ms;  ///< of the step's worst rank
+  std::optional<double> overlap_pct;         ///< 100 * hidden / communication of all ranks; absent without any
+  std::optional<double> bytes_on_wire;       ///< per rank and step
+  std::optional<double> transfer_cpu_ms;     ///< CPU time of the transfers of all ranks, per step
+  /// step_ms / step_ms of the off cell; below 1: overlap won. The limits are those of the blocks' own ratios, widened
+  /// where they do not hold it.
+  std::optional<Estimate> step_ratio_to_off;
   std::optional<Estimate> efficiency;         ///< E = 1 - ECT / ECT_off with ECT = step - T_comp; negative is legal
   std::optional<double> step_ratio_to_bound;  ///< step / bound_ns
   /// step / (bound_ns + transfer_cpu_ms): as if all the transfers' CPU time held up the step that the edges force.
@@ -62,7 +64,7 @@ struct CellSummary {
   std::optional<double> tokens_per_s;  ///< rates_of() the median step, FLOPs counted as the run says
   std::optional<double> tflops_per_gpu;
   std::optional<double> mfu;
-  std::vector<Stall> stalls;  ///< measured steps that stood still: in medians, and in no mean
+  std::vector<Stall> stalls;  ///< stalled steps, which no figure above counts
   std::map<std::string, PurposeSummary> modes;
   std::map<std::string, PurposeSummary> purposes;
 };

@@ -22,4 +22,11 @@ constexpr std::int64_t saturating_subtract(std::int64_t a, std::int64_t b) {
   return a < 0 ? -Limits::max() : Limits::max();
 }
 
+/// Whether a time is at most 146 years from its clock's zero: no run comes there, and differences of two such times
+/// fit.
+constexpr bool is_time(std::int64_t ns) {
+  constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+  return -kLatest < ns && ns < kLatest;
+}
+
 }  // namespace underlap

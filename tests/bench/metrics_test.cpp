@@ -15,7 +15,7 @@
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/communications.hpp"
-#include "profiler/analysis/details/details.hpp"
+#include "profiler/graph/details/details.hpp"
 #include "profiler/report/observed.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
@@ -141,7 +141,7 @@ std::string details_json() {
   }
   const analysis::Communications communications = analysis::match_and_align(job.trace);
   const std::vector<analysis::Window> windows{{0, -1, -1, 0, 200}, {1, -1, -1, 0, 200}};
-  return with_details("{}", job.trace, communications, find_details(job.trace, communications, windows));
+  return graph::with_details("{}", job.trace, communications, graph::find_details(job.trace, communications, windows));
 }
 
 TEST(Metrics, DefineEveryKeyOfTheDetails) {

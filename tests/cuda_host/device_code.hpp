@@ -38,9 +38,18 @@ void sleep_for(unsigned nanoseconds);
 /// The same, for a thread that waits for what is done outside of its kernel: everything else may run meanwhile.
 void wait_for_others(unsigned nanoseconds);
 
-/// Enqueues a kernel whose threads each call `thread_code`.
-cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
-                          std::function<void()> thread_code);
+/// A kernel with its arguments, ready to run: its threads each call `thread_code`.
+struct KernelLaunch {
+  unsigned blocks = 1;
+  unsigned threads = 1;
+  std::size_t shared_bytes = 0;
+  unsigned cluster = 0;  ///< blocks of a cluster; recorded, and not simulated
+  bool is_remote_domain = false;
+  std::function<void()> thread_code;
+};
+
+/// Enqueues a kernel.
+cudaError_t launch_kernel(KernelLaunch launch, cudaStream_t stream);
 
 template <class T>
 T exchange(unsigned mask, T value, unsigned from_lane) {

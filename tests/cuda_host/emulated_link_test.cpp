@@ -271,21 +271,21 @@ TEST_F(OnEmulatedLink, AGroupOfOneTakesNoTime) {
   }
 }
 
-TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRate) {
-  EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  const Group group = group_of(4, 0);
-  Floats input(1000);
-  const Floats output(4000), other(4000);
-  input.count_up();
-  const auto a = link.connect(0, "a", group, {}, {});
-  const auto b = link.connect(1, "b", group, {}, {});
-  a->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 4000)}, streams_[0], 0);
-  b->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &other, 4000)}, streams_[1], 0);
-  const double alone = 3 * 4000 / 0.1;
-  EXPECT_NEAR(run(), 2 * alone, kNsOff);
-  const LinkReport report = link.report();
-  EXPECT_EQ(report.num_transfers, 2);
-  EXPECT_NEAR(report.achieved_gb_per_s.value(), 0.1, 1e-4);  // as one busy time, not half the rate twice
+TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRateWhetherBlocksSleepOrPoll) {
+  for (const bool polls : {false, true}) {
+    EmulatedLinkOptions asked = options({.gb_per_s = 0.1, .sms = 2});
+    asked.shape.polls = polls;
+    EmulatedLink link(asked);
+    Floats input(1000);
+    const Floats output(4000), other(4000);
+    input.count_up();
+    const auto a = link.connect(0, "a", group_of(4, 0), {}, {});
+    const auto b = link.connect(1, "b", group_of(4, 0), {}, {});
+    a->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 4000)}, streams_[0], 0);
+    b->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &other, 4000)}, streams_[1], 0);
+    EXPECT_NEAR(run(), 2 * 3 * 4000 / 0.1, kNsOff);
+    EXPECT_NEAR(link.report().achieved_gb_per_s.value(), 0.1, 1e-4);  // as one busy time, not half the rate twice
+  }
 }
 
 TEST_F(OnEmulatedLink, TellsHowLongBlocksWaitedForMultiprocessors) {
@@ -442,6 +442,58 @@ TEST_F(OnEmulatedLink, TakesNothingMoreOnceAborted) {
   const Floats output(20);
   EXPECT_THROW(channel->enqueue(std::array{transfer(Collective::all_gather, &input, 10, &output, 20)}, streams_[0], 7),
                MachineError);
+}
+
+TEST_F(OnEmulatedLink, LaunchesItsKernelAsNcclDoes) {
+  Floats input(64);
+  const Floats output(128);
+  const auto launched_with = [&](plan::EmulatedLink asked, const CommunicatorHints& hints) {
+    EmulatedLink link(options(asked));
+    const auto channel = link.connect(0, "test", group_of(2, 0), hints, {});
+    Machine::instance().launched.clear();
+    channel->enqueue(std::array{transfer(Collective::all_gather, &input, 64, &output, 128)}, streams_[0], 0);
+    run();
+    return Machine::instance().launched.at(0);
+  };
+  const plan::EmulatedLink sixteen{.gb_per_s = 1, .sms = 16};
+  EXPECT_EQ(launched_with(sixteen, {}).cluster, 4U);
+  EXPECT_TRUE(launched_with(sixteen, {}).is_remote_domain);
+  EXPECT_EQ(launched_with(sixteen, {.cga_size = 2}).cluster, 2U);
+  EXPECT_EQ(launched_with({.gb_per_s = 1, .sms = 16, .cga_size = 1}, {}).cluster, 1U);
+  EXPECT_EQ(launched_with({.gb_per_s = 1, .sms = 6}, {}).cluster, 1U) << "6 blocks are no whole clusters of 4";
+  Machine::instance().compute_capability = 80;
+  EXPECT_EQ(launched_with(sixteen, {.cga_size = 2}).cluster, 0U);
+  EXPECT_FALSE(launched_with(sixteen, {}).is_remote_domain);
+}
+
+TEST_F(OnEmulatedLink, MeasuresEachKindOfTransferOnceAlone) {
+  EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
+  Floats input(8000);
+  const Floats output(32000);
+  input.count_up();
+  const auto a = link.connect(0, "a", group_of(4, 0), {}, {});
+  const auto b = link.connect(1, "b", group_of(4, 0), {}, {});
+  const std::array gather{transfer(Collective::all_gather, &input, 8000, &output, 32000)};
+  for (std::uint64_t i = 0; i < 2; ++i) a->enqueue(gather, streams_[0], i);
+  run();
+  Machine::instance().launched.clear();
+  link.measure_alone();
+  EXPECT_EQ(Machine::instance().launched.size(), 3U) << "one kind, three times";
+  link.measure_alone();
+  EXPECT_EQ(Machine::instance().launched.size(), 3U) << "it is known";
+  EXPECT_EQ(link.report().num_transfers, 0) << "the repetitions are no block's transfers";
+  // Beside each other either seems to have half of the link; both together have all of it.
+  a->enqueue(gather, streams_[0], 7);
+  b->enqueue(gather, streams_[1], 9);
+  run();
+  const LinkReport report = link.report();
+  EXPECT_NEAR(report.alone_gb_per_s.value(), 0.1, 1e-3);
+  ASSERT_EQ(link.stamps().size(), 2U);
+  EXPECT_EQ(link.stamps()[0].communicator, 0U);
+  EXPECT_EQ(link.stamps()[0].sequence, 7U);
+  EXPECT_EQ(link.stamps()[1].communicator, 1U);
+  EXPECT_EQ(link.stamps()[1].sequence, 9U);
+  EXPECT_NEAR(static_cast<double>(link.stamps()[0].end_ns - link.stamps()[0].start_ns), 2 * 3 * 32000 / 0.1, 1e5);
 }
 
 }  // namespace

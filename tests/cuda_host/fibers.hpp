@@ -12,14 +12,6 @@
 
 namespace underlap::cuda_host {
 
-/// A kernel with its arguments, ready to run.
-struct KernelLaunch {
-  unsigned blocks = 1;
-  unsigned threads = 1;
-  std::size_t shared_bytes = 0;
-  std::function<void()> thread_code;
-};
-
 /// The time that kernels read. It moves on by `tick_ns` at every reading, and to the moment at which the first wakes up
 /// when all threads that could run are asleep. Nothing else takes time.
 struct VirtualClock {

@@ -21,8 +21,8 @@ LinkRecord record(unsigned long long start_us, unsigned long long end_us, unsign
 }
 
 LinkReport report(const std::vector<LinkRecord>& records, double asked, double latency_us = 0,
-                  std::int64_t unrecorded = 0) {
-  return report_link(records, std::vector<double>(records.size(), latency_us), asked, unrecorded);
+                  std::int64_t unrecorded = 0, const std::vector<double>& alone = {}) {
+  return report_link(records, std::vector<double>(records.size(), latency_us), alone, asked, unrecorded);
 }
 
 TEST(LinkReport, IsBytesOverTime) {
@@ -51,15 +51,36 @@ TEST(LinkReport, TellsHowLongBlocksWaitedForMultiprocessors) {
   late.placed_ns = 1'000'000;
   const LinkReport of_late = report({late, record(3000, 4000, 100'000'000)}, 100);
   EXPECT_DOUBLE_EQ(of_late.longest_placing_us, 1000);
-  EXPECT_THAT(to_text(of_late), HasSubstr("waited up to 1000 us for multiprocessors; NOT VALID"));
+  EXPECT_THAT(to_text(of_late), HasSubstr("waited up to 1000 us for multiprocessors"));
   EXPECT_THAT(to_text(report({record(0, 1000, 100'000'000)}, 100)), Not(HasSubstr("multiprocessors")));
 }
 
-TEST(LinkReport, UnderNinetyEightPercentIsNotValid) {
-  EXPECT_TRUE(report({record(0, 1000, 98'000'000)}, 100).is_valid());
-  const LinkReport slow = report({record(0, 1000, 97'900'000)}, 100);
+TEST(LinkReport, BelowTheRateNextToComputeIsReportedAndValid) {
+  const LinkReport slow = report({record(0, 1000, 91'000'000)}, 100, 0, 0, {99});
+  EXPECT_TRUE(slow.is_valid());
+  EXPECT_DOUBLE_EQ(slow.share().value(), 0.91);
+  EXPECT_THAT(to_text(slow), HasSubstr("link at 91 %: 91 of 100 GB/s (lowest 91) over 1 transfers, 99 alone"));
+  EXPECT_THAT(to_text(slow), Not(HasSubstr("NOT VALID")));
+}
+
+TEST(LinkReport, BelowNinetyEightPercentAloneTooIsNotValid) {
+  EXPECT_TRUE(report({record(0, 1000, 97'900'000)}, 100, 0, 0, {98}).is_valid());
+  EXPECT_TRUE(report({record(0, 1000, 98'000'000)}, 100, 0, 0, {97}).is_valid()) << "it kept the rate";
+  const LinkReport slow = report({record(0, 1000, 97'900'000)}, 100, 0, 0, {97.9});
   EXPECT_FALSE(slow.is_valid());
-  EXPECT_THAT(to_text(slow), HasSubstr("NOT VALID: under 98 %"));
+  EXPECT_THAT(to_text(slow), HasSubstr("NOT VALID: under 98 % of the requested rate with nothing else running"));
+}
+
+TEST(LinkReport, WithoutATransferAloneNothingIsCalledInvalid) {
+  const LinkReport unknown = report({record(0, 1000, 50'000'000)}, 100);
+  EXPECT_FALSE(unknown.alone_gb_per_s.has_value());
+  EXPECT_TRUE(unknown.is_valid());
+}
+
+// 100 MB at 100 GB/s and 300 MB at 50 GB/s: 400 MB in 7 ms.
+TEST(LinkReport, TheRateAloneIsThatOfAllTransfersTogether) {
+  const LinkReport two = report({record(0, 2000, 100'000'000), record(3000, 9000, 300'000'000)}, 100, 0, 0, {100, 50});
+  EXPECT_NEAR(two.alone_gb_per_s.value(), 400.0 / 7, 1e-9);
 }
 
 TEST(LinkReport, TheLowestIsThatOfOneBusyTime) {

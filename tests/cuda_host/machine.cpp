@@ -47,6 +47,10 @@ void Machine::reset(int num_devices, std::uint64_t seed) {
   num_devices_ = num_devices;
   driver_ = CUDART_VERSION;
   compute_capability = 90;
+  event_distance_ms = 1.0F;
+  num_sms = 4;
+  link_threads = 0;
+  waits_for_device = false;
   random_.seed(seed);
   failed_ = false;
   what_.clear();
@@ -143,6 +147,7 @@ void Machine::clear_calls() {
 CUstream_st* Machine::create_stream(int priority) {
   const std::lock_guard lock(mutex_);
   streams_.push_back(new CUstream_st{.items = {}, .priority = priority, .num_done = 0, .num_enqueued = 0});
+  streams_.back()->done_ns.push_back(steady_ns());
   const std::thread::id rank = std::this_thread::get_id();
   const int number = num_streams_of_[rank]++;
   streams_.back()->hardware_queue = {rank, connections > 0 ? number % connections : number};
@@ -154,6 +159,10 @@ void Machine::destroy_stream(CUstream_st* stream) {
   const std::lock_guard lock(mutex_);
   std::erase(streams_, stream);
   gone_.emplace_back(stream);  // events that were recorded on it may be asked for still
+}
+
+bool Machine::is_idle() const {
+  return std::ranges::all_of(streams_, [](const CUstream_st* stream) { return stream->items.empty(); });
 }
 
 std::size_t Machine::num_streams() {
@@ -173,6 +182,10 @@ void Machine::enqueue(CUstream_st* stream, Item item) {
 
 bool Machine::has_passed(const CUevent_st& event) const {
   return event.stream == nullptr || event.stream->num_done >= event.position;
+}
+
+std::int64_t Machine::passed_at_ns(const CUevent_st& event) const {
+  return event.stream == nullptr ? 0 : event.stream->done_ns.at(event.position);
 }
 
 std::vector<std::string> Machine::all_calls() {
@@ -240,6 +253,7 @@ bool Machine::run_first(CUstream_st& stream, const std::vector<CUstream_st*>& ab
   if (!is_over) return !had_begun;
   stream.items.pop_front();
   ++stream.num_done;
+  stream.done_ns.push_back(steady_ns());
   return true;
 }
 
@@ -259,7 +273,10 @@ void Machine::run_side_by_side(CUstream_st& chosen, const std::vector<CUstream_s
     failed_ = true;
     what_ = error.what();
   }
-  for (CUstream_st* stream : streams) ++stream->num_done;
+  for (CUstream_st* stream : streams) {
+    ++stream->num_done;
+    stream->done_ns.push_back(steady_ns());
+  }
 }
 
 // Time that passes while kernels wait for others; false where there are none.

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -42,6 +43,7 @@ struct CUstream_st {
   std::uint64_t num_done = 0;
   std::uint64_t num_enqueued = 0;
   std::pair<std::thread::id, int> hardware_queue{};
+  std::vector<std::int64_t> done_ns;  // of the host's steady clock, by item; the first is that of its creation
 };
 struct CUevent_st {
   CUstream_st* stream = nullptr;  ///< of the last record; nullptr: never recorded
@@ -112,7 +114,11 @@ class Machine {
   int driver() const { return driver_; }
   void set_driver(int version) { driver_ = version; }
   std::size_t num_streams();
+  /// Whether nothing is enqueued. Called with the mutex held.
+  bool is_idle() const;
   bool has_passed(const CUevent_st& event) const;
+  /// When what was ahead of an event that has passed was done, nanoseconds of the host's steady clock.
+  std::int64_t passed_at_ns(const CUevent_st& event) const;
   const std::string& what() const { return what_; }
   std::mutex& mutex() { return mutex_; }
   std::mt19937_64& random() { return random_; }
@@ -120,6 +126,14 @@ class Machine {
   std::vector<std::string> calls;
   /// The kernels that were launched so far, without their code.
   std::vector<KernelLaunch> launched;
+  /// How far apart any two events are, in milliseconds; nullopt: as the host's clock saw them. reset() sets it to 1.
+  std::optional<float> event_distance_ms = 1.0F;
+  int num_sms = 4;  ///< reset() sets it to that
+  /// How many threads a block of 544 runs with: those of the link's kernels, which take any number. 0: all. reset()
+  /// sets it to 0.
+  unsigned link_threads = 0;
+  /// Whether cudaDeviceSynchronize waits; else it fails, since ranks that share the machine must not. reset() ends it.
+  bool waits_for_device = false;
   /// As 90 for 9.0; reset() sets it to that.
   int compute_capability = 90;
   /// Hardware queues of each rank (a thread that makes streams), which its streams are dealt onto in turn; 0: as many

@@ -4,14 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/cuda_host/device_code.hpp"
 
 namespace underlap::cuda_host {
 namespace {
+
+void launch_on(cudaStream_t stream, std::function<void()> code) {
+  launch_kernel({.thread_code = std::move(code)}, stream);
+}
 
 class MachineOfQueues : public ::testing::Test {
  protected:
@@ -23,7 +29,7 @@ class MachineOfQueues : public ::testing::Test {
     for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
   }
   void write(int stream, int value) {
-    launch_kernel(1, 1, 0, streams_[static_cast<std::size_t>(stream)], [this, value] { value_ = value; });
+    launch_on(streams_[static_cast<std::size_t>(stream)], [this, value] { value_ = value; });
   }
 
   std::array<cudaStream_t, 2> streams_{};
@@ -68,7 +74,7 @@ TEST_F(MachineOfQueues, GoesOnBesideAKernelThatWaitsForAnotherStream) {
   for (int i = 0; i < 20; ++i) {
     value_ = 0;
     int seen = 0;
-    launch_kernel(1, 1, 0, streams_[0], [&] {
+    launch_on(streams_[0], [&] {
       while (value_ == 0) wait_for_others(10);
       seen = value_;
     });
@@ -80,7 +86,7 @@ TEST_F(MachineOfQueues, GoesOnBesideAKernelThatWaitsForAnotherStream) {
 
 TEST_F(MachineOfQueues, KeepsTheClockGoingWhileAllThatIsLeftWaits) {
   unsigned long long waited = 0;
-  launch_kernel(1, 1, 0, streams_[0], [&] {
+  launch_on(streams_[0], [&] {
     const unsigned long long start = global_timer();
     while (waited < 5'000'000) {
       wait_for_others(10);
@@ -102,17 +108,17 @@ TEST(HardwareQueue, HoldsUpAStreamBehindAnotherThatWaitsButNotBehindAKernelThatR
     bool is_open = false;
     int value = 0;
     machine.enqueue(streams[0], {.ready = [&] { return is_open; }, .run = [] {}});
-    launch_kernel(1, 1, 0, streams[1], [&] { value = 1; });
+    launch_on(streams[1], [&] { value = 1; });
     machine.run_all_that_may();
     EXPECT_EQ(value, connections == 1 ? 0 : 1);
     is_open = true;
     machine.run_all_that_may();
     EXPECT_EQ(value, 1);
 
-    launch_kernel(1, 1, 0, streams[0], [&] {
+    launch_on(streams[0], [&] {
       while (value == 1) wait_for_others(10);
     });
-    launch_kernel(1, 1, 0, streams[1], [&] { value = 2; });
+    launch_on(streams[1], [&] { value = 2; });
     EXPECT_EQ(cudaStreamSynchronize(streams[0]), cudaSuccess) << "the first is on its way, and holds up nobody";
     EXPECT_EQ(value, 2);
     for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
@@ -141,7 +147,7 @@ TEST(SharedMemoryOfDevices, IsGoneOnceItIsGivenBackAndClosed) {
 }
 
 TEST_F(MachineOfQueues, SaysWhatAKernelThrew) {
-  launch_kernel(1, 1, 0, streams_[0], [] { throw std::runtime_error("out of paper"); });
+  launch_on(streams_[0], [] { throw std::runtime_error("out of paper"); });
   EXPECT_EQ(cudaStreamSynchronize(streams_[0]), cudaErrorLaunchFailure);
   EXPECT_STREQ(cudaGetErrorString(cudaErrorLaunchFailure), "out of paper");
 }

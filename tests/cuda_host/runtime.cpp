@@ -38,17 +38,21 @@ void* allocate(std::size_t bytes) {
 
 namespace underlap::cuda_host {
 
-cudaError_t launch_kernel(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
-                          std::function<void()> thread_code) {
-  if (blocks == 0 || threads == 0 || threads > 1024 || shared_bytes > 227 * 1024) return cudaErrorInvalidConfiguration;
+cudaError_t launch_kernel(KernelLaunch asked, cudaStream_t stream) {
+  if (asked.blocks == 0 || asked.threads == 0 || asked.threads > 1024 || asked.shared_bytes > 227 * 1024)
+    return cudaErrorInvalidConfiguration;
+  if (asked.cluster > 8 || (asked.cluster > 0 && asked.blocks % asked.cluster != 0))
+    return cudaErrorInvalidConfiguration;
+  if ((asked.cluster > 0 || asked.is_remote_domain) && machine().compute_capability < 90)
+    return cudaErrorInvalidConfiguration;
   // Who launches asks for the last error, whatever call it is of.
   if (last_error != cudaSuccess) return std::exchange(last_error, cudaSuccess);
-  const auto launch = std::make_shared<const KernelLaunch>(KernelLaunch{
-      .blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = std::move(thread_code)});
+  if (const unsigned threads = machine().link_threads; threads > 0 && asked.threads == 544) asked.threads = threads;
+  const auto launch = std::make_shared<const KernelLaunch>(std::move(asked));
   {
     const std::lock_guard lock(machine().mutex());
-    machine().launched.push_back(
-        {.blocks = blocks, .threads = threads, .shared_bytes = shared_bytes, .thread_code = {}});
+    machine().launched.push_back(*launch);
+    machine().launched.back().thread_code = {};
   }
   const auto run = std::make_shared<KernelRun>(launch);
   machine().enqueue(stream, {.ready = {}, .run = {}, .kernel = launch, .advance = [run] {
@@ -103,7 +107,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::memset(properties, 0, sizeof *properties);
   std::strcpy(properties->name, "host threads");
-  properties->multiProcessorCount = 4;
+  properties->multiProcessorCount = machine().num_sms;
   properties->major = 9;
   properties->minor = 0;
   properties->totalGlobalMem = std::size_t{4} << 30;
@@ -113,7 +117,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
-    case cudaDevAttrMultiProcessorCount: *value = 4; return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount: *value = machine().num_sms; return cudaSuccess;
     case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor: *value = machine().compute_capability / 10; return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor: *value = machine().compute_capability % 10; return cudaSuccess;
@@ -122,6 +126,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     default: return cudaErrorInvalidValue;
   }
 }
+cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int) {
+  std::strncpy(text, "0000:01:00.0", static_cast<std::size_t>(bytes));
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
@@ -129,7 +137,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaDeviceSynchronize() {
   called("cudaDeviceSynchronize");
-  return machine().run_until([] { return false; });  // a device that is shared by ranks is never to be waited for
+  return machine().run_until([] { return machine().waits_for_device && machine().is_idle(); });
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
@@ -186,8 +194,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   called("cudaEventSynchronize");
   return machine().run_until([&] { return machine().has_passed(*event); });
 }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 1;
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  const std::lock_guard lock(machine().mutex());
+  if (machine().event_distance_ms) {
+    *milliseconds = *machine().event_distance_ms;
+    return cudaSuccess;
+  }
+  if (!machine().has_passed(*from) || !machine().has_passed(*to)) return cudaErrorNotReady;
+  *milliseconds = static_cast<float>(machine().passed_at_ns(*to) - machine().passed_at_ns(*from)) * 1e-6F;
   return cudaSuccess;
 }
 

@@ -69,8 +69,9 @@ void capture_training(const std::filesystem::path& folder) {
   cupti::write_recording(folder / "training.cupti", taken.recording);
   std::printf("%zu slices, %zu marks, %lld untagged\n", taken.assembled.trace.size(),
               taken.assembled.trace.marks.size(), static_cast<long long>(taken.assembled.num_untagged()));
-  for (const std::string& fault : taken.faults) std::printf("%s\n", fault.c_str());
-  if (!taken.faults.empty()) throw MachineError("the capture is not valid: " + taken.faults.front());
+  for (const cuda::Capture::Fault& fault : taken.faults)
+    std::printf("%s: %lld: %s\n", fault.cause.c_str(), static_cast<long long>(fault.count), fault.example.c_str());
+  if (!taken.faults.empty()) throw MachineError("the capture is incomplete: " + taken.faults.front().example);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "platform/errors.hpp"
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>

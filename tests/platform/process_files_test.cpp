@@ -63,14 +63,26 @@ TEST(TemporaryFiles, OfProcessesThatAreNoMoreAreRemoved) {
   const testing_support::TemporaryFolder folder;
   const std::string dead = std::to_string(killed_process([] {}));
   const std::string parent = std::to_string(::getppid()), own = std::to_string(::getpid());
-  const std::string left = "results.json." + dead + ".tmp", alive = "results.json." + parent + ".tmp",
-                    mine = "results.json." + own + ".tmp", other = "notes.tmp";
+  const std::string end = ".0123456789abcdef.tmp";
+  const std::string left = "results.json." + dead + end, alive = "results.json." + parent + end,
+                    mine = "results.json." + own + end, other = "notes.tmp";
   for (const std::string& name : {left, alive, mine, other}) testing_support::write_text(folder / name, "x");
   remove_temporary_files(folder / "");
   EXPECT_FALSE(fs::exists(folder / left));
   for (const std::string& name : {alive, mine, other}) EXPECT_TRUE(fs::exists(folder / name)) << name;
   remove_temporary_files(folder / "", true);
   EXPECT_FALSE(fs::exists(folder / mine));
+}
+
+// Who may write to the folder must not foretell where the program writes next.
+TEST(TemporaryFiles, HaveNamesThatCannotBeForetold) {
+  const testing_support::TemporaryFolder folder;
+  const TemporaryFile one = create_temporary_file(folder / "file"), other = create_temporary_file(folder / "file");
+  EXPECT_NE(one.path, other.path);
+  for (const TemporaryFile* file : {&one, &other})
+    EXPECT_EQ(file->path.parent_path(), fs::path(folder / "file").parent_path());
+  remove_temporary_files(folder / "", true);
+  EXPECT_FALSE(fs::exists(one.path));
 }
 
 TEST(TemporaryFolders, OfAKilledProcessAreRemovedByTheNextOne) {

@@ -36,7 +36,7 @@ class MemoryRoom : public testing::Test {
 TEST_F(MemoryRoom, IsWhatIsFree) {
   write("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 2048 kB\n");
   EXPECT_EQ(room().amount, 2 * kMega);
-  EXPECT_EQ(room().bound, "2.0 MiB free");
+  EXPECT_EQ(room().bound, "2.1 MB free");
 }
 
 TEST_F(MemoryRoom, IsWhatTheTightestControlGroupAroundTheProcessLeaves) {
@@ -48,7 +48,7 @@ TEST_F(MemoryRoom, IsWhatTheTightestControlGroupAroundTheProcessLeaves) {
   write("groups/outer/inner/memory.max", "max\n");
   write("groups/outer/inner/memory.current", "5\n");
   EXPECT_EQ(room().amount, 12 * kMega) << "what is kept of files that nobody uses can be had";
-  EXPECT_EQ(room().bound, "control group's limit of 100.0 MiB");
+  EXPECT_EQ(room().bound, "control group's limit of 104.9 MB");
 }
 
 TEST_F(MemoryRoom, ReadsControlGroupsOfTheFirstVersion) {
@@ -89,16 +89,16 @@ TEST(AddressSpace, BoundsMemoryAndIsNamed) {
   const Limited limited(RLIMIT_AS, rlim_t{1} << 33);
   EXPECT_LT(memory_room().amount, std::int64_t{1} << 33);
   EXPECT_THAT([] { require_memory(std::int64_t{1} << 50, "a large thing"); },
-              ThrowsMessage<MachineError>(HasSubstr("a large thing: 1048576.0 GiB are needed and ")));
-  EXPECT_THAT(out_of_memory("it worked"), AllOf(HasSubstr("memory ran out while it worked"), HasSubstr("8.0 GiB")));
+              ThrowsMessage<MachineError>(HasSubstr("a large thing: 1125899.9 GB are needed and ")));
+  EXPECT_THAT(out_of_memory("it worked"), AllOf(HasSubstr("memory ran out while it worked"), HasSubstr("8.6 GB")));
 }
 
 TEST(TrialThreads, SayHowManyCouldBeStartedAndWhatBoundsThem) {
   EXPECT_NO_THROW(TrialThreads(20, "a run"));
   const Limited limited(RLIMIT_AS, rlim_t{1} << 30);
   EXPECT_THAT([] { TrialThreads(10'000, "300 ranks"); },
-              ThrowsMessage<MachineError>(AllOf(HasSubstr("300 ranks: 10000 threads are needed at once and "),
-                                                HasSubstr("ulimit -v 1.0 GiB"))));
+              ThrowsMessage<MachineError>(
+                  AllOf(HasSubstr("300 ranks: 10000 threads are needed at once and "), HasSubstr("ulimit -v 1.1 GB"))));
 }
 
 TEST(OpenFiles, RaiseTheSoftLimitUpToTheHardOne) {
@@ -114,8 +114,8 @@ TEST(OpenFiles, RaiseTheSoftLimitUpToTheHardOne) {
 
 TEST(InBytes, ReadsAsPeopleSayIt) {
   EXPECT_EQ(in_bytes(1000), "1000 bytes");
-  EXPECT_EQ(in_bytes(3 * kMega / 2), "1.5 MiB");
-  EXPECT_EQ(in_bytes(1536 * kMega), "1.5 GiB");
+  EXPECT_EQ(in_bytes(1'500'000), "1.5 MB");
+  EXPECT_EQ(in_bytes(1'500'000'000), "1.5 GB");
 }
 
 }  // namespace

@@ -77,6 +77,23 @@ TEST_F(LibraryPath, SaysWhyAFileWasRefused) {
   EXPECT_THAT(refusal({"libbroken.so"}), HasSubstr((folder_ / "libbroken.so").string() + ":"));
 }
 
+// A toolkit of CUDA 12 in the system, and CUDA 13 beside PyTorch.
+TEST_F(LibraryPath, TheNewestWinsUnlessAFolderIsNamed) {
+  const fs::path real = SharedLibrary::open({"libm.so.6"}).path();
+  const fs::path toolkit = folder_ / "toolkit" / "lib64";
+  const fs::path wheel = folder_ / "python" / "lib" / "python3.12" / "site-packages" / "nvidia" / "cu13" / "lib";
+  for (const fs::path& folder : {toolkit, wheel}) fs::create_directories(folder);
+  fs::copy_file(real, toolkit / "libexample.so.12");
+  fs::copy_file(real, wheel / "libexample.so.13");
+  setenv("CUDA_HOME", (folder_ / "toolkit").c_str(), 1);
+  setenv("VIRTUAL_ENV", (folder_ / "python").c_str(), 1);
+  EXPECT_EQ(SharedLibrary::open({"libexample.so.13", "libexample.so.12"}).path(), wheel / "libexample.so.13");
+  setenv("UNDERLAP_LIBRARY_PATH", toolkit.c_str(), 1);
+  EXPECT_EQ(SharedLibrary::open({"libexample.so.13", "libexample.so.12"}).path(), toolkit / "libexample.so.12");
+  unsetenv("VIRTUAL_ENV");
+  unsetenv("CUDA_HOME");
+}
+
 TEST_F(LibraryPath, NamesASymbolThatIsMissing) {
   const SharedLibrary library = SharedLibrary::open({"libc.so.6"});
   void (*function)() = nullptr;

@@ -116,7 +116,17 @@ TEST(Table, MarkdownHasAllColumnsAndEscapesBars) {
 
 TEST(Table, MarkdownTakesNothingForATag) {
   EXPECT_THAT(markdown({{{"kernel"}}, {{{"scan<float>"}}}}), HasSubstr("| scan\\<float> |"));
-  EXPECT_EQ(markdown_text("14 -> 8 of a<b>"), "14 -> 8 of a\\<b>");
+}
+
+TEST(Table, MarkdownShowsCodeAndStrongCells) {
+  const Table table{{{"what", Align::left}}, {{{{"a|b `c`", Style::code}}}, {{{"worse", Style::strong}}}}};
+  EXPECT_EQ(markdown(table), "| what |\n| :-- |\n| `` a\\|b `c` `` |\n| **worse** |\n");
+}
+
+TEST(Table, ShowsNamesThatWouldActOnATerminal) {
+  const Table table{{{"kernel", Align::left}, {"x"}}, {{{"gemm\033[2J\nb\u202e"}, {"1"}}}};
+  EXPECT_EQ(render(table, {.width = 80}),
+            "kernel                x\n-----------------------\ngemm\\x1b[2J\\nb\\u202e  1\n");
 }
 
 TEST(Table, RefusesARowThatDoesNotFit) {

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <string>
 
-#include "platform/message_channel.hpp"
+#include "platform/network/message_channel.hpp"
 
 namespace underlap {
 namespace {
@@ -33,7 +33,7 @@ int option_of(const FileDescriptor& socket, int level, int option) {
 }
 
 TEST(Tcp, CarriesMessagesBothWays) {
-  TcpListener listener;
+  TcpListener listener(TcpReach::network);
   std::string why;
   MessageChannel here(connect_tcp("127.0.0.1", listener.port(), kPatience, why), "there");
   MessageChannel there(accepted(listener), "here");
@@ -45,15 +45,23 @@ TEST(Tcp, CarriesMessagesBothWays) {
   EXPECT_EQ(own_address(there.socket()), "127.0.0.1") << "and not as IPv6 has it";
 }
 
+TEST(Tcp, ListensOnTheLoopbackOnlyWhereAsked) {
+  TcpListener listener(TcpReach::this_machine);
+  std::string why;
+  EXPECT_TRUE(connect_tcp("127.0.0.1", listener.port(), kPatience, why)) << why;
+  for (const std::string& address : interface_addresses())
+    EXPECT_FALSE(connect_tcp(address, listener.port(), std::chrono::milliseconds(500), why)) << address;
+}
+
 TEST(Tcp, NobodyWaitsAtAListenerAtFirst) {
-  TcpListener listener;
+  TcpListener listener(TcpReach::network);
   EXPECT_FALSE(listener.accept());
 }
 
 TEST(Tcp, SaysWhyNobodyIsReached) {
   std::uint16_t port = 0;
   {
-    const TcpListener listener;
+    const TcpListener listener(TcpReach::network);
     port = listener.port();
   }
   std::string why;
@@ -65,7 +73,7 @@ TEST(Tcp, SaysWhyNobodyIsReached) {
 
 // A machine that vanishes says nothing: the system must ask.
 TEST(Tcp, BothSidesProbeASilentPeer) {
-  TcpListener listener;
+  TcpListener listener(TcpReach::network);
   std::string why;
   const FileDescriptor here = connect_tcp("127.0.0.1", listener.port(), kPatience, why);
   const FileDescriptor there = accepted(listener);

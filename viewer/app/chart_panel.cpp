@@ -16,12 +16,13 @@
 #include <exception>
 #include <stdexcept>
 
+#include "viewer/app/labels.hpp"
 #include "viewer/charts/write_chart.hpp"
 
 namespace underlap::viewer {
 namespace {
 
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
+QString utf8(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // As high as its chart needs to leave no row out.
 class ChartView : public QChartView {
@@ -43,7 +44,7 @@ ChartPanel::ChartPanel(QWidget* parent)
       kinds_(new QComboBox),
       view_(new ChartView),
       scrolled_(new QScrollArea),
-      reason_(new QLabel) {
+      reason_(plain_label()) {
   kinds_->setAccessibleName(tr("Chart"));
   auto* save_button = new QPushButton(tr("Save as..."));
   reason_->setWordWrap(true);
@@ -76,7 +77,7 @@ void ChartPanel::set_input(const ChartInput& input) {
   const QString before = kinds_->currentData().toString();
   kinds_->clear();
   for (const ChartKind& kind : chart_kinds())
-    if (fits(kind, input_)) kinds_->addItem(text(kind.title), text(kind.name));
+    if (fits(kind, input_)) kinds_->addItem(utf8(kind.title), utf8(kind.name));
   kinds_->setCurrentIndex(std::max(0, kinds_->findData(before)));
   redraw();
 }
@@ -112,7 +113,7 @@ void ChartPanel::redraw() {
 
 void ChartPanel::save() {
   if (!chart_) return;
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), text(chart_->kind.name) + ".svg",
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), utf8(chart_->kind.name) + ".svg",
                                                     tr("Pictures and figures (*.svg *.png *.csv)"));
   if (!path.isEmpty()) save_as(path);
 }

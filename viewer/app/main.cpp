@@ -14,6 +14,7 @@
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/room.hpp"
+#include "platform/text/output.hpp"
 #include "viewer/app/display.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/render.hpp"
@@ -77,13 +78,13 @@ void check(const Arguments& arguments) {
 
 // Qt speaks of the machine's set-up, which nobody here can mend and nothing needs.
 void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
-  if (!message.startsWith("QStandardPaths: XDG_RUNTIME_DIR")) fmt::print(stderr, "{}\n", message.toStdString());
+  if (!message.startsWith("QStandardPaths: XDG_RUNTIME_DIR")) print_error("{}\n", message.toStdString());
 }
 
 int show(int& argc, char** argv, const Arguments& arguments) {
   const DisplayProbe display;
   if (!display.why_not().empty()) {
-    fmt::print(stderr, "underlap-viewer: {}\n  --render out.png makes a picture without one\n", display.why_not());
+    print_error("underlap-viewer: {}\n  --render out.png makes a picture without one\n", display.why_not());
     return kBadInput;
   }
   QApplication application(argc, argv);
@@ -161,10 +162,10 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? kWell : kBadInput;
   } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "underlap-viewer: {}\n", error.what());
+    print_error("underlap-viewer: {}\n", error.what());
     return kBadInput;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "underlap-viewer: {}\n", error.what());
+    print_error("underlap-viewer: {}\n", error.what());
     return kRunFailed;
   }
 }

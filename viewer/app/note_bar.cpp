@@ -5,9 +5,11 @@
 #include <QLabel>
 #include <QPushButton>
 
+#include "viewer/app/labels.hpp"
+
 namespace underlap::viewer {
 
-NoteBar::NoteBar(QWidget* parent) : QFrame(parent), text_(new QLabel), offer_(new QPushButton) {
+NoteBar::NoteBar(QWidget* parent) : QFrame(parent), text_(plain_label()), offer_(new QPushButton) {
   setFrameShape(QFrame::StyledPanel);
   text_->setWordWrap(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "platform/atomic_file.hpp"
+#include "platform/text/output.hpp"
 #include "profiler/analysis/not_comparable.hpp"
 #include "profiler/compare/report_of.hpp"
 #include "profiler/report/scaling/read_scaling.hpp"
@@ -235,7 +236,7 @@ std::shared_ptr<const TraceDocument> read_trace(const std::string& path) {
   ReadingWatch nobody;
   std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);
   for (const auto& [reason, count] : document->traced.trace.import.skipped)
-    fmt::print(stderr, "underlap-viewer: {}: skipped {}: {}\n", path, count, reason);
+    print_error("underlap-viewer: {}: skipped {}: {}\n", path, count, reason);
   return document;
 }
 

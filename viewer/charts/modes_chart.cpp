@@ -71,17 +71,9 @@ void add_rows_of_run(FigureTable& table, const std::vector<CellSummary>& summari
       if (of.comm_ms > 0) table.rows.push_back({{summary->name, mode, summary->off_cell}, figures_of(of)});
 }
 
-// As the analysis of a trace has it: medians over steps, mean of the ranks that have the mode.
-OptionalFigure unsplit_of(const analysis::Summary& summary, const std::string& mode) {
-  double sum = 0;
-  int ranks = 0;
-  for (const analysis::RankSummary& rank : summary.shown()) {
-    if (!rank.total.modes.contains(mode)) continue;
-    sum += analysis::median_of(rank.splits, &analysis::Split::modes, mode,
-                               &analysis::CommunicationSplit::exposed_unsplit_ns);
-    ++ranks;
-  }
-  return ranks == 0 ? std::nullopt : OptionalFigure(sum / ranks);
+double unsplit_of(const analysis::Summary& summary, const std::string& mode) {
+  return analysis::typical(
+      summary, analysis::part_of(&analysis::Split::modes, mode, &analysis::CommunicationSplit::exposed_unsplit_ns));
 }
 
 void add_rows_of_trace(FigureTable& table, const ChartInput& input) {

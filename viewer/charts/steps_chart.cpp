@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@
 #include "viewer/charts/words.hpp"
 
 // Every measured step in its order, cell by cell or rank by rank, around its median: whether a run drifted, which steps
-// stood still, and how wide the interval of the median is.
+// stalled, and how wide the interval of the median is.
 namespace underlap::viewer {
 namespace {
 
@@ -48,12 +49,14 @@ void add_cell(FigureTable& table, const report::CellResult& cell, const report::
                            interval ? ns(interval->low) : std::nullopt, interval ? ns(interval->high) : std::nullopt}});
 }
 
-void add_rank(FigureTable& table, const analysis::RankSummary& rank) {
-  const double median = analysis::median_of(rank.splits, [](const analysis::Split& split) { return split.window_ns; });
-  for (std::size_t i = 0; i < rank.windows.size(); ++i)
-    table.rows.push_back({{fmt::format("rank {}", rank.rank), std::to_string(rank.windows[i].block),
-                           std::to_string(rank.windows[i].step)},
-                          {static_cast<double>(rank.splits[i].window_ns), median, std::nullopt, std::nullopt}});
+// Stalled steps, too.
+void add_rank(FigureTable& table, const analysis::RankSummary& rank, std::span<const analysis::Window> windows) {
+  const double median = analysis::typical(rank, [](const analysis::Split& split) { return split.window_ns; });
+  for (const analysis::Window& window : windows)
+    if (window.rank == rank.rank)
+      table.rows.push_back(
+          {{fmt::format("rank {}", rank.rank), std::to_string(window.block), std::to_string(window.step)},
+           {static_cast<double>(window.length_ns()), median, std::nullopt, std::nullopt}});
 }
 
 ChartFigures figures_of_run(const ChartInput& input) {
@@ -67,8 +70,9 @@ ChartFigures figures_of_run(const ChartInput& input) {
 ChartFigures figures_of_trace(const ChartInput& input) {
   ChartFigures of = headed("Steps over time, by rank", how_made(*input.trace), trace_text(input));
   of.table = empty_table("rank");
-  if (input.summary->shows_steps())
-    for (const analysis::RankSummary& rank : input.summary->shown()) add_rank(of.table, rank);
+  if (!input.summary->shows_steps()) return of;
+  const std::vector<analysis::Window> windows = input.summary->all_windows();
+  for (const analysis::RankSummary& rank : input.summary->shown()) add_rank(of.table, rank, windows);
   return of;
 }
 

@@ -46,7 +46,7 @@ unsigned num_threads() { return std::max(1U, std::thread::hardware_concurrency()
 attribution::AttributionOptions no_options(const Trace&) { return {}; }
 
 compare::NamedTrace named(const TraceDocument& document) {
-  return {document.path, document.traced.files, {document.traced.trace, document.traced.summary}};
+  return {document.path, {document.traced.trace, document.traced.summary}};
 }
 
 }  // namespace

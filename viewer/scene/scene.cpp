@@ -42,7 +42,7 @@ std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
   const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
   for (const analysis::RankSummary& rank : summary.shown()) {
     if (rank.windows.empty()) continue;
-    const double ms = analysis::median_of(rank.splits, [](const analysis::Split& s) { return s.exposed_ns(); }) / 1e6;
+    const double ms = analysis::typical(rank, [](const analysis::Split& s) { return s.exposed_ns(); }) / 1e6;
     const bool is_late = late && late->rank == rank.rank;
     notes[rank.rank] = QString("%1%2 exposed").arg(is_late ? "LATE, " : "", short_time(ms));
   }

@@ -168,10 +168,9 @@ void Timeline::add_counters() {
 
 void Timeline::add_steps(const analysis::Summary& summary) {
   if (!summary.shows_steps()) return;
-  for (const analysis::RankSummary& rank : summary.shown())
-    for (const analysis::Window& window : rank.windows)
-      steps_.push_back({window.rank, window.block, window.step, time_of(window.rank, window.begin_ns),
-                        time_of(window.rank, window.end_ns)});
+  for (const analysis::Window& window : summary.all_windows())
+    steps_.push_back({window.rank, window.block, window.step, time_of(window.rank, window.begin_ns),
+                      time_of(window.rank, window.end_ns)});
   add_uncounted();
 }
 

@@ -18,8 +18,7 @@ constexpr std::int64_t kDriverPage = 2 << 20;
 constexpr std::int64_t kBlockBytes = 8 * kDriverPage;  // of small tensors; a larger one has a block of its own
 
 std::string in_words(std::int64_t bytes) {
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-  return fmt::format("{} bytes ({:.2f} GiB)", bytes, static_cast<double>(bytes) / kGiB);
+  return fmt::format("{} bytes ({:.2f} GB)", bytes, static_cast<double>(bytes) / 1e9);
 }
 
 PoolHandle make_pool(int device) {

@@ -25,15 +25,20 @@ cupti::OperationRecord record_of(const EnqueuedOperation& operation) {
   return record;
 }
 
-std::vector<std::string> faults_of(const cupti::Drained& drained, const cupti::Assembled& assembled) {
-  std::vector<std::string> faults;
-  if (drained.num_dropped > 0) faults.push_back(fmt::format("CUPTI dropped {} records", drained.num_dropped));
-  if (drained.num_refused > 0)
-    faults.push_back(fmt::format("CUPTI asked {} times for a buffer that was not there", drained.num_refused));
-  for (const std::string& lost : cupti::lost_records(drained.activities)) faults.push_back(lost);
+std::vector<Capture::Fault> faults_of(const cupti::Drained& drained, const cupti::Assembled& assembled) {
+  std::vector<Capture::Fault> faults;
+  const auto add = [&](const char* cause, std::int64_t count, std::string example) {
+    if (count > 0) faults.push_back({cause, count, std::move(example)});
+  };
+  add("dropped", drained.num_dropped, fmt::format("CUPTI dropped {} records", drained.num_dropped));
+  add("no buffer", drained.num_refused,
+      fmt::format("CUPTI asked {} times for a buffer that was not there", drained.num_refused));
+  for (const auto& [reason, count] : cupti::lost_records(drained.activities)) add("unreadable", count, reason);
   for (const auto& [name, total] : assembled.untagged)
-    faults.push_back(fmt::format("{} of {} belong to no operation", total.count, name));
-  for (const std::string& error : assembled.errors) faults.push_back(error);
+    add("untagged", total.count, fmt::format("{} of {} belong to no operation", total.count, name));
+  for (const auto& [what, count] : assembled.lost)
+    add("lost", count, fmt::format("CUPTI has no record of what {} put on the device", what));
+  for (const std::string& error : assembled.errors) add("inconsistent", 1, error);
   return faults;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "impl/device/cuda/tracer.hpp"
@@ -28,11 +29,17 @@ class Capture final : public Tracer {
   /// From here on operations are kept, until take(). Call while the device is idle.
   void start();
 
+  /// What the records lack, by cause.
+  struct Fault {
+    std::string cause;       ///< "dropped", "no buffer", "unreadable", "untagged", "lost" or "inconsistent"
+    std::int64_t count = 0;  ///< records
+    std::string example;     ///< one of them, in words
+  };
   struct Taken {
     cupti::Assembled assembled;
-    /// Why nothing may be measured from it, one line each: records that were lost, kernels that no operation owns,
-    /// marks, launches and transfers without a kernel. Empty: all is well.
-    std::vector<std::string> faults;
+    /// Records that were lost, kernels that no operation owns, marks, launches and transfers without a kernel. Empty:
+    /// the capture is complete.
+    std::vector<Fault> faults;
     /// What was asked for and did not happen, one line each: kernels that did not keep to their SM budget.
     std::vector<std::string> notices;
     cupti::Recording recording;  ///< where the collector keeps raw bytes

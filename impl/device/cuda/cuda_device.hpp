@@ -85,6 +85,9 @@ class CudaDevice final : public Device {
   /// The handle of a stream: what a capture or a micro-benchmark enqueues its own work with.
   CUstream_st* handle(Stream stream) const;
 
+  /// Size of its tensors, bytes.
+  std::int64_t allocated_bytes() const { return arena_->taken(); }
+
  private:
   struct StreamState;
   struct CommunicatorState;

@@ -27,19 +27,18 @@ std::string reason(const CudaQueries& queries, int status) {
 void check_driver(const CudaQueries& queries) {
   if (queries.driver_version == nullptr)
     throw MachineError(
-        fmt::format("backend cuda: there is no NVIDIA driver on this machine: {}\n"
-                    "  install one for CUDA {} or newer, in a container start it with its GPUs (--gpus all), or run "
-                    "with --backend host or sim",
+        fmt::format("there is no NVIDIA driver on this machine: {}\n"
+                    "  install one for CUDA {} or newer, or in a container start it with its GPUs (--gpus all)",
                     queries.why_no_driver, major(queries.runtime_version)));
   int driver = 0;
   if (const int status = queries.driver_version(&driver); status != 0)
     throw MachineError(
-        fmt::format("backend cuda: the NVIDIA driver does not tell its version: {}\n"
+        fmt::format("the NVIDIA driver does not tell its version: {}\n"
                     "  nvidia-smi may say more",
                     reason(queries, status)));
   if (major(driver) < major(queries.runtime_version))
     throw MachineError(
-        fmt::format("backend cuda: the NVIDIA driver is for CUDA {}, and this program was built with {}\n"
+        fmt::format("the NVIDIA driver is for CUDA {}, and this program was built with {}\n"
                     "  install a driver for CUDA {} or newer, or build with a toolkit of CUDA {}",
                     text(driver), text(queries.runtime_version), major(queries.runtime_version), major(driver)));
 }
@@ -47,7 +46,7 @@ void check_driver(const CudaQueries& queries) {
 int count_gpus(const CudaQueries& queries) {
   if (const int status = queries.initialise(0); status != 0 && status != kNoDevice)
     throw MachineError(
-        fmt::format("backend cuda: the NVIDIA driver cannot be used: {}\n"
+        fmt::format("the NVIDIA driver cannot be used: {}\n"
                     "  nvidia-smi must work first; after an update of the driver restart the machine",
                     reason(queries, status)));
   int count = 0;
@@ -59,12 +58,12 @@ void check_gpus(int count, std::int32_t needed) {
   const std::string chosen = visible == nullptr ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES is \"{}\")", visible);
   if (count == 0)
     throw MachineError(
-        fmt::format("backend cuda: there is no GPU on this machine{}\n"
-                    "  nvidia-smi -L lists what the driver sees; --backend host and sim need none",
+        fmt::format("there is no GPU on this machine{}\n"
+                    "  nvidia-smi -L lists what the driver sees",
                     chosen));
   if (count < needed)
     throw std::invalid_argument(fmt::format(
-        "backend cuda: {} {} here{} and the layout needs {}, one for each rank\n"
+        "{} {} here{} and the layout needs {}, one for each rank\n"
         "  data_parallel_size {} fits",
         count, count == 1 ? "GPU is" : "GPUs are", chosen, needed, count == 1 ? "1" : fmt::format("1 to {}", count)));
 }

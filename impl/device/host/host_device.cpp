@@ -37,6 +37,9 @@ std::int64_t thread_cpu_ns() {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+std::uint32_t stream_of(Event event) { return static_cast<std::uint32_t>((event.id >> kPositionBits) - 1); }
+std::uint64_t position_of(Event event) { return event.id & ((std::uint64_t{1} << kPositionBits) - 1); }
+
 void prepare_compute_thread(int compute_threads) { omp_set_num_threads(compute_threads); }
 
 void prepare_communication_thread() {
@@ -113,6 +116,7 @@ Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t 
   std::memset(data.get(), kNaNByte, bytes);
   const Tensor tensor = tensors_.add(name, dtype, elements, data.get());
   memory_.push_back(std::move(data));
+  allocated_bytes_ += static_cast<std::int64_t>(bytes);
   return tensor;
 }
 
@@ -147,9 +151,15 @@ void HostDevice::refuse_after_begin(std::string_view what, std::string_view name
 
 HostDevice::StreamState& HostDevice::state(Stream stream) { return *streams_.at(stream.id); }
 
+void HostDevice::enqueue_operation(Stream stream, Command command) {
+  StreamWorker& worker = *state(stream).worker;
+  if (options_.record_slices) recorder_.event_edges().add_operation(stream.id, worker.num_enqueued() + 1);
+  worker.enqueue(std::move(command));
+}
+
 void HostDevice::launch(Stream stream, const Tag& tag, const Operation& operation) {
   tensors_.check_uses(operation);
-  state(stream).worker->enqueue(LaunchCommand{tag, operation, ++num_operations_});
+  enqueue_operation(stream, LaunchCommand{tag, operation, ++num_operations_});
 }
 
 void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::span<const Transfer> transfers) {
@@ -170,7 +180,7 @@ void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::sp
                                         .bytes_on_wire = 0});
   }
   if (link_.options().is_paced()) refuse_too_slow(command, communicator.group.size());
-  streams_.at(handle.stream.id)->worker->enqueue(std::move(command));
+  enqueue_operation(handle.stream, std::move(command));
 }
 
 // Peers would give up before such a transfer is over, and so would whoever waits for them.
@@ -195,12 +205,14 @@ Event HostDevice::record(Stream stream) {
 }
 
 void HostDevice::wait(Stream stream, Event event) {
-  if (event.id != 0) state(stream).worker->enqueue(WaitCommand{event});
+  if (event.id == 0) return;
+  if (options_.record_slices) recorder_.event_edges().add_wait(stream.id, stream_of(event), position_of(event));
+  state(stream).worker->enqueue(WaitCommand{event});
 }
 
 void HostDevice::upload(Stream stream, const Tag& tag, const View& destination, std::span<const std::byte> bytes) {
   tensors_.check_copy("upload", destination, bytes.size());
-  state(stream).worker->enqueue(UploadCommand{tag, destination, {bytes.begin(), bytes.end()}, ++num_operations_});
+  enqueue_operation(stream, UploadCommand{tag, destination, {bytes.begin(), bytes.end()}, ++num_operations_});
 }
 
 void HostDevice::mark(Stream stream, std::int32_t block, std::int32_t step) {
@@ -210,8 +222,7 @@ void HostDevice::mark(Stream stream, std::int32_t block, std::int32_t step) {
 
 void HostDevice::synchronize(Event event) {
   if (event.id == 0) return;
-  const auto stream = static_cast<std::uint32_t>((event.id >> kPositionBits) - 1);
-  streams_.at(stream)->worker->wait_for(event.id & ((std::uint64_t{1} << kPositionBits) - 1));
+  streams_.at(stream_of(event))->worker->wait_for(position_of(event));
   fabric_.rethrow_failure();
 }
 
@@ -276,8 +287,7 @@ void HostDevice::run(StreamState& stream, UploadCommand& command) {
 }
 
 void HostDevice::run(StreamState&, WaitCommand& command) {
-  const auto stream = static_cast<std::uint32_t>((command.event.id >> kPositionBits) - 1);
-  streams_.at(stream)->worker->wait_for(command.event.id & ((std::uint64_t{1} << kPositionBits) - 1));
+  streams_.at(stream_of(command.event))->worker->wait_for(position_of(command.event));
 }
 
 void HostDevice::run(StreamState&, MarkCommand& command) {

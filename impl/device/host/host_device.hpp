@@ -54,6 +54,9 @@ class HostDevice final : public Device {
   /// Takes the marks made so far. Call while the device is idle.
   std::vector<Mark> take_marks();
 
+  /// Size of its tensors, bytes.
+  std::int64_t allocated_bytes() const { return allocated_bytes_; }
+
   /// CPU time that the communication streams have used so far.
   std::int64_t communication_cpu_ns() const { return communication_cpu_ns_.load(std::memory_order_relaxed); }
 
@@ -72,6 +75,7 @@ class HostDevice final : public Device {
   void run(StreamState& stream, WaitCommand& command);
   void run(StreamState& stream, MarkCommand& command);
   StreamState& state(Stream stream);
+  void enqueue_operation(Stream stream, Command command);
   void stop() noexcept;
   void refuse_too_slow(const CommunicateCommand& command, std::int32_t group_size) const;
   void refuse_after_begin(std::string_view what, std::string_view name) const;
@@ -85,6 +89,7 @@ class HostDevice final : public Device {
   std::atomic<std::int64_t> communication_cpu_ns_{0};
   TensorTable tensors_;
   std::vector<Bytes> memory_;  // of the tensors
+  std::int64_t allocated_bytes_ = 0;
   std::vector<std::unique_ptr<CommunicatorState>> communicators_;
   bool has_begun_ = false;  // from then on the lists below stay as they are, and stream threads read them freely
   bool is_stopped_ = false;

@@ -36,13 +36,20 @@ Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<
     };
     ranks_.push_back(std::make_unique<Rank>(
         rank, RankQueues(std::move(sources[r]), std::move(on_mark), host_, options.connections), time));
+    if (options.records_slices) ranks_.back()->queues.keep_event_edges();
   }
 }
 
 Engine::~Engine() = default;
 
 Trace Engine::take_trace() {
-  for (const auto& rank : ranks_) rank->tracks.clear(), rank->groups.clear();
+  for (const auto& rank : ranks_) {
+    rank->queues.event_edges().append_flows(trace_, rank->slices);
+    rank->queues.event_edges().clear();
+    rank->slices.clear();
+    rank->tracks.clear();
+    rank->groups.clear();
+  }
   return std::exchange(trace_, {});
 }
 
@@ -155,22 +162,24 @@ void Engine::hand_over(std::int32_t r, const InFlight& item) {
   const Program& program = item.program();
   const ProgramCommand& command = item.command();
   const Priority priority = program.streams[command.stream].priority;
+  if (options_.records_slices && item.ready_ns < now_) record_cause(rank, item);
   if (command.type == ProgramCommand::Type::communicate) {
     const CallTimes::Call& call = rank.calls.of(program, command);
-    enter(r, occupy(rank, rank.device.add_transfers(call.sms, priority), item), call);
+    enter(r, occupy(rank, rank.device.add_transfers(call.sms, priority), item, now_), call);
   } else {
     KernelTime time =
         command.type == ProgramCommand::Type::upload ? time_.copy(command.bytes) : launch_time(rank, program, command);
     time.alone_ns = stretched(time.alone_ns, r, item);
     refuse_endless(r, item, time.alone_ns);
-    occupy(rank, rank.device.add_kernel(time, priority), item);
+    occupy(rank, rank.device.add_kernel(time, priority), item, now_);
   }
 }
 
-Engine::Running& Engine::occupy(Rank& rank, SharedDevice::Id id, const InFlight& item) {
+Engine::Running& Engine::occupy(Rank& rank, SharedDevice::Id id, const InFlight& item, std::int64_t handed_ns) {
   if (rank.running.size() <= id) rank.running.resize(id + 1);
   Running& running = rank.running[id];
   running.item = item;
+  running.handed_ns = handed_ns;
   running.start_ns = -1;
   running.last_arrival_ns = 0;
   running.call = nullptr;
@@ -212,6 +221,7 @@ void Engine::start(std::int32_t r, SharedDevice::Id id) {
   Running& running = rank.running[id];
   const ProgramCommand& command = running.item.command();
   running.start_ns = now_;
+  if (options_.records_slices && running.handed_ns < now_) record_cause(rank, running.item);
   if (command.type != ProgramCommand::Type::upload) rank.queues.started();
   if (options_.memory != nullptr) {
     options_.memory->allocate(r, running.item.program());
@@ -225,6 +235,8 @@ void Engine::finish(std::int32_t r, SharedDevice::Id id) {
   Running& running = rank.running[id];
   if (options_.memory != nullptr) options_.memory->end(running.token);
   record(r, running);
+  rank.last_stream = running.item.stream;
+  rank.last_end_ns = now_;
   ++num_operations_;
   rank.queues.complete(std::exchange(running.item, {}).stream, now_);
 }
@@ -322,10 +334,23 @@ void Engine::exchange(const std::vector<Member>& members) {
 
 // The trace -----------------------------------------------------------------------------------------------------------
 
+// It was held up by the operation that has just ended: in its hardware queue, or for multiprocessors or a copy engine.
+void Engine::record_cause(Rank& rank, const InFlight& item) const {
+  const std::uint32_t stream = item.stream;
+  if (rank.last_end_ns != now_ || rank.last_stream == stream) return;
+  if (rank.slices.size() <= stream) rank.slices.resize(stream + 1);
+  rank.queues.event_edges().add_resource(rank.last_stream, rank.slices[rank.last_stream].size() - 1, stream,
+                                         rank.slices[stream].size());
+}
+
 void Engine::record(std::int32_t r, const Running& running) {
   static const NameId kUpload = intern("upload");
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-  if (!options_.records_slices || rank.leaves_no_slices) return;
+  if (!options_.records_slices) return;
+  if (rank.slices.size() <= running.item.stream) rank.slices.resize(running.item.stream + 1);
+  rank.slices[running.item.stream].push_back(rank.leaves_no_slices ? EventEdges::kNoSlice
+                                                                   : static_cast<std::uint32_t>(trace_.size()));
+  if (rank.leaves_no_slices) return;
   const Program& program = running.item.program();
   const ProgramCommand& command = running.item.command();
   if (rank.tracks.empty()) name_tracks(r, program);

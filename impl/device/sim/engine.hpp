@@ -72,7 +72,7 @@ class Engine {
   void run_rank(std::int32_t rank);
   void schedule(std::int32_t rank);
   void hand_over(std::int32_t rank, const InFlight& item);
-  static Running& occupy(Rank& rank, SharedDevice::Id id, const InFlight& item);
+  static Running& occupy(Rank& rank, SharedDevice::Id id, const InFlight& item, std::int64_t handed_ns);
   const KernelTime& launch_time(Rank& rank, const Program& program, const ProgramCommand& launch);
   void enter(std::int32_t rank, Running& running, const CallTimes::Call& call);
   void start(std::int32_t rank, SharedDevice::Id id);
@@ -84,6 +84,7 @@ class Engine {
   void exchange(const std::vector<Member>& members);
   void finish(std::int32_t rank, SharedDevice::Id id);
   void record(std::int32_t rank, const Running& running);
+  void record_cause(Rank& rank, const InFlight& item) const;
   void name_tracks(std::int32_t rank, const Program& program);
   std::int32_t number_of(std::int32_t rank) const;
   double stretched(double ns, std::int32_t rank, const InFlight& item) const;

@@ -13,6 +13,7 @@ namespace underlap::sim {
 // Something that the device works on.
 struct Engine::Running {
   InFlight item;                           // without a chunk: nothing, its id is free
+  std::int64_t handed_ns = 0;              // when its queue let go of it
   std::int64_t start_ns = -1;              // -1: waits for its place on the device
   std::int64_t last_arrival_ns = 0;        // of a call
   const CallTimes::Call* call = nullptr;   // null: no call
@@ -33,11 +34,14 @@ struct Engine::Rank {
   SharedDevice device;
   std::vector<std::optional<KernelTime>> launches;  // by number of their cost
   CallTimes calls;
-  std::vector<Running> running;          // by the device's id
-  std::vector<std::uint64_t> sequences;  // by communicator
-  std::vector<std::uint32_t> tracks;     // by stream
-  std::vector<std::uint32_t> groups;     // by communicator
-  std::int64_t scheduled_ns = -1;        // of the newest event in the heap
+  std::vector<Running> running;                    // by the device's id
+  std::vector<std::uint64_t> sequences;            // by communicator
+  std::vector<std::uint32_t> tracks;               // by stream
+  std::vector<std::uint32_t> groups;               // by communicator
+  std::vector<std::vector<std::uint32_t>> slices;  // of the operations of each stream, in order
+  std::uint32_t last_stream = 0;                   // of the operation that ended last
+  std::int64_t last_end_ns = -1;                   // when that was
+  std::int64_t scheduled_ns = -1;                  // of the newest event in the heap
   bool is_touched = false;
   bool leaves_no_slices = false;  // until its next mark
   SharedDevice::Changes changes;

@@ -15,7 +15,7 @@ namespace underlap::sim {
 namespace {
 
 constexpr Range kSamples{.low = 1, .high = 1e9, .whole = true};
-constexpr Range kEfficiency{.low = 0, .high = 1, .above_low = true};
+constexpr Range kEfficiencies{.low = 0, .high = 1, .above_low = true};
 constexpr Range kHeld{.low = -0.5, .high = 1.5};
 
 struct MeasurableFigure {
@@ -64,7 +64,8 @@ class MeasuredReader {
       for (const yaml::Node* item : read_list(*node, "hardware_queues", problems_)) read_queue(*item);
     if (const auto* node = section.find("interference"))
       for (const yaml::Node* item : read_list(*node, "interference", problems_)) read_interference(*item);
-    section.find("rates");  // for people
+    section.find("rates");            // for people
+    section.find("link_validation");  // likewise
     section.finish();
     return std::move(hardware_);
   }
@@ -133,7 +134,7 @@ class MeasuredReader {
         continue;
       }
       const auto x = read_number(*numbers[0], path + ": x", kPositive, problems_);
-      const auto y = read_number(*numbers[1], path + ": an efficiency", kEfficiency, problems_);
+      const auto y = read_number(*numbers[1], path + ": an efficiency", kEfficiencies, problems_);
       const auto spread = read_number(*numbers[2], path + ": a spread", kNotNegative, problems_);
       if (!x || !y || !spread) continue;
       if (!out.empty() && *x <= out.back().x)

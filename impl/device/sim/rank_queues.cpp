@@ -31,6 +31,7 @@ void RankQueues::set_up(const Program& program) {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     streams_[i].queue = static_cast<std::uint32_t>(i % num_queues);
     streams_[i].num_run = streams_[i].num_out = program.first_positions[i];
+    num_enqueued_.push_back(program.first_positions[i]);
   }
 }
 
@@ -62,8 +63,23 @@ void RankQueues::run_host(std::int64_t now) {
     host_is_held_ = !host_may_go_on(command);
     if (host_is_held_) return;
     host_ns_ += host_cost(command);
+    if (keeps_event_edges_) follow_host_wait(command);
     if (command.is_on_stream()) enqueue(command, static_cast<std::uint32_t>(next_command_));
     ++next_command_;
+  }
+}
+
+// What the host enqueues from here on follows what it waited for.
+void RankQueues::follow_host_wait(const ProgramCommand& command) {
+  const bool waits = command.type == Type::synchronize || (command.type == Type::host_work && host_.synchronizes);
+  if (!waits) return;
+  for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
+    if (command.awaited_stream != ProgramCommand::kAllStreams) {
+      event_edges_.add_wait(stream, command.awaited_stream, command.awaited_position);
+      continue;
+    }
+    for (std::uint32_t other = 0; other < streams_.size(); ++other)
+      event_edges_.add_wait(stream, other, num_enqueued_[other]);
   }
 }
 
@@ -106,7 +122,11 @@ void RankQueues::enqueue(const ProgramCommand& command, std::uint32_t index) {
                 .stream = command.stream,
                 .index = index,
                 .type = command.type};
+  ++num_enqueued_[command.stream];
+  if (keeps_event_edges_ && is_wait(command.type))
+    event_edges_.add_wait(command.stream, command.awaited_stream, command.awaited_position);
   if (is_operation(command.type)) {
+    if (keeps_event_edges_) event_edges_.add_operation(command.stream, num_enqueued_[command.stream]);
     item.operation = ++num_operations_;
     item.ready_ns += host_.start_ns;
   }

@@ -11,6 +11,7 @@
 
 #include "impl/device/sim/ring.hpp"
 #include "impl/device/sim/time_model.hpp"
+#include "profiler/collect/event_edges.hpp"
 
 namespace underlap::sim {
 
@@ -53,6 +54,10 @@ class RankQueues {
 
   /// `connections` 0: a queue for each stream.
   RankQueues(Source source, OnMark on_mark, const HostCosts& host, std::int32_t connections);
+
+  /// Which operations waited for which events, since it was last cleared; nothing before keep_event_edges().
+  EventEdges& event_edges() { return event_edges_; }
+  void keep_event_edges() { keeps_event_edges_ = true; }
 
   /// Lets the host enqueue what it can, and passes on all that is free to pass at `now`. Returns the commands that
   /// begin: launches, transfers and uploads, in order. Each is over when complete() says so.
@@ -111,6 +116,7 @@ class RankQueues {
 
   void run_host(std::int64_t now);
   bool host_may_go_on(const ProgramCommand& command);
+  void follow_host_wait(const ProgramCommand& command);
   bool next_chunk();
   void set_up(const Program& program);
   void enqueue(const ProgramCommand& command, std::uint32_t index);
@@ -142,6 +148,9 @@ class RankQueues {
   std::deque<std::unique_ptr<Chunk>> chunks_;
   std::vector<StreamState> streams_;
   std::vector<Queue> queues_;
+  std::vector<std::uint64_t> num_enqueued_;  ///< by stream: commands, counted from the device's first
+  bool keeps_event_edges_ = false;
+  EventEdges event_edges_;
   std::vector<std::uint32_t> ripe_;  // streams at whose front something may have come that takes no time
 };
 

@@ -27,9 +27,9 @@ void check(std::span<const Parameter> parameters, const BucketOptions& options) 
     if (parameter.elements() < 1) throw std::invalid_argument("parameter " + parameter.name + " is empty");
 }
 
-class Builder {
+class BucketBuilder {
  public:
-  Builder(std::size_t num_parameters, const BucketOptions& options) : options_(options) {
+  BucketBuilder(std::size_t num_parameters, const BucketOptions& options) : options_(options) {
     layout_.offset_of.resize(num_parameters);
     layout_.bucket_of.resize(num_parameters);
     layout_.group_of.resize(num_parameters);
@@ -93,7 +93,7 @@ class Builder {
 
 BucketLayout lay_out(std::span<const Parameter> parameters, const BucketOptions& options) {
   check(parameters, options);
-  Builder builder(parameters.size(), options);
+  BucketBuilder builder(parameters.size(), options);
   const auto add_all = [&](bool is_fp8) {
     for (std::size_t i = parameters.size(); i-- > 0;)
       if (parameters[i].is_fp8 == is_fp8) builder.add(static_cast<std::int32_t>(i), parameters[i]);

@@ -122,7 +122,7 @@ void add_layer(Parts& parts, const ModelConfig& model, std::int32_t i, LayerPara
 
 /// Numbers the weights of a range by their place in the whole model, in the order of the forward pass, biases behind
 /// them: a weight begins with the same values whatever else the model has, and wherever it is cut.
-void number(ModelParameters& parameters, const ModelConfig& model, const LayerRange& range) {
+void number_layers(ModelParameters& parameters, const ModelConfig& model, const LayerRange& range) {
   constexpr std::int32_t kEmbeddings = 2, kOfLayer = 6;  // of weights, and as many biases
   const bool is_tied = model.share_embeddings_and_output_weights;
   const auto layers = static_cast<std::int32_t>(model.num_layers);
@@ -187,7 +187,7 @@ ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, con
         is_tied && range.has_embedding ? result.word_embedding : vocabulary(is_tied ? "word_embedding" : "head");
   }
   if (is_tied) mark_tied(result, range);
-  number(result, model, range);
+  number_layers(result, model, range);
   return result;
 }
 

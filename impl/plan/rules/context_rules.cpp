@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
 #include "profiler/trace/enum_names.hpp"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::string_view kType = "model.cp_comm_type";
 constexpr std::string_view kGroups = "model.hierarchical_context_parallel_sizes";
-constexpr std::string_view kCp = "model.context_parallel_size";
 constexpr EnumNames<CpCommType, 4> kTypeNames{{"p2p", "all_gather", "a2a", "a2a+p2p"}};
 
 /// One exchange for all layers, or one for each; a wrong one is reported and left out.

@@ -8,14 +8,13 @@
 #include <algorithm>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/slot.hpp"
 
 namespace underlap::plan {
 namespace {
 
 constexpr std::int64_t kBridgeBucket = 134'217'728;
-constexpr std::string_view kGrads = "comm_overlap.overlap_grad_reduce";
-constexpr std::string_view kParams = "comm_overlap.overlap_param_gather";
 constexpr std::string_view kBucket = "comm_overlap.bucket_size";
 constexpr std::string_view kNumBuckets = "ddp.num_buckets";
 

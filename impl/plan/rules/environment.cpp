@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {
@@ -16,7 +17,6 @@ constexpr std::string_view kEnableMargin = "environment.enable_layernorm_sm_marg
 constexpr std::string_view kFlex = "environment.moe_flex_dispatcher_backend";
 constexpr std::string_view kAllToAll = "environment.a2a_overlap";
 constexpr std::string_view kHighPriority = "environment.torch_nccl_high_priority";
-constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
 constexpr std::string_view kChunk = "environment.nccl_pp_comm_chunksize";
 
 struct Count {
@@ -99,9 +99,15 @@ void plan_nccl(Resolution& r) {
   plan_priority(r);
 }
 
-// A kernel that is loaded at its first launch takes the driver's locks, and one may wait for a collective that spins.
+// A kernel that is loaded at its first launch takes the driver's locks, which a spinning collective may hold. The
+// kernels of an emulated link wait for no peer. Loading all of cuBLASLt and cuDNN takes seconds and gigabytes.
 void plan_loading(Resolution& r) {
-  if (r.config().run.traits().runs_on_gpus)
+  const RunConfig& run = r.config().run;
+  if (!run.traits().runs_on_gpus) return;
+  if (run.emulated_link)
+    r.plan.environment.push_back({"CUDA_MODULE_LOADING", "LAZY",
+                                  "an emulated link has no collective that spins, so kernels load when used", ""});
+  else
     r.plan.environment.push_back(
         {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded beside a running collective can hang", ""});
 }

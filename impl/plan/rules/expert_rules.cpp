@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kExperts = "model.num_moe_experts";
 constexpr std::string_view kExpertSize = "model.expert_model_parallel_size";
-constexpr std::string_view kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
+constexpr std::string_view kExpertOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 constexpr std::string_view kDelay = "comm_overlap.delay_wgrad_compute";
-constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
 
 void check_size(Resolution& r) {
   const std::int64_t size = r.settings.integer(kExpertSize, 1), experts = r.settings.integer(kExperts, 1);
@@ -48,12 +48,13 @@ std::vector<std::string> missing_for_overlap(const Resolution& r) {
 }
 
 void check_overlap(Resolution& r) {
-  const bool overlaps = r.settings.flag(kOverlap, false);
+  const bool overlaps = r.settings.flag(kExpertOverlap, false);
   const std::vector<std::string> missing = missing_for_overlap(r);
   if (overlaps && !missing.empty())
-    r.error({kOverlap}, fmt::format("overlap_moe_expert_parallel_comm needs {}: Megatron-Bridge stops without it; set "
-                                    "what is missing, or leave it out",
-                                    fmt::join(missing, ", ")));
+    r.error({kExpertOverlap},
+            fmt::format("overlap_moe_expert_parallel_comm needs {}: Megatron-Bridge stops without it; set "
+                        "what is missing, or leave it out",
+                        fmt::join(missing, ", ")));
   if (r.settings.flag(kDelay, false) && !overlaps)
     r.error(
         {kDelay},

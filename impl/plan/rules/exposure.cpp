@@ -7,15 +7,10 @@
 
 #include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
-
-constexpr std::string_view kGrads = "comm_overlap.overlap_grad_reduce";
-constexpr std::string_view kParams = "comm_overlap.overlap_param_gather";
-constexpr std::string_view kTensor = "comm_overlap.tp_comm_overlap";
-constexpr std::string_view kTp = "model.tensor_model_parallel_size";
-constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
 
 void expose_data(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
@@ -52,12 +47,12 @@ void expose_tensor(Resolution& r) {
              "overlaps with tensor parallelism; set model.sequence_parallel to true");
   else if (std::ranges::all_of(slots, uses_nccl))
     r.expose(
-        {kTensor, kTp},
+        {kTensorOverlap, kTp},
         fmt::format("every gather and reduction of a layer's forward pass is exposed: tp_comm_overlap is false; set "
                     "{} to true",
-                    kTensor));
+                    kTensorOverlap));
   else if (const auto num = std::ranges::count_if(slots, uses_nccl); num > 0)
-    r.expose({kTensor},
+    r.expose({kTensorOverlap},
              fmt::format("{} of the 10 slots of tensor parallelism run outside userbuffers, so that those of a forward "
                          "pass are exposed; --all shows which, and why",
                          num));

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -20,8 +21,6 @@ constexpr std::string_view kEmbedding = "model.account_for_embedding_in_pipeline
 constexpr std::string_view kLoss = "model.account_for_loss_in_pipeline_split";
 constexpr std::string_view kLayout = "model.pipeline_model_parallel_layout";
 constexpr std::string_view kLayers = "model.num_layers";
-constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
-constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
 
 using Counts = std::vector<std::int32_t>;
 

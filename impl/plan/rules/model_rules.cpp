@@ -7,6 +7,7 @@
 
 #include "impl/plan/presets.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
 
 namespace underlap::plan {
@@ -15,10 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kSizes = {
     "model.num_layers", "model.hidden_size", "model.num_attention_heads", "model.vocab_size", "model.seq_length"};
 
-constexpr std::string_view kTp = "model.tensor_model_parallel_size";
-constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
-constexpr std::string_view kCp = "model.context_parallel_size";
 constexpr std::string_view kDp = "data_parallel_size";
 
 void report_missing_sizes(Resolution& r) {

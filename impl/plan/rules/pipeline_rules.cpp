@@ -8,22 +8,20 @@
 #include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {
 namespace {
 
-constexpr std::string_view kOverlap = "comm_overlap.overlap_p2p_comm";
+constexpr std::string_view kP2pOverlap = "comm_overlap.overlap_p2p_comm";
 constexpr std::string_view kBatch = "comm_overlap.batch_p2p_comm";
 constexpr std::string_view kFlush = "model.overlap_p2p_comm_warmup_flush";
 constexpr std::string_view kGroup = "model.microbatch_group_size_per_vp_stage";
 constexpr std::string_view kMicrobatches = "train.num_microbatches";
-constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
-constexpr std::string_view kPp = "model.pipeline_model_parallel_size";
 constexpr std::string_view kAlign = "comm_overlap.align_param_gather";
 constexpr std::string_view kAlignReduce = "ddp.align_grad_reduce";
 constexpr std::string_view kWithStep = "comm_overlap.overlap_param_gather_with_optimizer_step";
-constexpr std::string_view kReuse = "ddp.reuse_grad_buf_for_mxfp8_param_ag";
 constexpr std::string_view kDefer = "comm_overlap.defer_embedding_wgrad_compute";
 constexpr std::string_view kLimit = "comm_overlap.wgrad_deferral_limit";
 constexpr std::string_view kSchedule = "extensions.pipeline_schedule";
@@ -63,7 +61,7 @@ void decide_exchanges(Resolution& r) {
   const bool rules = r.settings.without_overlap_rules.empty();
   const bool plain = overlaps_plain_schedule(r);
   const std::string reason = plain ? fmt::format("{} is true", kWithoutStages) : sizes(r);
-  decide_flag(r, kOverlap, pipeline.overlap_p2p_comm, plain || (rules && has_chunks(r)), reason);
+  decide_flag(r, kP2pOverlap, pipeline.overlap_p2p_comm, plain || (rules && has_chunks(r)), reason);
   const bool batched = rules ? is_pipeline(r) && !has_chunks(r) : true;
   decide_flag(r, kBatch, pipeline.batch_p2p_comm, batched && !(plain && pipeline.overlap_p2p_comm), reason);
 }
@@ -124,15 +122,15 @@ void check_schedule(Resolution& r) {
             "them so, or leave it out");
   if (!is_pipeline(r)) return;
   if (pipeline.overlap_p2p_comm && !is_interleaved(r) && !overlaps_plain_schedule(r))
-    r.error({kOverlap}, fmt::format("overlap_p2p_comm needs virtual_pipeline_model_parallel_size of at least 2: the "
-                                    "plain 1F1B schedule refuses it; or set {} to true",
-                                    kWithoutStages));
+    r.error({kP2pOverlap}, fmt::format("overlap_p2p_comm needs virtual_pipeline_model_parallel_size of at least 2: the "
+                                       "plain 1F1B schedule refuses it; or set {} to true",
+                                       kWithoutStages));
   if (pipeline.overlap_p2p_comm && pipeline.batch_p2p_comm)
-    r.error({kBatch, kOverlap},
+    r.error({kBatch, kP2pOverlap},
             "overlap_p2p_comm and batch_p2p_comm exclude each other: a batched exchange is waited "
             "for at once; set one of them to false");
   if (!pipeline.overlap_p2p_comm && has_chunks(r) && r.config().parallel.pipeline_model_parallel_size == 2)
-    r.error({kOverlap, kVpp},
+    r.error({kP2pOverlap, kVpp},
             "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2, and it is 2; "
             "raise it, or set overlap_p2p_comm to true: else the same two ranks exchange several tensors in one "
             "batch, which tells them apart by nothing");

@@ -7,6 +7,7 @@
 
 #include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -20,9 +21,6 @@ constexpr std::string_view kFp4 = "mixed_precision.fp4";
 constexpr std::string_view kGradsFp32 = "mixed_precision.grad_reduce_in_fp32";
 constexpr std::string_view kGatherFp8 = "mixed_precision.fp8_param_gather";
 constexpr std::string_view kGatherFp4 = "ddp.fp4_param_gather";
-constexpr std::string_view kReuse = "ddp.reuse_grad_buf_for_mxfp8_param_ag";
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// The recipe that a dump's fields describe.
 std::string recipe_of_fields(const Resolution& r) {
@@ -185,7 +183,8 @@ void apply_precision_rules(Resolution& r) {
   decide_fields(r, recipe);
   const Scaling scaling = scaling_of(recipe);
   decide_by_recipe(r, kGradsFp32, !recipe.starts_with("fp16"), r.config().ddp.grad_reduce_in_fp32);
-  decide_by_recipe(r, kGatherFp8, is_fp8(scaling) && !contains(recipe, "subchannel"), precision.fp8_param_gather);
+  decide_by_recipe(r, kGatherFp8, is_fp8(scaling) && recipe.find("subchannel") == recipe.npos,
+                   precision.fp8_param_gather);
   precision.fp4_param_gather = scaling == Scaling::nvfp4 && r.settings.flag(kGatherFp4, true);
   if (precision.fp4_param_gather) r.decide(kGatherFp4, {true, "auto", fmt::format("recipe {}", recipe)});
   if (precision.fp8_param_gather && !is_fp8(scaling))

@@ -8,22 +8,18 @@
 #include <array>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kGranularity = "model.recompute_granularity";
 constexpr std::string_view kMethod = "model.recompute_method";
-constexpr std::string_view kLayers = "model.recompute_num_layers";
+constexpr std::string_view kRecomputeLayers = "model.recompute_num_layers";
 constexpr std::string_view kModules = "model.recompute_modules";
 
 constexpr std::array<std::string_view, 3> kOfTheseModels{"core_attn", "layernorm", "mlp"};
 constexpr std::array<std::string_view, 4> kOfOtherModels{"mla_up_proj", "moe", "moe_act", "shared_experts"};
-
-template <std::size_t n>
-bool contains(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 /// Of the largest chunk. 0 where the sizes do not divide, which is an error of its own.
 std::int64_t layers_of_chunk(const Config& c) {
@@ -35,13 +31,13 @@ std::int64_t layers_of_chunk(const Config& c) {
 
 void decide_num_layers(Resolution& r) {
   const std::int64_t of_chunk = layers_of_chunk(r.config());
-  if (r.settings.invalid(kLayers) || of_chunk == 0) return;
-  const std::int64_t layers = r.settings.integer(kLayers, 0);
+  if (r.settings.invalid(kRecomputeLayers) || of_chunk == 0) return;
+  const std::int64_t layers = r.settings.integer(kRecomputeLayers, 0);
   const std::string range = fmt::format("from 1 to {}, the layers of a model chunk", of_chunk);
   if (layers == 0)
     r.error({kGranularity}, fmt::format("recompute_granularity full needs recompute_num_layers; write it, {}", range));
   else if (layers > of_chunk)
-    r.error({kLayers}, fmt::format("recompute_num_layers is {}; it must be {}", layers, range));
+    r.error({kRecomputeLayers}, fmt::format("recompute_num_layers is {}; it must be {}", layers, range));
   else
     r.config().recompute.num_layers = static_cast<std::int32_t>(layers);
 }
@@ -65,13 +61,13 @@ void recompute_whole_layers(Resolution& r) {
 void read_module(Resolution& r, const Value& module) {
   const auto* text = std::get_if<std::string>(&module);
   const std::string name = text != nullptr ? *text : to_json_text(module);
-  if (contains(kOfOtherModels, name)) {
+  if (is_one_of(kOfOtherModels, name)) {
     if (!r.settings.is_dump)
       r.notice({kModules},
                fmt::format("recompute_modules: {} has no effect: Underlap's models have neither experts nor "
                            "latent attention",
                            name));
-  } else if (!contains(kOfTheseModels, name)) {
+  } else if (!is_one_of(kOfTheseModels, name)) {
     r.error({kModules}, fmt::format("recompute_modules has no {}; choose from {}, {}", in_quotes(name),
                                     fmt::join(kOfTheseModels, ", "), fmt::join(kOfOtherModels, ", ")));
   } else if (name == "layernorm") {
@@ -103,12 +99,12 @@ std::string modules_reason(const Resolution& r, bool has_attention) {
 /// Attention keeps no scores here, so that one of the modules is always recomputed.
 void recompute_modules(Resolution& r) {
   r.tell_no_effect(kMethod, "recompute_granularity is selective");
-  if (r.settings.given(kLayers))
-    r.error({kLayers},
+  if (r.settings.given(kRecomputeLayers))
+    r.error({kRecomputeLayers},
             fmt::format(
                 "recompute_num_layers is {}, and recompute_granularity selective recomputes modules, not layers; leave "
                 "it out",
-                r.settings.integer(kLayers, 0)));
+                r.settings.integer(kRecomputeLayers, 0)));
   if (r.settings.invalid(kModules)) return;
   const Value written = r.settings.given(kModules) ? r.settings[kModules].value : fallback(row_index(kModules));
   const auto* modules = std::get_if<ValueList>(&written);
@@ -128,7 +124,7 @@ void apply_recompute_rules(Resolution& r) {
   const std::string granularity = r.settings.text(kGranularity, "");
   if (granularity == "full") return recompute_whole_layers(r);
   if (granularity == "selective") return recompute_modules(r);
-  for (const std::string_view path : {kMethod, kLayers, kModules})
+  for (const std::string_view path : {kMethod, kRecomputeLayers, kModules})
     r.tell_no_effect(path, "recompute_granularity is null");
 }
 

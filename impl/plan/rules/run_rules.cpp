@@ -12,6 +12,7 @@
 #include "impl/plan/link.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/rules/tensor_checks.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/usual_hardware.hpp"
 
 namespace underlap::plan {
@@ -73,7 +74,6 @@ void decide_folding(Resolution& r) {
 }
 
 constexpr std::string_view kDeterministic = "model.deterministic_mode";
-constexpr std::string_view kUserBuffers = "ddp.nccl_ub";
 constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration";
 constexpr std::string_view kLink = "run.link";
 

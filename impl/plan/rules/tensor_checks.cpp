@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {
 namespace {
-
-constexpr std::string_view kConfig = "comm_overlap.tp_comm_overlap_cfg";
 
 bool is_of_userbuffers(TensorMethod method) { return method != TensorMethod::nccl && method != TensorMethod::waited; }
 
@@ -37,7 +36,7 @@ class SlotCheck {
     return r_.settings.given(path_) ? find_entry(*r_.settings[path_].node, field) : nullptr;
   }
 
-  void notice(std::string message) const { r_.notice({path_, kConfig}, std::move(message)); }
+  void notice(std::string message) const { r_.notice({path_, kTensorOverlapConfig}, std::move(message)); }
 
   void check_splits() const {
     const Entry* entry = written("num_splits");
@@ -48,10 +47,11 @@ class SlotCheck {
             {r_.problems.text(entry->value->place), fmt::format("{}.num_splits has no effect: {} is not cut in splits",
                                                                 path_, kTensorMethodNames[overlap_.method])});
     } else if (features > 0 && features % overlap_.num_splits != 0) {
-      r_.problems.add(entry != nullptr ? entry->value->place : r_.place_of({path_, kConfig, "model.hidden_size"}),
-                      fmt::format("{}.num_splits is {}, which does not divide the {} output features of the GEMM "
-                                  "(model.hidden_size); set it to a divisor",
-                                  path_, overlap_.num_splits, features));
+      r_.problems.add(
+          entry != nullptr ? entry->value->place : r_.place_of({path_, kTensorOverlapConfig, "model.hidden_size"}),
+          fmt::format("{}.num_splits is {}, which does not divide the {} output features of the GEMM "
+                      "(model.hidden_size); set it to a divisor",
+                      path_, overlap_.num_splits, features));
     }
   }
 
@@ -112,7 +112,7 @@ void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
     const bool is_collective = overlap.method == TensorMethod::bulk || overlap.method == TensorMethod::pipeline;
     const bool is_written = r.settings.given(kTensorSlotPaths[i]) && config.slots[i].cga_size;
     if (is_written && overlap.cga_size > 1 && is_collective)
-      return r.notice({kTensorSlotPaths[i], kConfig}, "cga_size has no effect: " + why);
+      return r.notice({kTensorSlotPaths[i], kTensorOverlapConfig}, "cga_size has no effect: " + why);
   }
 }
 
@@ -125,7 +125,6 @@ void check_tensor_slots(Resolution& r, const TensorConfig& config) {
 
 void check_tensor_nodes(Resolution& r, std::int64_t gpus_per_node) {
   constexpr std::string_view kNode = "run.gpus_per_node";
-  constexpr std::string_view kTp = "model.tensor_model_parallel_size";
   const ParallelConfig& p = r.config().parallel;
   const std::int64_t tp = p.tensor_model_parallel_size;
   const std::int64_t groups =

@@ -9,13 +9,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
 
 namespace underlap::plan {
 namespace {
 
-constexpr std::string_view kConfig = "comm_overlap.tp_comm_overlap_cfg";
-constexpr std::string_view kTp = "model.tensor_model_parallel_size";
 constexpr std::string_view kPresetPrefix = "userbuffers_";
 
 using enum Type;
@@ -188,10 +187,10 @@ class EntryReader {
 };
 
 std::optional<UserbuffersPreset> read_preset(Resolution& r) {
-  if (!r.settings.given(kConfig)) return std::nullopt;
-  const Node& node = *r.settings[kConfig].node;
+  if (!r.settings.given(kTensorOverlapConfig)) return std::nullopt;
+  const Node& node = *r.settings[kTensorOverlapConfig].node;
   if (node.kind != Node::Kind::scalar) {
-    r.error({kConfig},
+    r.error({kTensorOverlapConfig},
             fmt::format(
                 "tp_comm_overlap_cfg must be the name of a userbuffers preset, or a mapping from GEMMs to settings, "
                 "not {}; underlap list presets names them",
@@ -202,8 +201,9 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
   // Each of Bridge's names begins so, and they are often cited without.
   const std::string_view prefix = node.text.starts_with(kPresetPrefix) ? "" : kPresetPrefix;
   if (!preset)
-    r.error({kConfig}, fmt::format("no userbuffers preset is named {}{}", in_quotes(node.text),
-                                   did_you_mean(fmt::format("{}{}", prefix, node.text), userbuffers_preset_names())));
+    r.error({kTensorOverlapConfig},
+            fmt::format("no userbuffers preset is named {}{}", in_quotes(node.text),
+                        did_you_mean(fmt::format("{}{}", prefix, node.text), userbuffers_preset_names())));
   return preset;
 }
 

@@ -9,12 +9,11 @@
 #include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/rules/tensor_switches.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
 
-constexpr std::string_view kOverlap = "comm_overlap.tp_comm_overlap";
-constexpr std::string_view kConfig = "comm_overlap.tp_comm_overlap_cfg";
 constexpr std::string_view kLatent = "model.multi_latent_attention";
 
 std::string closed_gate(const Resolution& r) {
@@ -45,26 +44,28 @@ void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
   compare("context_parallel_size", std::int64_t{c.parallel.context_parallel_size}, preset.cp);
   compare("precision", std::string_view(is_fp8(scaling_of(c)) ? "fp8" : "bf16"), preset.precision);
   if (!differences.empty())
-    r.notice({kConfig}, fmt::format("the userbuffers preset was tuned for {}", fmt::join(differences, ", for ")));
+    r.notice({kTensorOverlapConfig},
+             fmt::format("the userbuffers preset was tuned for {}", fmt::join(differences, ", for ")));
 }
 
 /// Blocks of a tensor have no single scale, and userbuffers knows no other.
 void check_quantizer(Resolution& r) {
   const Scaling scaling = scaling_of(r.config());
   if (scaling != Scaling::blockwise && scaling != Scaling::nvfp4) return;
-  r.error({kOverlap}, fmt::format("tp_comm_overlap does not go with recipe {}: Transformer Engine's userbuffers take "
-                                  "bf16, per-tensor fp8 and mxfp8; set one of them to another",
-                                  r.config().mixed_precision.recipe));
+  r.error({kTensorOverlap},
+          fmt::format("tp_comm_overlap does not go with recipe {}: Transformer Engine's userbuffers take "
+                      "bf16, per-tensor fp8 and mxfp8; set one of them to another",
+                      r.config().mixed_precision.recipe));
 }
 
 /// Why nothing overlaps; empty where it does.
 std::string decide_overlap(Resolution& r) {
-  if (!r.settings.flag(kOverlap, false)) return "tp_comm_overlap is false";
+  if (!r.settings.flag(kTensorOverlap, false)) return "tp_comm_overlap is false";
   if (const std::string gate = closed_gate(r); !gate.empty()) {
-    r.decide(kOverlap, {false, "gate", gate});
+    r.decide(kTensorOverlap, {false, "gate", gate});
     return "tp_comm_overlap is false: " + gate;
   }
-  r.decide(kOverlap, {true, "user", r.set_at(kOverlap)});
+  r.decide(kTensorOverlap, {true, "user", r.set_at(kTensorOverlap)});
   return "";
 }
 
@@ -95,7 +96,7 @@ void decide_async_collectives(Resolution& r) {
 
 bool has_tensor_config(const Resolution& r) {
   const auto given = [&](std::string_view path) { return r.settings.given(path); };
-  return given(kConfig) || std::any_of(kTensorSlotPaths.begin(), kTensorSlotPaths.end(), given);
+  return given(kTensorOverlapConfig) || std::any_of(kTensorSlotPaths.begin(), kTensorSlotPaths.end(), given);
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ void apply_tp_rules(Resolution& r) {
     check_quantizer(r);
     if (config.preset) compare_preset(r, *config.preset);
     if (!has_tensor_config(r))
-      r.notice({kOverlap},
+      r.notice({kTensorOverlap},
                "tp_comm_overlap without tp_comm_overlap_cfg: Transformer Engine's own settings for each GEMM");
   }
   decide_tensor_slots(r, config, why_off);

@@ -10,6 +10,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "platform/text/list.hpp"
+
 namespace underlap::plan {
 namespace {
 
@@ -43,12 +45,7 @@ constexpr std::array<std::string_view, 8> kOtherModels = {"T5", "Bert", "VL", "O
 /// `_target_`, `_call_`, `_args_`: how the value is made again.
 bool is_of_hydra(std::string_view key) { return key.starts_with("_"); }
 
-std::string listing(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 6;
-  const std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), kMost));
-  const std::string more = names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "";
-  return fmt::format("{}{}", fmt::join(first, ", "), more);
-}
+constexpr std::size_t kMostIgnored = 6;  // that are named
 
 class DumpReader {
  public:
@@ -61,7 +58,7 @@ class DumpReader {
     tell_of_overwritten();
     if (!ignored_.empty())
       notice({}, fmt::format("{} {} not read, as nothing that is planned follows from them: {}", ignored_.size(),
-                             ignored_.size() == 1 ? "key is" : "keys are", listing(ignored_)));
+                             ignored_.size() == 1 ? "key is" : "keys are", short_list(ignored_, kMostIgnored)));
     if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
       notice({},
              "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
@@ -134,7 +131,7 @@ class DumpReader {
     if (!names.empty())
       notice(settings_.overwritten.front().second.place,
              fmt::format("Megatron-Bridge overwrites {} copies with what comm_overlap and mixed_precision decide: {}",
-                         names.size(), listing(names)));
+                         names.size(), short_list(names, kMostIgnored)));
   }
 
   // Fields of the model that Megatron Core fills or names in its own way.

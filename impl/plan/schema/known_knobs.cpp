@@ -24,7 +24,7 @@ constexpr EnumNames<Scope, 8> kScopes{{"always", "dp", "tp", "pp", "cp", "fp8", 
   throw std::logic_error(fmt::format("known_knobs.yaml:{}: {}", node.place.line, why));
 }
 
-double number(const Node& node) {
+double number_of(const Node& node) {
   double value = 0;
   const char* const end = node.text.data() + node.text.size();
   if (std::from_chars(node.text.data(), end, value).ptr != end) fail(node, "no number");
@@ -57,9 +57,9 @@ Row read_row(const Node& node) {
     else if (entry.key == "listed")
       row.listed = value.text == "true";
     else if (entry.key == "least")
-      row.range.least = number(value);
+      row.range.least = number_of(value);
     else if (entry.key == "most")
-      row.range.most = number(value);
+      row.range.most = number_of(value);
     else
       fail(value, "unknown field");
   }

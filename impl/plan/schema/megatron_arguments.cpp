@@ -15,12 +15,13 @@
 #include <utility>
 
 #include "impl/plan/schema/megatron_argument_table.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
+#include "platform/text/list.hpp"
 
 namespace underlap::plan {
 namespace {
 
-constexpr std::string_view kTp = "model.tensor_model_parallel_size";
 constexpr std::string_view kCheckForNan = "ddp.check_for_nan_in_grad";
 
 /// A word of the list, and where it stands.
@@ -74,9 +75,11 @@ std::int64_t size_of(const std::string& digits, std::int64_t otherwise) {
 }
 
 /// Builds the document of a configuration out of paths and values.
-class Builder {
+class ArgumentDocument {
  public:
-  explicit Builder(Document& document) : document_(document) { document_.root = &add_node(Node::Kind::mapping, {}); }
+  explicit ArgumentDocument(Document& document) : document_(document) {
+    document_.root = &add_node(Node::Kind::mapping, {});
+  }
 
   /// The last value of a path counts, as in argparse.
   void put(std::string_view path, Place place, const Node& value) {
@@ -159,7 +162,7 @@ class ArgumentReader {
     check();
   }
 
-  const Builder& built() const { return builder_; }
+  const ArgumentDocument& built() const { return builder_; }
   std::vector<std::string> ignored;
   std::vector<std::pair<Place, std::string>> notices;
   bool has_vocabulary() const { return builder_.find("model.vocab_size") != nullptr; }
@@ -292,12 +295,14 @@ class ArgumentReader {
     }
     // Its command line takes one chunk for none, and the plain schedule.
     if (builder_.size(kVpp, 0) == 1) builder_.put_null(kVpp, builder_.find(kVpp)->place);
-    const Entry* chunks = builder_.size(kVpp, 0) > 0 ? builder_.find(kVpp) : nullptr;
-    const bool overlaps = chunks != nullptr && builder_.text("model.overlap_p2p_comm") != "false";
-    builder_.put("model.overlap_p2p_comm", chunks == nullptr ? Place{} : chunks->place, overlaps ? "true" : "false");
-    builder_.put("model.batch_p2p_comm", chunks == nullptr ? Place{} : chunks->place, overlaps ? "false" : "true");
-    put_default("ddp.align_param_gather", chunks != nullptr ? "true" : "false");
-    if (chunks == nullptr) builder_.put("ddp.align_param_gather", {}, "false");
+    // A copy: each put() may move the entries.
+    const bool has_chunks = builder_.size(kVpp, 0) > 0;
+    const Place place = has_chunks ? builder_.find(kVpp)->place : Place{};
+    const bool overlaps = has_chunks && builder_.text("model.overlap_p2p_comm") != "false";
+    builder_.put("model.overlap_p2p_comm", place, overlaps ? "true" : "false");
+    builder_.put("model.batch_p2p_comm", place, overlaps ? "false" : "true");
+    put_default("ddp.align_param_gather", has_chunks ? "true" : "false");
+    if (!has_chunks) builder_.put("ddp.align_param_gather", {}, "false");
   }
 
   void pad_vocabulary() {
@@ -353,7 +358,7 @@ class ArgumentReader {
     refuse_without(checkpoint_format_.text == "torch", "--ckpt-format torch");
   }
 
-  Builder builder_;
+  ArgumentDocument builder_;
   Problems& problems_;
   Word layers_of_chunk_, divisor_, positions_, checkpoint_format_;
   std::set<std::string, std::less<>> names_;      ///< of all arguments
@@ -361,14 +366,6 @@ class ArgumentReader {
   std::map<std::string, std::string> variables_;  ///< of the shell, as a script sets them
   bool has_groups_ = false, has_world_ = false;
 };
-
-std::string listing(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 6;
-  const std::vector<std::string> first(names.begin(),
-                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
-  return fmt::format("{}{}", fmt::join(first, ", "),
-                     names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
-}
 
 }  // namespace
 
@@ -399,8 +396,9 @@ Settings read_megatron_arguments(const std::string& text, Document& document, Pr
   settings.notices.insert(settings.notices.end(), reader.notices.begin(), reader.notices.end());
   if (!reader.ignored.empty())
     settings.notices.emplace_back(
-        Place{}, fmt::format("{} {} not read, as nothing that is planned follows from them: {}", reader.ignored.size(),
-                             reader.ignored.size() == 1 ? "argument is" : "arguments are", listing(reader.ignored)));
+        Place{},
+        fmt::format("{} {} not read, as nothing that is planned follows from them: {}", reader.ignored.size(),
+                    reader.ignored.size() == 1 ? "argument is" : "arguments are", short_list(reader.ignored, 6)));
   return settings;
 }
 

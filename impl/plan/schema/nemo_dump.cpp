@@ -44,9 +44,9 @@ std::string class_of(const Node& node) {
   return target == nullptr ? "" : target->value->text.substr(target->value->text.rfind('.') + 1);
 }
 
-class Builder {
+class NemoBuilder {
  public:
-  explicit Builder(const Node& nemo) : nemo_(nemo) {}
+  explicit NemoBuilder(const Node& nemo) : nemo_(nemo) {}
 
   Document build() {
     Node& root = add(Node::Kind::mapping, nemo_.place);
@@ -142,6 +142,6 @@ class Builder {
 
 bool is_nemo_dump(const Node& root) { return find_mapping(root, {"trainer", "strategy"}) != nullptr; }
 
-Document nemo_as_bridge(const Node& root) { return Builder(root).build(); }
+Document nemo_as_bridge(const Node& root) { return NemoBuilder(root).build(); }
 
 }  // namespace underlap::plan

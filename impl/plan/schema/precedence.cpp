@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/schema/settings.hpp"
 
 namespace underlap::plan {
@@ -19,11 +20,6 @@ constexpr std::array<std::string_view, 5> kBridgeSections = {"comm_overlap", "mi
                                                              "model"};
 
 std::string_view section_of(std::string_view path) { return path.substr(0, path.find('.')); }
-
-template <std::size_t n>
-bool contains(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 bool is_of(const Setting& copy, std::string_view section) { return section_of(copy.spelling) == section; }
 
@@ -39,14 +35,14 @@ std::string_view owner_of(const Settings& settings, const Row& row) {
   const std::string_view path = row.path, section = section_of(path);
   if (is_of_mixed_precision(row)) return settings.has_mixed_precision ? "mixed_precision" : "";
   if (section != "comm_overlap" || !settings.has_comm_overlap) return "";
-  return contains(kOfDistributedOptimizer, path) && !settings.distributed_in_ddp() ? "" : section;
+  return is_one_of(kOfDistributedOptimizer, path) && !settings.distributed_in_ddp() ? "" : section;
 }
 
 /// The copy that counts; nullptr where Bridge writes over all of them.
 const Setting* chosen(const Settings& settings, const Row& row, const std::vector<Setting>& copies) {
   const std::string_view path = row.path, owner = owner_of(settings, row);
   const bool is_skipped =
-      owner.empty() && section_of(path) == "comm_overlap" && contains(kOfDistributedOptimizer, path);
+      owner.empty() && section_of(path) == "comm_overlap" && is_one_of(kOfDistributedOptimizer, path);
   const bool has_others =
       std::any_of(copies.begin(), copies.end(), [](const Setting& copy) { return !is_of(copy, "comm_overlap"); });
   const Setting* best = nullptr;
@@ -62,7 +58,7 @@ const Setting* chosen(const Settings& settings, const Row& row, const std::vecto
 
 bool bridge_decides(std::string_view spelling, std::string_view other) {
   const std::string_view a = section_of(spelling), b = section_of(other);
-  return a != b && contains(kBridgeSections, a) && contains(kBridgeSections, b);
+  return a != b && is_one_of(kBridgeSections, a) && is_one_of(kBridgeSections, b);
 }
 
 bool Settings::distributed_in_ddp() const {

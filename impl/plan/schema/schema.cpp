@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
 #include "profiler/trace/enum_names.hpp"
 
@@ -44,8 +45,6 @@ std::vector<std::string_view> choices_of(const Row& row) {
   return row.registered != nullptr ? row.registered() : split_words(row.choices);
 }
 
-std::string_view last_component(std::string_view path) { return path.substr(path.rfind('.') + 1); }
-
 Value any_value(const Node& node);
 
 std::optional<bool> read_bool(const Node& node) {
@@ -72,11 +71,22 @@ bool in_range(const Range& range, double number) {
   return std::isfinite(number) && number <= range.most && (range.open ? number > range.least : number >= range.least);
 }
 
+/// One of the row's words. NeMo's names have hyphens where Bridge's have underscores, and Bridge takes both.
+std::optional<Value> read_choice(const Row& row, const Node& node) {
+  if (node.kind != Node::Kind::scalar) return std::nullopt;
+  const auto choices = choices_of(row);
+  std::string with_underscores = node.text;
+  std::replace(with_underscores.begin(), with_underscores.end(), '-', '_');
+  for (const std::string& word : {node.text, with_underscores})
+    if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+  return std::nullopt;
+}
+
 std::optional<Value> read_scalar(const Row& row, const Node& node) {
   switch (row.type) {
     case Type::boolean:
       if (const auto flag = read_bool(node)) return *flag;
-      return std::nullopt;
+      return read_choice(row, node);
     case Type::integer:
       if (const auto number = read_number<std::int64_t>(node); number && in_range(row.range, double(*number)))
         return *number;
@@ -84,17 +94,9 @@ std::optional<Value> read_scalar(const Row& row, const Node& node) {
     case Type::number:
       if (const auto number = read_number<double>(node); number && in_range(row.range, *number)) return *number;
       return std::nullopt;
-    case Type::text: {
-      const auto choices = choices_of(row);
-      if (node.kind != Node::Kind::scalar) return std::nullopt;
-      if (choices.empty()) return node.text;
-      // NeMo's names have hyphens where Bridge's have underscores, and Bridge takes both.
-      std::string with_underscores = node.text;
-      std::replace(with_underscores.begin(), with_underscores.end(), '-', '_');
-      for (const std::string& word : {node.text, with_underscores})
-        if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-      return std::nullopt;
-    }
+    case Type::text:
+      if (node.kind == Node::Kind::scalar && choices_of(row).empty()) return node.text;
+      return read_choice(row, node);
     case Type::any: return any_value(node);
   }
   return std::nullopt;
@@ -217,7 +219,9 @@ bool is_used_by(const Row& row, Backend backend) {
 
 std::string expectation(const Row& row) {
   switch (row.type) {
-    case Type::boolean: return "true or false";
+    case Type::boolean:
+      if (choices_of(row).empty()) return "true or false";
+      return fmt::format("true, false or {}", fmt::join(choices_of(row), " or "));
     case Type::integer: return fmt::format("a whole number{}", range_words(row.range));
     case Type::number: return fmt::format("a finite number{}", range_words(row.range));
     case Type::text:
@@ -247,9 +251,10 @@ std::optional<Value> read_value(const Row& row, const Node& node, Problems& prob
 
 std::vector<KnobInfo> known_knobs() {
   const auto words_of = [](const Row& row) -> std::vector<std::string> {
-    if (row.type == Type::boolean) return {"true", "false"};
     const auto choices = choices_of(row);
-    return {choices.begin(), choices.end()};
+    std::vector<std::string> words(choices.begin(), choices.end());
+    if (row.type == Type::boolean) words.insert(words.begin(), {"true", "false"});
+    return words;
   };
   constexpr EnumNames<Status, 3> kStatusNames{{"honoured", "planned", "known"}};
   std::vector<KnobInfo> knobs;

@@ -72,7 +72,8 @@ struct Row {
   std::string_view lacks = {};  ///< what a plan leaves unsaid or says otherwise, at another value than the fallback
   Slot slot = {};
   Range range = {};
-  std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything
+  std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything. For a boolean: the
+                                  ///< words allowed besides true and false
   std::vector<std::string_view> (*registered)() = nullptr;  ///< for text: what is allowed, known once all is linked
 };
 

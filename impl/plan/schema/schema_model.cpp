@@ -3,7 +3,7 @@
 // TransformerConfig and Megatron-Bridge's providers (sources of 2026-08-22).
 #include <array>
 
-#include "impl/plan/slot.hpp"
+#include "impl/plan/schema/rows.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -11,14 +11,9 @@ namespace {
 constexpr auto kModel = &Config::model;
 constexpr auto kParallel = &Config::parallel;
 
-constexpr Range kSize{1, 1e9};
-constexpr Range kRanks{1, 65536};    // of one kind of parallelism
-constexpr Range kLayers{1, 10'000};  // each is planned and programmed by itself
+constexpr Range kLayerCounts{1, 10'000};  // each is planned and programmed by itself
 
-using enum Type;
-using enum Status;
-
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kModelRows = std::to_array<Row>({
     {.path = "model.preset",
      .type = text,
      .status = honoured,
@@ -31,7 +26,7 @@ constexpr auto kRows = std::to_array<Row>({
      .rule = "from the preset",
      .about = "Transformer layers",
      .slot = kSlot<kModel, &ModelConfig::num_layers>,
-     .range = kLayers},
+     .range = kLayerCounts},
     {.path = "model.hidden_size",
      .type = integer,
      .status = honoured,
@@ -199,7 +194,7 @@ constexpr auto kRows = std::to_array<Row>({
      .fallback = "null",
      .rule = "as many as the others",
      .about = "Layers of the first pipeline stage, all of its chunks together",
-     .range = kLayers},
+     .range = kLayerCounts},
     {.path = "model.num_layers_in_last_pipeline_stage",
      .type = integer,
      .status = honoured,
@@ -207,7 +202,7 @@ constexpr auto kRows = std::to_array<Row>({
      .fallback = "null",
      .rule = "as many as the others",
      .about = "Layers of the last pipeline stage, all of its chunks together",
-     .range = kLayers},
+     .range = kLayerCounts},
     {.path = "model.account_for_embedding_in_pipeline_split",
      .status = honoured,
      .scope = Scope::pp,
@@ -261,7 +256,7 @@ constexpr auto kRows = std::to_array<Row>({
      .fallback = "null",
      .rule = "Megatron Core: null",
      .about = "With granularity full: layers of a group (uniform), or of a chunk that are recomputed (block)",
-     .range = kLayers},
+     .range = kLayerCounts},
     {.path = "model.recompute_modules",
      .type = any,
      .status = honoured,
@@ -274,6 +269,6 @@ constexpr auto kRows = std::to_array<Row>({
 
 }  // namespace
 
-std::span<const Row> model_rows() { return kRows; }
+std::span<const Row> model_rows() { return kModelRows; }
 
 }  // namespace underlap::plan

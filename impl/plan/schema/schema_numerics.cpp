@@ -3,21 +3,17 @@
 // MixedPrecisionConfig and recipes, and of Megatron Core's OptimizerConfig (sources of 2026-08-22).
 #include <array>
 
-#include "impl/plan/slot.hpp"
+#include "impl/plan/schema/rows.hpp"
 
 namespace underlap::plan {
 namespace {
 
-constexpr auto kDdp = &Config::ddp;
 constexpr auto kPrecision = &Config::mixed_precision;
 constexpr auto kOptimizer = &Config::optimizer;
 
 constexpr Range kPositive{0, 1e12, true};
 constexpr Range kNotNegative{0, 1e12};
 constexpr Range kFraction{0, 1};
-
-using enum Type;
-using enum Status;
 
 constexpr std::string_view kPrecisionRecipes =
     "bf16_mixed fp16_mixed bf16_with_fp8_delayed_scaling_mixed fp16_with_fp8_delayed_scaling_mixed "
@@ -26,7 +22,7 @@ constexpr std::string_view kPrecisionRecipes =
     "bf16_with_mxfp8_mixed fp16_with_mxfp8_mixed bf16_with_fp8_subchannel_scaling_mixed "
     "fp16_with_fp8_subchannel_scaling_mixed bf16_with_nvfp4_mixed nemotron_3_super_bf16_with_nvfp4_mixed";
 
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kNumericsRows = std::to_array<Row>({
     {.path = "mixed_precision.recipe",
      .spellings = "mixed_precision",
      .type = text,
@@ -174,6 +170,6 @@ constexpr auto kRows = std::to_array<Row>({
 
 }  // namespace
 
-std::span<const Row> numerics_rows() { return kRows; }
+std::span<const Row> numerics_rows() { return kNumericsRows; }
 
 }  // namespace underlap::plan

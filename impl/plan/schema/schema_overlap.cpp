@@ -3,21 +3,14 @@
 // Megatron Core's TransformerConfig, DistributedDataParallelConfig and OptimizerConfig (sources of 2026-08-22).
 #include <array>
 
-#include "impl/plan/slot.hpp"
+#include "impl/plan/schema/rows.hpp"
 
 namespace underlap::plan {
 namespace {
 
-constexpr auto kDdp = &Config::ddp;
 constexpr auto kPipeline = &Config::pipeline;
 
-constexpr Range kSize{1, 1e9};
-constexpr Range kRanks{1, 65536};
-
-using enum Type;
-using enum Status;
-
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kOverlapRows = std::to_array<Row>({
     {.path = "model.cp_comm_type",
      .type = any,
      .status = honoured,
@@ -236,6 +229,6 @@ constexpr auto kRows = std::to_array<Row>({
 
 }  // namespace
 
-std::span<const Row> overlap_rows() { return kRows; }
+std::span<const Row> overlap_rows() { return kOverlapRows; }
 
 }  // namespace underlap::plan

@@ -3,15 +3,10 @@
 // Megatron Core's TransformerConfig (sources of 2026-08-22).
 #include <array>
 
-#include "impl/plan/slot.hpp"
+#include "impl/plan/schema/rows.hpp"
 
 namespace underlap::plan {
 namespace {
-
-constexpr auto kExtensions = &Config::extensions;
-
-using enum Type;
-using enum Status;
 
 constexpr Row slot_row(std::string_view path, std::string_view spelling, std::string_view about) {
   return {.path = path,
@@ -25,7 +20,7 @@ constexpr Row slot_row(std::string_view path, std::string_view spelling, std::st
           .about = about};
 }
 
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kTensorRows = std::to_array<Row>({
     {.path = "model.tp_comm_bulk_dgrad",
      .status = honoured,
      .scope = Scope::tp,
@@ -136,6 +131,6 @@ constexpr auto kRows = std::to_array<Row>({
 
 }  // namespace
 
-std::span<const Row> tensor_rows() { return kRows; }
+std::span<const Row> tensor_rows() { return kTensorRows; }
 
 }  // namespace underlap::plan

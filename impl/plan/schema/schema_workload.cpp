@@ -3,43 +3,47 @@
 #include <array>
 
 #include "impl/plan/pipeline_schedules.hpp"
-#include "impl/plan/slot.hpp"
+#include "impl/plan/schema/rows.hpp"
 
 namespace underlap::plan {
 namespace {
 
 constexpr auto kTrain = &Config::train;
-constexpr auto kExtensions = &Config::extensions;
 constexpr auto kEnvironment = &Config::environment;
 constexpr auto kRun = &Config::run;
 
-constexpr Range kSize{1, 1e9};
-constexpr Range kRanks{1, 65536};       // of one kind of parallelism
-constexpr Range kMicrobatches{1, 1e6};  // likewise
-constexpr Range kPaces{1e-6, 1e6};      // Gbit/s
-constexpr Range kTimeouts{1e-3, 1e6};   // seconds; waiting is counted in milliseconds
-constexpr Range kSpeeds{0.01, 10};      // of the described one
+constexpr Range kMicrobatchCounts{1, 1e6};  // likewise
+constexpr Range kPaces{1e-6, 1e6};          // Gbit/s
+constexpr Range kTimeouts{1e-3, 1e6};       // seconds; waiting is counted in milliseconds
+constexpr Range kSpeeds{0.01, 10};          // of the described one
 constexpr double kMostStepsOfABlock =
     4095;  // a rank keeps the losses of a block, settling step included, in 4096 slots
 
-using enum Type;
-using enum Status;
+void store_trace(Config& config, const Value& value) {
+  const bool* const flag = std::get_if<bool>(&value);
+  config.run.trace = flag == nullptr || *flag;
+  config.run.trace_strict = flag == nullptr;
+}
 
-constexpr auto kRows = std::to_array<Row>({
+Value read_trace(const Config& config) {
+  return config.run.trace_strict ? Value(std::string("strict")) : Value(config.run.trace);
+}
+
+constexpr auto kWorkloadRows = std::to_array<Row>({
     {.path = "train.micro_batch_size",
      .type = integer,
      .status = honoured,
      .rule = "1",
      .about = "Samples of a microbatch",
      .slot = kSlot<kTrain, &TrainConfig::micro_batch_size>,
-     .range = kMicrobatches},
+     .range = kMicrobatchCounts},
     {.path = "train.num_microbatches",
      .type = integer,
      .status = honoured,
      .rule = "from global_batch_size, or 1",
      .about = "Microbatches of a step on each data-parallel rank",
      .slot = kSlot<kTrain, &TrainConfig::num_microbatches>,
-     .range = kMicrobatches},
+     .range = kMicrobatchCounts},
     {.path = "train.global_batch_size",
      .type = integer,
      .status = honoured,
@@ -279,8 +283,10 @@ constexpr auto kRows = std::to_array<Row>({
      .status = honoured,
      .role = Role::aside,
      .rule = "true",
-     .about = "Record a trace; false: marks alone, for the cost of tracing; virtual time then lays no bounds either",
-     .slot = kSlot<kRun, &RunConfig::trace>},
+     .about = "Record a trace; false: step times only, no breakdown, and in virtual time no bounds. strict: with "
+              "backend cuda, a block with lost or untagged records fails instead of being kept with a note",
+     .slot = {&store_trace, &read_trace},
+     .choices = "strict"},
     {.path = "run.traces",
      .type = text,
      .status = honoured,
@@ -346,6 +352,6 @@ constexpr auto kRows = std::to_array<Row>({
 
 }  // namespace
 
-std::span<const Row> workload_rows() { return kRows; }
+std::span<const Row> workload_rows() { return kWorkloadRows; }
 
 }  // namespace underlap::plan

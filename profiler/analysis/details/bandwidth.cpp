@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/analysis/details/medians.hpp"
+#include "profiler/analysis/steps/typical.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
@@ -32,13 +32,13 @@ BandwidthRow row_of(const Key& key, Samples& samples) {
   row.num_ranks = num_ranks;
   row.least_bytes = least_bytes;
   row.count = static_cast<std::int64_t>(samples.ns.size());
-  row.median_bytes = median_of_values(samples.bytes);
-  row.median_ns = median_of_values(samples.ns);
-  row.whole = bandwidth_of(median_of_values(samples.rate), factor);
+  row.median_bytes = median(samples.bytes);
+  row.median_ns = median(samples.ns);
+  row.whole = bandwidth_of(median(samples.rate), factor);
   row.transfers = static_cast<std::int64_t>(samples.transfer_ns.size());
   if (row.transfers == 0) return row;
-  row.median_transfer_ns = median_of_values(samples.transfer_ns);
-  row.transfer = bandwidth_of(median_of_values(samples.transfer_rate), factor);
+  row.median_transfer_ns = median(samples.transfer_ns);
+  row.transfer = bandwidth_of(median(samples.transfer_rate), factor);
   return row;
 }
 

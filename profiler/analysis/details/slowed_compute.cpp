@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "profiler/analysis/details/medians.hpp"
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/steps/typical.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
 
 namespace underlap::analysis {
@@ -84,8 +84,8 @@ class Comparison {
       SlowedKernel kernel{.name = launch.name, .purpose = launch.purpose, .shape = launch.shape};
       kernel.beside = static_cast<std::int64_t>(totals.all.beside.size());
       kernel.alone = static_cast<std::int64_t>(totals.all.alone.size());
-      kernel.median_beside_ns = median_of_values(totals.all.beside);
-      kernel.median_alone_ns = median_of_values(totals.all.alone);
+      kernel.median_beside_ns = median(totals.all.beside);
+      kernel.median_alone_ns = median(totals.all.alone);
       kernel.beside_ns = static_cast<std::int64_t>(totals.beside_ns);
       kernel.cost_ns = totals.cost_ns;
       result_.cost_ns += kernel.cost_ns;
@@ -105,7 +105,7 @@ class Comparison {
     Totals& totals = totals_[launch];
     const double beside = sum_of(durations.beside);
     totals.beside_ns += beside;
-    totals.cost_ns += beside - static_cast<double>(durations.beside.size()) * median_of_values(durations.alone);
+    totals.cost_ns += beside - static_cast<double>(durations.beside.size()) * median(durations.alone);
     totals.all.beside.insert(totals.all.beside.end(), durations.beside.begin(), durations.beside.end());
     totals.all.alone.insert(totals.all.alone.end(), durations.alone.begin(), durations.alone.end());
     result_.compared_ns += static_cast<std::int64_t>(beside);

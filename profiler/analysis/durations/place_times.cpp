@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/durations/place_times.hpp"
 
-#include <algorithm>
 #include <utility>
 
+#include "profiler/analysis/steps/typical.hpp"
+
 namespace underlap::analysis {
-namespace {
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return values.size() % 2 == 1 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-}  // namespace
-
 Place place_of(std::int32_t stage, const Tag& tag) {
   return {tag.layer < 0 ? stage : -1, tag.purpose, tag.layer, tag.microbatch};
 }

@@ -11,7 +11,7 @@
 namespace underlap::analysis {
 namespace {
 
-std::map<std::int32_t, IntervalSet> compute_by_rank(const Trace& trace) {
+std::map<std::int32_t, IntervalSet> compute_sets(const Trace& trace) {
   std::map<std::int32_t, std::vector<Interval>> slices;
   for (std::size_t i = 0; i < trace.size(); ++i)
     if (trace.tag(i).kind == Kind::compute)
@@ -43,7 +43,7 @@ TransfersAlone& TransfersAlone::operator+=(const TransfersAlone& other) {
 }
 
 TransfersAlone transfers_alone(const Trace& trace) {
-  const std::map<std::int32_t, IntervalSet> compute = compute_by_rank(trace);
+  const std::map<std::int32_t, IntervalSet> compute = compute_sets(trace);
   TransfersAlone alone;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const CommunicationRecord* record = trace.communication(i);

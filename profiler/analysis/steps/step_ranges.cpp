@@ -102,6 +102,13 @@ std::vector<std::int64_t> asked_times(const Trace& trace, const RankSlices& rank
   return asked;
 }
 
+// A step includes the pause before its first work. Of the first one, that pause is not recorded.
+void leave_out_first_step(RankSteps& steps, bool is_begin_known) {
+  if (is_begin_known || steps.is_first_cut || steps.windows.size() < 2) return;
+  steps.is_first_cut = true;
+  steps.windows.erase(steps.windows.begin());
+}
+
 }  // namespace
 
 std::optional<StepName> step_name(std::string_view name) {
@@ -154,6 +161,7 @@ RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<
 
   std::vector<StepWork> work(chosen.slices.size());
   std::int64_t begin = trace.start_ns()[chosen.slices.front().first];
+  bool is_begin_known = false;  // from work that ended before the first step
   const std::vector<std::int64_t> asked = asked_times(trace, rank, launched_ns);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto after = std::ranges::upper_bound(chosen.slices, asked[i], {},
@@ -161,6 +169,7 @@ RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<
     const std::int64_t end = trace.end_ns(rank.work[i]);
     if (after == chosen.slices.begin()) {
       begin = std::max(begin, end);
+      is_begin_known = true;
       continue;
     }
     const auto range = static_cast<std::size_t>(after - chosen.slices.begin() - 1);
@@ -181,6 +190,7 @@ RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<
     begin = work[i].end_ns;
   }
   leave_out_cut_steps(steps, std::move(counts));
+  leave_out_first_step(steps, is_begin_known);
   return steps;
 }
 

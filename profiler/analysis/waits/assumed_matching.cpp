@@ -13,21 +13,9 @@ namespace underlap::analysis {
 namespace {
 
 using Slices = std::vector<std::uint32_t>;
-using ByRank = std::map<std::int32_t, Slices>;
+using SlicesByRank = std::map<std::int32_t, Slices>;
 
-std::int32_t num_ranks_of_job(const Trace& trace) {
-  std::set<std::int32_t> ranks;
-  for (const Track& track : trace.tracks) ranks.insert(track.rank);
-  auto num = static_cast<std::int32_t>(ranks.size());
-  if (const auto said = trace.metadata.find("world_size"); said != trace.metadata.end()) {
-    std::int32_t world = 0;
-    std::from_chars(said->second.data(), said->second.data() + said->second.size(), world);
-    num = std::max(num, world);
-  }
-  return num;
-}
-
-bool run_same_kernels(const Trace& trace, const ByRank& ranks) {
+bool run_same_kernels(const Trace& trace, const SlicesByRank& ranks) {
   const Slices& first = ranks.begin()->second;
   return std::ranges::all_of(ranks, [&](const auto& rank) {
     return std::ranges::equal(
@@ -38,8 +26,8 @@ bool run_same_kernels(const Trace& trace, const ByRank& ranks) {
 
 // The ranks' sequences of the first stream with communication, of the second, ...; empty where ranks have different
 // numbers of such streams.
-std::vector<ByRank> by_stream(const Trace& trace, const ByRank& ranks) {
-  std::vector<ByRank> streams;
+std::vector<SlicesByRank> by_stream(const Trace& trace, const SlicesByRank& ranks) {
+  std::vector<SlicesByRank> streams;
   for (const auto& [rank, slices] : ranks) {
     std::map<std::uint32_t, std::size_t> position;
     for (const std::uint32_t slice : slices) {
@@ -48,30 +36,31 @@ std::vector<ByRank> by_stream(const Trace& trace, const ByRank& ranks) {
       streams[at][rank].push_back(slice);
     }
   }
-  if (std::ranges::any_of(streams, [&](const ByRank& stream) { return stream.size() != ranks.size(); })) return {};
+  if (std::ranges::any_of(streams, [&](const SlicesByRank& stream) { return stream.size() != ranks.size(); }))
+    return {};
   return streams;
 }
 
-std::int64_t median(std::vector<std::int64_t> values) {
+std::int64_t upper_middle(std::vector<std::int64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
 // How far each rank's clock seems to be ahead of the first one's, by the ends.
-std::map<std::int32_t, std::int64_t> offsets_by_ends(const Trace& trace, const ByRank& ranks) {
+std::map<std::int32_t, std::int64_t> offsets_by_ends(const Trace& trace, const SlicesByRank& ranks) {
   const Slices& first = ranks.begin()->second;
   std::map<std::int32_t, std::int64_t> offsets;
   for (const auto& [rank, slices] : ranks) {
     std::vector<std::int64_t> apart;
     for (std::size_t i = 0; i < slices.size(); ++i) apart.push_back(trace.end_ns(slices[i]) - trace.end_ns(first[i]));
-    offsets[rank] = median(std::move(apart));
+    offsets[rank] = upper_middle(std::move(apart));
   }
   return offsets;
 }
 
 // Whether each collective has a moment at which all members run, with these offsets of the clocks.
-bool run_together(const Trace& trace, const ByRank& ranks, const std::map<std::int32_t, std::int64_t>& offsets) {
+bool run_together(const Trace& trace, const SlicesByRank& ranks, const std::map<std::int32_t, std::int64_t>& offsets) {
   for (std::size_t i = 0; i < ranks.begin()->second.size(); ++i) {
     std::int64_t last_start = std::numeric_limits<std::int64_t>::min();
     std::int64_t first_end = std::numeric_limits<std::int64_t>::max();
@@ -84,13 +73,13 @@ bool run_together(const Trace& trace, const ByRank& ranks, const std::map<std::i
   return true;
 }
 
-bool run_together(const Trace& trace, const ByRank& ranks) {
+bool run_together(const Trace& trace, const SlicesByRank& ranks) {
   std::map<std::int32_t, std::int64_t> as_read;
   for (const auto& [rank, slices] : ranks) as_read[rank] = 0;
   return run_together(trace, ranks, as_read) || run_together(trace, ranks, offsets_by_ends(trace, ranks));
 }
 
-void add_matches(const Trace& trace, const ByRank& ranks, Matching& result) {
+void add_matches(const Trace& trace, const SlicesByRank& ranks, Matching& result) {
   GroupRecord group;
   group.description = assumed_group_description();
   for (const auto& [rank, slices] : ranks) group.ranks.push_back(rank);
@@ -107,7 +96,7 @@ void add_matches(const Trace& trace, const ByRank& ranks, Matching& result) {
 }
 
 // Why the ranks' sequences cannot be one; nullptr: they can.
-const char* fault_of(const Trace& trace, const ByRank& ranks) {
+const char* fault_of(const Trace& trace, const SlicesByRank& ranks) {
   if (!run_same_kernels(trace, ranks)) return "no communicator is named, and ranks run different kernels";
   if (!run_together(trace, ranks)) return "no communicator is named, and ranks run them at different times";
   return nullptr;
@@ -115,20 +104,32 @@ const char* fault_of(const Trace& trace, const ByRank& ranks) {
 
 }  // namespace
 
+std::int32_t num_ranks_of_job(const Trace& trace) {
+  std::set<std::int32_t> ranks;
+  for (const Track& track : trace.tracks) ranks.insert(track.rank);
+  auto num = static_cast<std::int32_t>(ranks.size());
+  if (const auto said = trace.metadata.find("world_size"); said != trace.metadata.end()) {
+    std::int32_t world = 0;
+    std::from_chars(said->second.data(), said->second.data() + said->second.size(), world);
+    num = std::max(num, world);
+  }
+  return num;
+}
+
 NameId assumed_group_description() { return intern("all ranks, assumed from the order"); }
 
-void match_assumed(const Trace& trace, const ByRank& by_start, Matching& result) {
+void match_assumed(const Trace& trace, const SlicesByRank& by_start, Matching& result) {
   if (by_start.empty()) return;
   const auto refuse = [&](const char* reason) { result.unmatched[reason] += result.slices; };
   if (by_start.size() == 1 || static_cast<std::int32_t>(by_start.size()) != num_ranks_of_job(trace))
     return refuse("no communicator is named, and not every rank is in the trace");
   const char* fault = fault_of(trace, by_start);
   if (fault == nullptr) return add_matches(trace, by_start, result);
-  const std::vector<ByRank> streams = by_stream(trace, by_start);
+  const std::vector<SlicesByRank> streams = by_stream(trace, by_start);
   if (streams.size() < 2 ||
-      std::ranges::any_of(streams, [&](const ByRank& s) { return fault_of(trace, s) != nullptr; }))
+      std::ranges::any_of(streams, [&](const SlicesByRank& s) { return fault_of(trace, s) != nullptr; }))
     return refuse(fault);
-  for (const ByRank& stream : streams) add_matches(trace, stream, result);
+  for (const SlicesByRank& stream : streams) add_matches(trace, stream, result);
 }
 
 }  // namespace underlap::analysis

@@ -9,6 +9,9 @@
 
 namespace underlap::analysis {
 
+/// How many ranks the job had: what the trace says, at least those that it holds.
+std::int32_t num_ranks_of_job(const Trace&);
+
 /// What describes a group that holds all ranks because nothing else is known.
 NameId assumed_group_description();
 

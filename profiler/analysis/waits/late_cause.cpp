@@ -11,8 +11,6 @@
 namespace underlap::analysis {
 namespace {
 
-constexpr std::size_t kNotFound = ~std::size_t{0};
-
 // A member of a match on the clock of all ranks.
 struct Part {
   std::size_t arrival = 0;  ///< index into the arrivals
@@ -39,12 +37,7 @@ class CauseFinder {
  public:
   CauseFinder(const Trace& trace, const Communications& communications, const std::map<std::int32_t, RankTime>& times,
               std::span<LateArrival> arrivals)
-      : trace_(trace),
-        communications_(communications),
-        times_(times),
-        arrivals_(arrivals),
-        work_(work_by_rank(trace)),
-        residual_ns_(communications.alignment.residual_ns.value_or(0)) {
+      : trace_(trace), communications_(communications), times_(times), arrivals_(arrivals), work_(work_by_rank(trace)) {
     for (std::size_t i = 0; i < arrivals.size(); ++i)
       for (const MatchMember& member : match_of(arrivals[i]).members) parts_[member.rank].push_back(part_of(i, member));
     for (auto& [rank, parts] : parts_) std::ranges::stable_sort(parts, {}, &Part::start_ns);
@@ -65,34 +58,40 @@ class CauseFinder {
             communications_.common_ns(member.rank, trace_.end_ns(member.slice))};
   }
 
-  static void blame(LateArrival& arrival, LateCause cause, std::int32_t rank, std::int64_t ns) {
-    arrival.cause = cause;
-    arrival.blamed_rank = rank;
+  static void blame(LateArrival& arrival, LateCause cause, std::int64_t ns) {
+    arrival.own_cause = cause;
     arrival.cause_ns = ns;
+  }
+
+  bool is_resolved(const LateArrival& arrival, std::int32_t rank, std::int64_t start_ns) const {
+    const auto uncertainty = communications_.alignment.uncertainty_ns(rank, arrival.last_rank);
+    return uncertainty && arrival.last_ns - start_ns > *uncertainty;
   }
 
   void find(std::size_t index) {
     LateArrival& arrival = arrivals_[index];
     const Match& match = match_of(arrival);
-    if (arrival.last_ns - arrival.first_ns <= residual_ns_) return;
+    if (std::ranges::none_of(match.members, [&](const MatchMember& member) {
+          return is_resolved(arrival, member.rank, part_of(index, member).start_ns);
+        }))
+      return;
     const Mode mode = trace_.tag(match.members.front().slice).mode;
     if (match.is_message() && mode == Mode::pp)
-      return blame(arrival, LateCause::pipeline, arrival.last_rank, arrival.last_ns - arrival.first_ns);
+      return blame(arrival, LateCause::pipeline, arrival.last_ns - arrival.first_ns);
     const Race race = race_of(index);
     const TimeParts late = times_.at(race.late).within(race.begin_ns, race.late_start_ns);
     const TimeParts peer = times_.at(race.peer).within(race.begin_ns, race.peer_start_ns);
-    const std::array<std::pair<LateCause, std::int64_t>, 5> differences{{
-        {LateCause::longer_wait, late.wait_ns - peer.wait_ns},
+    const std::array<std::pair<LateCause, std::int64_t>, 4> differences{{
         {LateCause::longer_kernels, late.compute_ns - peer.compute_ns},
         {LateCause::longer_communication, late.communication_ns - peer.communication_ns},
         {LateCause::longer_copies, late.copy_ns - peer.copy_ns},
         {LateCause::longer_idle, late.idle_ns - peer.idle_ns},
     }};
     const auto [cause, ns] = *std::ranges::max_element(differences, {}, [](const auto& part) { return part.second; });
-    blame(arrival, cause, race.late, ns);
-    if (cause == LateCause::longer_wait) hand_on(arrival, race);
+    if (ns <= 0) return blame(arrival, LateCause::longer_wait, late.wait_ns - peer.wait_ns);
+    blame(arrival, cause, ns);
     if (cause == LateCause::longer_kernels) compare_kernels(arrival, race);
-    if (cause == LateCause::longer_idle && was_launched_late(match, race)) arrival.cause = LateCause::late_launch;
+    if (cause == LateCause::longer_idle && was_launched_late(match, race)) arrival.own_cause = LateCause::late_launch;
   }
 
   // The member that came last, and of the others the one in the middle, or the first where that one is as late.
@@ -103,7 +102,7 @@ class CauseFinder {
       if (member.rank != arrival.last_rank) others.emplace_back(part_of(index, member).start_ns, member.rank);
     std::ranges::sort(others);
     auto peer = others[(others.size() - 1) / 2];
-    if (arrival.last_ns - peer.first <= residual_ns_) peer = others.front();
+    if (!is_resolved(arrival, peer.second, peer.first)) peer = others.front();
     Race race{arrival.last_rank, peer.second, 0, arrival.last_ns, peer.first};
     race.begin_ns = std::min(last_meeting(index, race), race.peer_start_ns);
     return race;
@@ -129,27 +128,6 @@ class CauseFinder {
 
   std::int64_t first_work(std::int32_t rank) const {
     return communications_.common_ns(rank, trace_.start_ns()[work_.at(rank).front()]);
-  }
-
-  // The late rank waited itself: whoever it waited for longest is to blame, or who that one waited for.
-  void hand_on(LateArrival& arrival, const Race& race) const {
-    const std::vector<Part>& parts = parts_.at(race.late);
-    std::size_t longest = kNotFound;
-    std::int64_t longest_ns = 0;
-    const auto first = std::ranges::lower_bound(parts, race.late_start_ns, {}, &Part::start_ns);
-    for (auto part = first; part != parts.begin() && (--part)->start_ns >= race.begin_ns;) {
-      const LateArrival& earlier = arrivals_[part->arrival];
-      const std::int64_t waited = earlier.last_ns - part->start_ns;
-      if (earlier.last_ns > race.late_start_ns || waited <= longest_ns || earlier.blamed_rank < 0) continue;
-      longest = part->arrival;
-      longest_ns = waited;
-    }
-    if (longest == kNotFound) return;
-    const LateArrival& first_cause = arrivals_[longest];
-    arrival.cause = first_cause.cause;
-    arrival.blamed_rank = first_cause.blamed_rank;
-    arrival.kernel = first_cause.kernel;
-    arrival.hops = first_cause.hops + 1;
   }
 
   struct KernelKey {
@@ -187,7 +165,7 @@ class CauseFinder {
       const bool is_first = times.ns == most && most > 0 && name_of(key.name) < name_of(arrival.kernel);
       if (times.ns > most || is_first) most = times.ns, arrival.kernel = key.name;
     }
-    if (more > longer) arrival.cause = LateCause::more_kernels;
+    if (more > longer) arrival.own_cause = LateCause::more_kernels;
   }
 
   bool was_launched_late(const Match& match, const Race& race) const {
@@ -204,7 +182,6 @@ class CauseFinder {
   std::map<std::int32_t, std::vector<std::uint32_t>> work_;
   std::map<std::int32_t, std::vector<Part>> parts_;           ///< by start
   std::unordered_map<std::uint32_t, std::uint32_t> call_of_;  ///< of launched communications
-  std::int64_t residual_ns_;
 };
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace underlap::analysis {
 
-/// Sets cause, blamed_rank, cause_ns, kernel and hops of `arrivals`, which are in order of last_ns, of all matches.
-/// `times` holds every rank with work.
+/// Sets own_cause, cause_ns and kernel of `arrivals`, which are in order of last_ns, of all matches, where a wait is
+/// longer than the clocks' uncertainty. `times` holds every rank with work.
 void find_late_causes(const Trace&, const Communications&, const std::map<std::int32_t, RankTime>& times,
                       std::span<LateArrival> arrivals);
 

@@ -289,14 +289,14 @@ void ActivityParser::add(Bytes record, Activities& activities) const {
 
 // Waits, CUPTI's own time and calls of the host are told of beside what runs; kinds that nobody uses were not asked
 // for.
-std::vector<std::string> lost_records(const Activities& activities) {
+std::map<std::string, std::int64_t> lost_records(const Activities& activities) {
   constexpr std::array<std::string_view, 4> kBeside{"name of", "synchronization", "overhead", "API call"};
-  std::vector<std::string> lost;
+  std::map<std::string, std::int64_t> lost;
   for (const auto& [reason, count] : activities.skipped) {
     const bool is_beside =
         reason.ends_with("which is not used") ||
         std::any_of(kBeside.begin(), kBeside.end(), [&](std::string_view begin) { return reason.starts_with(begin); });
-    if (!is_beside) lost.push_back(fmt::format("CUPTI gave {} time{}: {}", count, count == 1 ? "" : "s", reason));
+    if (!is_beside) lost.emplace(reason, count);
   }
   return lost;
 }

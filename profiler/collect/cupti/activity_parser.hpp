@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,8 +49,8 @@ class ActivityParser {
   NextRecord next_record_;
 };
 
-/// Of what was skipped, that by which something that ran on a device is missing: one line each, with how often.
-std::vector<std::string> lost_records(const Activities&);
+/// Of what was skipped, that by which something that ran on a device is missing: how often, by reason.
+std::map<std::string, std::int64_t> lost_records(const Activities&);
 
 /// Names in this very process: the address is that of a string. Only for buffers that its own CUPTI wrote.
 std::optional<NameId> name_in_this_process(std::uint64_t address);

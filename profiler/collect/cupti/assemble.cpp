@@ -199,12 +199,12 @@ class Assembly {
     const std::string name(name_of(operation.name));
     const bool left_nothing = seen.num_pieces == 0;
     if (left_nothing && carries_bytes(operation)) {
-      ++lost_[fmt::format("a transfer by {}", name)];
+      ++out_.lost[fmt::format("a transfer by {}", name)];
       return;
     }
-    if (seen.num_lost_launches > 0) lost_[fmt::format("a launch of {}", name)] += seen.num_lost_launches;
+    if (seen.num_lost_launches > 0) out_.lost[fmt::format("a launch of {}", name)] += seen.num_lost_launches;
     if (seen.num_lost_copies > 0 && (left_nothing || carries_bytes(operation)))
-      lost_[fmt::format("a copy of {}", name)] += seen.num_lost_copies;
+      out_.lost[fmt::format("a copy of {}", name)] += seen.num_lost_copies;
   }
 
   // In the order of ids, so that equal input gives equal output.
@@ -226,9 +226,6 @@ class Assembly {
       else
         add_lost(seen);
     }
-    for (const auto& [what, count] : lost_)
-      out_.errors.push_back(fmt::format("CUPTI has no record of what {} put on the device ({} time{})", what, count,
-                                        count == 1 ? "" : "s"));
     std::stable_sort(out_.trace.marks.begin(), out_.trace.marks.end(),
                      [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
   }
@@ -255,7 +252,6 @@ class Assembly {
   std::unordered_map<std::uint64_t, Seen> seen_;  // by operation id
   std::unordered_map<std::uint32_t, std::uint64_t> operation_of_call_;
   std::map<std::int32_t, std::uint32_t> tracks_;
-  std::map<std::string, std::int64_t> lost_;  // how often, by what
   Assembled out_;
 };
 

@@ -70,7 +70,9 @@ struct Assembled {
   std::map<std::string, Total> untagged;
   std::map<std::string, Total> overheads;  ///< CUPTI's own time and the driver's, by kind
   LaunchLatency launch_latency;
-  std::vector<std::string> errors;  ///< one line each: the trace must not be measured from
+  /// What operations put on the device without a record of it, by what it was ("a launch of gemm_fprop"): how often.
+  std::map<std::string, std::int64_t> lost;
+  std::vector<std::string> errors;  ///< one line each: marks without a kernel, ids that occur twice
 
   std::int64_t num_untagged() const;
 };
@@ -82,7 +84,8 @@ struct Assembled {
 /// operation are several slices, and the first in time has the communication record. Copies and memsets have
 /// Kind::copy, unless the operation's tag says communication. A marker's kernel is no slice: its end is the mark.
 ///
-/// Errors are operation ids that occur twice, marks without a kernel, and what the records lack of an operation:
+/// Errors are operation ids that occur twice and marks without a kernel. `lost` is what the records lack of an
+/// operation:
 /// - a communication that left nothing, unless its group is of one rank, which may have nothing to move, or its
 ///   transfers are of no bytes
 /// - a recorded call that launched a kernel or a graph and succeeded, without a kernel, copy or memset of its number or

@@ -11,11 +11,11 @@
 namespace underlap::cupti {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // CUPTI asks for 8; a cache line costs nothing more
+constexpr std::size_t kBufferAlignment = 64;  // CUPTI asks for 8; a cache line costs nothing more
 
 std::uint8_t* allocate(std::size_t bytes) noexcept {
-  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, rounded));
+  const std::size_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  return static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, rounded));
 }
 
 }  // namespace

@@ -96,6 +96,12 @@ void KinetoArguments::take(ondemand::field& field) {
         work_.has_stream = true;
       }
       break;
+    case 'w':
+      if (is_key(key, "wait_on_stream"))
+        work_.awaited_stream = integer_within<std::int32_t>(value, -1);
+      else if (is_key(key, "wait_on_cuda_event_record_corr_id"))
+        work_.record_id = integer(value, -1);
+      break;
     case 'g':
       if (is_key(key, "grid")) work_.shape.grid = three(value);
       break;

@@ -129,6 +129,8 @@ void KinetoBuilder::add_slice(const KinetoRow& row, const KinetoWork& work, cons
       parts_.stated.emplace_back(index, events.collectives[work.collective]);
     else if (work.external_id > 0)
       parts_.unstated.push_back({work.external_id, index});
+  } else if (row.category == KinetoCategory::sync && work.awaited_stream >= 0) {
+    parts_.waits.push_back({index, work.awaited_stream, row.id, work.record_id});
   } else if (row.category == KinetoCategory::call && row.id > 0) {
     parts_.calls.push_back({row.id, index});
   } else if (row.has_collective && !is_of_device(row.category) && row.id > 0) {
@@ -183,6 +185,7 @@ Trace KinetoBuilder::finish(const KinetoHeader& header, const Reading& reading) 
   name_tracks();
   reading.check();
   join_launches(parts_);
+  join_waits(parts_);
   reading.check();
   place_ranks(parts_, header);
   reading.check();

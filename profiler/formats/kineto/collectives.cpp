@@ -10,6 +10,7 @@
 
 #include "profiler/formats/kineto/decimal_time.hpp"
 #include "profiler/formats/kineto/parts.hpp"
+#include "profiler/trace/wire_bytes.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -88,13 +89,6 @@ std::int64_t elements_of(Collective collective, const KinetoCollective& c) {
     case Collective::receive: return std::max(c.in_elements, c.out_elements);
     default: return c.in_elements > 0 ? c.in_elements : c.out_elements;
   }
-}
-
-// What this rank sends, where that does not depend on the algorithm; else 0.
-std::int64_t bytes_sent(Collective collective, std::int64_t bytes, const KinetoCollective& c, std::size_t group_size) {
-  if (collective == Collective::send) return bytes;
-  const auto n = static_cast<std::int64_t>(group_size);
-  return collective == Collective::all_to_all && c.is_even && n > 0 ? bytes / n * (n - 1) : 0;
 }
 
 // The ranks of "[0, 1]"; none of a list that is cut short by "...".
@@ -177,7 +171,9 @@ CommunicationRecord record_of(const KinetoCollective& c, const Word* word, const
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
   if (element != nullptr && !__builtin_mul_overflow(elements, element->bytes, &bytes) && bytes < kMostBytes)
     transfer.bytes = bytes;
-  transfer.bytes_on_wire = bytes_sent(transfer.collective, transfer.bytes, c, trace.groups[group].size());
+  const bool is_uneven = transfer.collective == Collective::all_to_all && !c.is_even;
+  const auto num_ranks = static_cast<std::int64_t>(trace.groups[group].size());
+  if (!is_uneven) transfer.bytes_on_wire = bytes_sent(transfer.collective, transfer.bytes, num_ranks);
   record.transfers.push_back(transfer);
   return record;
 }

@@ -74,6 +74,8 @@ struct KinetoWork {
   std::int32_t device = -1;
   std::int32_t stream = -1;
   std::uint32_t collective = kNoCollective;  ///< index into KinetoEvents::collectives
+  std::int32_t awaited_stream = -1;          ///< of a wait for an event
+  std::int64_t record_id = -1;               ///< of a wait: correlation of the call that recorded the event
   bool has_stream = false;
 };
 

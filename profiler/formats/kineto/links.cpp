@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "profiler/formats/kineto/parts.hpp"
 
@@ -92,7 +95,68 @@ void join_by_arrows(KinetoParts& parts) {
   }
 }
 
+// The work of one stream.
+struct WorkOfStream {
+  std::vector<std::uint32_t> by_call;  ///< in the order of the calls that launched it
+  std::vector<std::uint32_t> by_end;
+};
+
+class WaitJoiner {
+ public:
+  explicit WaitJoiner(KinetoParts& parts) : trace_(parts.trace), call_ns_(parts.trace.size(), kNoCall) {
+    for (const Flow& flow : trace_.flows)
+      if (flow.kind == FlowKind::launch) call_ns_[flow.to] = trace_.start_ns()[flow.from];
+    for (const KinetoLink& call : parts.calls) calls_.emplace(call.id, call.slice);
+    for (std::uint32_t i = 0; i < trace_.size(); ++i) {
+      if (!trace_.is_work(i)) continue;
+      WorkOfStream& stream = streams_[key_of(trace_.track_of(i), trace_.track_of(i).stream)];
+      if (call_ns_[i] != kNoCall) stream.by_call.push_back(i);
+      stream.by_end.push_back(i);
+    }
+    for (auto& [key, stream] : streams_) {
+      std::ranges::stable_sort(stream.by_call, {}, [&](std::uint32_t i) { return call_ns_[i]; });
+      std::ranges::stable_sort(stream.by_end, {}, [&](std::uint32_t i) { return trace_.end_ns(i); });
+    }
+  }
+
+  void join(const KinetoWait& wait) {
+    const auto stream = streams_.find(key_of(trace_.track_of(wait.slice), wait.awaited_stream));
+    if (stream == streams_.end()) return;
+    const auto record = calls_.find(wait.record_id);
+    const auto from = record == calls_.end() ? last(stream->second.by_end, trace_.end_ns(wait.slice) + 1,
+                                                    [&](std::uint32_t i) { return trace_.end_ns(i); })
+                                             : last(stream->second.by_call, trace_.start_ns()[record->second],
+                                                    [&](std::uint32_t i) { return call_ns_[i]; });
+    if (from) trace_.flows.push_back({*from, wait.slice, FlowKind::dependency});
+  }
+
+ private:
+  static constexpr std::int64_t kNoCall = INT64_MIN;
+
+  static std::pair<std::int32_t, std::int32_t> key_of(const Track& track, std::int32_t stream) {
+    return {track.device, stream};
+  }
+
+  // The last one whose `time` is before a moment.
+  template <class Time>
+  static std::optional<std::uint32_t> last(const std::vector<std::uint32_t>& slices, std::int64_t before, Time time) {
+    const auto next = std::ranges::lower_bound(slices, before, {}, time);
+    return next == slices.begin() ? std::nullopt : std::optional(*std::prev(next));
+  }
+
+  Trace& trace_;
+  std::vector<std::int64_t> call_ns_;  ///< by slice: the start of the call that launched it
+  std::map<std::int64_t, std::uint32_t> calls_;
+  std::map<std::pair<std::int32_t, std::int32_t>, WorkOfStream> streams_;  ///< by device and number
+};
+
 }  // namespace
+
+void join_waits(KinetoParts& parts) {
+  if (parts.waits.empty()) return;
+  WaitJoiner joiner(parts);
+  for (const KinetoWait& wait : parts.waits) joiner.join(wait);
+}
 
 void join_launches(KinetoParts& parts) {
   join_by_correlation(parts);

@@ -18,17 +18,15 @@
 #include "profiler/formats/kineto/decimal_time.hpp"
 #include "profiler/formats/kineto/names.hpp"
 #include "profiler/formats/kineto/own_tags.hpp"
+#include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-constexpr std::uint32_t kNoSlice = ~std::uint32_t{0};  // in the place of one that was skipped
-constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+constexpr std::uint32_t kSkipped = ~std::uint32_t{0};             // in the place of one that was skipped
 constexpr std::int64_t kMostBytesOnWire = std::int64_t{1} << 50;  // sums over a trace still fit
-
-bool is_time(std::int64_t ns) { return -kLatest < ns && ns < kLatest; }
 
 // Why an event cannot be used, although it is JSON.
 struct Fault {
@@ -235,7 +233,7 @@ class OwnEvents {
   // Flows name slices of the file, also later ones.
   Trace finish() {
     for (const auto& [from, to, kind] : flows_) {
-      if (from >= places_.size() || places_[from] == kNoSlice)
+      if (from >= places_.size() || places_[from] == kSkipped)
         skip("flow of a slice that cannot be used");
       else
         trace_.flows.push_back({places_[from], to, kind});
@@ -245,14 +243,14 @@ class OwnEvents {
 
  private:
   static std::string_view without_separators(std::string_view text) {
-    constexpr std::string_view kSeparators = " \t\r\n,";
-    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
-    text.remove_suffix(text.size() - (text.find_last_not_of(kSeparators) + 1));
+    constexpr std::string_view kAround = " \t\r\n,";
+    text.remove_prefix(std::min(text.find_first_not_of(kAround), text.size()));
+    text.remove_suffix(text.size() - (text.find_last_not_of(kAround) + 1));
     return text;
   }
 
   void lose(std::string_view event) {
-    if (event.find(kineto::kOwnKey) != std::string_view::npos) places_.push_back(kNoSlice);
+    if (event.find(kineto::kOwnKey) != std::string_view::npos) places_.push_back(kSkipped);
     skip("event that is no JSON object");
   }
 
@@ -293,7 +291,7 @@ class OwnEvents {
   }
 
   void lose_slice(std::size_t place, const char* reason) {
-    if (event_.has_own && places_.size() == place) places_.push_back(kNoSlice);
+    if (event_.has_own && places_.size() == place) places_.push_back(kSkipped);
     skip(reason);
   }
 

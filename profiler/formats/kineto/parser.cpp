@@ -26,7 +26,7 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::string_view kSeparators = " \t\r\n,";
 
 // What an event says, as it is written; "" where it does not say it.
-struct Fields {
+struct EventFields {
   std::string_view phase, category, name, pid, tid, time, duration, id;
 };
 
@@ -168,14 +168,14 @@ class KinetoParser::State {
   }
 
   void add(ondemand::object& event, KinetoEvents& into) {
-    Fields fields;
+    EventFields fields;
     arguments_.clear();
     for (ondemand::field field : event) take(field, fields);
     ++into.events;
     if (const std::string_view fault = add_row(fields, into); !fault.empty()) ++into.skipped[fault];
   }
 
-  void take(ondemand::field& field, Fields& fields) {
+  void take(ondemand::field& field, EventFields& fields) {
     const char* const key = field.key().raw();
     switch (key[0]) {
       case 'p':
@@ -212,7 +212,7 @@ class KinetoParser::State {
 
   // Arguments of most events of the host are not used, and are most of the text. Where it is not known yet what the
   // event is, they may be.
-  static bool needs_arguments(const Fields& fields) {
+  static bool needs_arguments(const EventFields& fields) {
     if (fields.phase == "s" || fields.phase == "f") return false;
     if (fields.phase != "X" || fields.category.empty() || fields.name.empty()) return true;
     const KinetoCategory category = category_of(fields.category);
@@ -221,7 +221,7 @@ class KinetoParser::State {
   }
 
   // Returns why the event cannot be used; "" where it can, or need not be.
-  std::string_view add_row(const Fields& fields, KinetoEvents& into) {
+  std::string_view add_row(const EventFields& fields, KinetoEvents& into) {
     if (fields.phase.size() != 1) return "event without a phase";
     KinetoRow row{.category = category_of(fields.category), .phase = fields.phase[0]};
     switch (row.phase) {
@@ -243,7 +243,7 @@ class KinetoParser::State {
     return add_slice(fields, row, into);
   }
 
-  static std::string_view read_times(const Fields& fields, KinetoRow& row) {
+  static std::string_view read_times(const EventFields& fields, KinetoRow& row) {
     if (fields.time.empty()) return "event without a time";
     const auto time = nanoseconds_of_microseconds(fields.time);
     if (!time || *time > kMostTimeNs || *time < -kMostTimeNs) return "time that is no number or overflows";
@@ -256,7 +256,7 @@ class KinetoParser::State {
     return {};
   }
 
-  std::string_view add_metadata(const Fields& fields, KinetoRow row, KinetoEvents& into) {
+  std::string_view add_metadata(const EventFields& fields, KinetoRow row, KinetoEvents& into) {
     const auto label = kineto_label_from(fields.name);
     if (!label || arguments_.name().empty()) return {};
     row.name = names_.id_of(arguments_.name());
@@ -266,7 +266,7 @@ class KinetoParser::State {
     return {};
   }
 
-  std::string_view add_flow(const Fields& fields, KinetoRow row, KinetoEvents& into) {
+  std::string_view add_flow(const EventFields& fields, KinetoRow row, KinetoEvents& into) {
     const auto kind = flow_kind_of(fields.category);
     if (!kind || row.phase == 't') return {};
     if (const std::string_view fault = read_times(fields, row); !fault.empty()) return fault;
@@ -278,7 +278,7 @@ class KinetoParser::State {
     return {};
   }
 
-  std::string_view add_counters(const Fields& fields, KinetoRow row, KinetoEvents& into) {
+  std::string_view add_counters(const EventFields& fields, KinetoRow row, KinetoEvents& into) {
     row.lane = lane_of(fields, KinetoCategory::host);
     for (const auto& [name, value] : arguments_.values()) {
       row.name = names_.id_of(std::string(fields.name) + (arguments_.values().size() > 1 ? " " + name : ""));
@@ -289,7 +289,7 @@ class KinetoParser::State {
     return arguments_.values().empty() ? "counter without a value" : "";
   }
 
-  std::string_view add_slice(const Fields& fields, KinetoRow& row, KinetoEvents& into) {
+  std::string_view add_slice(const EventFields& fields, KinetoRow& row, KinetoEvents& into) {
     if (row.category == KinetoCategory::profiler) return {};
     row.name = names_.id_of(fields.name);
     row.lane = lane_of(fields, row.category);
@@ -314,7 +314,7 @@ class KinetoParser::State {
   }
 
   // Events come in runs of one thread and one stream.
-  std::uint32_t lane_of(const Fields& fields, KinetoCategory category) {
+  std::uint32_t lane_of(const EventFields& fields, KinetoCategory category) {
     LastLane& last = last_lanes_.at(static_cast<std::size_t>(category));
     if (last.known && last.pid == fields.pid && last.tid == fields.tid) return last.index;
     const KinetoLane lane{.pid = id_of(fields.pid), .tid = id_of(fields.tid), .category = category};

@@ -22,6 +22,14 @@ struct KinetoLink {
   friend auto operator<=>(const KinetoLink&, const KinetoLink&) = default;
 };
 
+/// A wait of a stream for an event that another one recorded.
+struct KinetoWait {
+  std::uint32_t slice = 0;
+  std::int32_t awaited_stream = -1;
+  std::int64_t id = -1;         ///< correlation of the call that waits
+  std::int64_t record_id = -1;  ///< correlation of the call that recorded the event
+};
+
 /// One end of an arrow, which belongs to the slice of its process and thread that is there at its time.
 struct KinetoFlowPoint {
   std::int64_t id = 0;
@@ -40,6 +48,7 @@ struct KinetoParts {
   std::vector<std::pair<std::uint32_t, KinetoCollective>> stated;  ///< collectives that a kernel says itself, by slice
   std::vector<KinetoLink> unstated;                                ///< other kernels, by external id
   std::unordered_map<std::int64_t, KinetoCollective> recorded;     ///< of record_param_comms, by external id
+  std::vector<KinetoWait> waits;
   std::vector<KinetoFlowPoint> flow_points;
   std::map<std::uint32_t, KinetoLane> lane_of_points;
   std::map<std::pair<KinetoId, KinetoId>, NameId> thread_names;
@@ -48,6 +57,11 @@ struct KinetoParts {
 /// Adds the flows from calls to the work that they enqueued; counts work that begins before its call does in the
 /// metadata. By correlation; where no work has one, by the file's own arrows.
 void join_launches(KinetoParts&);
+
+/// Adds a dependency from the work before the event of each wait to that wait: the last work of the awaited stream
+/// whose call came before the call that recorded, by correlation; without such a call in the file the last that had
+/// ended when the wait did. After join_launches().
+void join_waits(KinetoParts&);
 
 /// Gives each track its rank: what the file says, else its device's or process's place, else 0.
 void place_ranks(KinetoParts&, const KinetoHeader&);

@@ -8,7 +8,7 @@
 namespace underlap::formats {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadAheadBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostBlocks = 8;
 
 }  // namespace
@@ -43,9 +43,9 @@ void ReadAhead::run() try {
         free_.pop_back();
       }
     }
-    block.bytes.resize(kBlockBytes);
+    block.bytes.resize(kReadAheadBytes);
     block.size = stream_.read(block.bytes);
-    goes_on = block.size == kBlockBytes;
+    goes_on = block.size == kReadAheadBytes;
     {
       const std::lock_guard lock(mutex_);
       filled_.push_back(std::move(block));

@@ -92,7 +92,7 @@ class Reader {
 };
 
 // Kineto writes some 300 bytes an event, and no tool less than a third of that.
-void require_room(const std::filesystem::path& path, std::uint64_t file_length, std::int64_t free_memory) {
+void require_room_for_events(const std::filesystem::path& path, std::uint64_t file_length, std::int64_t free_memory) {
   constexpr std::uint64_t kBytesOfTextPerByte = 4;
   if (file_length / kBytesOfTextPerByte <= static_cast<std::uint64_t>(free_memory)) return;
   throw std::invalid_argument(fmt::format(
@@ -115,7 +115,7 @@ Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int6
     reading.at(stream.bytes_taken(), stream.file_length());
     return from.read(into);
   };
-  require_room(path, stream.file_length(), free_memory);
+  require_room_for_events(path, stream.file_length(), free_memory);
   if (!stream.is_compressed()) {
     Reader reader([&](std::span<char> into) { return told(stream, into); }, path.string(), reading, free_memory);
     return reader.read();

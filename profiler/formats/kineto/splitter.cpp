@@ -9,7 +9,7 @@ namespace underlap::formats {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
-constexpr std::string_view kSeparators = " \t\r\n,";
+constexpr std::string_view kEventSeparators = " \t\r\n,";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::string_view kCut = "the file ends before its last event or member does";
@@ -146,7 +146,7 @@ bool KinetoSplitter::take_value(std::size_t& length) {
 }
 
 KinetoSplitter::Found KinetoSplitter::next_member() {
-  if (!skip(kSeparators)) return finish(kCut);
+  if (!skip(kEventSeparators)) return finish(kCut);
   if (rest().front() == '}') return finish("");
   std::size_t length = 0;
   if (rest().front() != '"') return finish(kNoMember);

@@ -8,6 +8,8 @@
 #include <optional>
 #include <system_error>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::formats {
 namespace {
 
@@ -56,21 +58,6 @@ std::size_t append_code(std::string_view rest, std::string& text) {
   }
   append_utf8(text, is_high_half(*code) || is_low_half(*code) ? kReplacement : *code);
   return 4;
-}
-
-// Length of the UTF-8 character that `text` begins with; 0: it begins with none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  const unsigned second = byte(1);
-  const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool is_no_code = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
-  return is_overlong || is_no_code ? 0 : length;
 }
 
 }  // namespace

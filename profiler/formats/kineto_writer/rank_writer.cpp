@@ -11,18 +11,17 @@
 
 #include "profiler/formats/kineto_writer/collective_args.hpp"
 #include "profiler/formats/kineto_writer/words.hpp"
+#include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {
 namespace {
 
 using kineto::FlowFrom;
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;     // bytes that are handed on at once
-constexpr std::int64_t kLatest = std::int64_t{1} << 62;  // differences of two such times still fit
-constexpr std::int64_t kLaunchNs = 1;                    // of a launch that is made up
-constexpr std::int64_t kFirstHostPid = 1'000'000;        // above the numbers of devices
-
-bool is_time(std::int64_t ns) { return -kLatest < ns && ns < kLatest; }
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes that are handed on at once
+constexpr std::int64_t kLaunchNs = 1;                 // of a launch that is made up
+constexpr std::string_view kStreamWait = "Stream Wait Event";
+constexpr std::int64_t kFirstHostPid = 1'000'000;  // above the numbers of devices
 
 std::int32_t world_size(const Trace& trace) {
   std::int32_t last = 0;
@@ -262,9 +261,48 @@ void KinetoRank::write_slice(std::size_t i) {
     }
     if (shape.bytes != 0) args.add("bytes", shape.bytes);
     if (const CommunicationRecord* record = trace_.communication(i)) add_collective(args, trace_, *record, rank_);
+    if (!trace_.is_work(i) && track.kind == TrackKind::stream)
+      if (const auto flow = std::ranges::find(place.flows, FlowKind::dependency, &FlowFrom::first);
+          flow != place.flows.end())
+        add_wait(args, i, slices_[flow->second]);
     kineto::append_own_slice(args.member(kineto::kOwnKey), trace_, i, place);
   }
-  for (const FlowFrom& flow : place.flows) write_flow(i, flow);
+  for (const FlowFrom& flow : place.flows) {
+    const bool is_wait = flow.first == FlowKind::dependency && trace_.is_work(i) && track.kind == TrackKind::stream;
+    if (is_wait)
+      write_wait(i, slices_[flow.second]);
+    else if (flow.first != FlowKind::resource)
+      write_flow(i, flow);
+  }
+}
+
+// The fields that CUPTI records for a wait. The launch of the work before the event replaces the call that recorded it.
+void KinetoRank::add_wait(JsonObject& args, std::size_t to, std::size_t from) const {
+  const auto correlation_of = [&](std::size_t slice) {
+    const auto found = correlations_.find(slice);
+    return found == correlations_.end() ? std::int64_t{-1} : static_cast<std::int64_t>(found->second);
+  };
+  args.add("cuda_sync_kind", kStreamWait);
+  args.add("wait_on_stream", trace_.track_of(from).stream);
+  args.add("wait_on_cuda_event_record_corr_id", correlation_of(from));
+  args.add("wait_on_cuda_event_id", from);
+  if (trace_.is_work(to)) args.add("correlation", correlation_of(to));
+}
+
+// A wait that the trace knows by its dependency alone: of no duration, before what waited. It replaces the arrow.
+void KinetoRank::write_wait(std::size_t to, std::size_t from) {
+  const Track& track = trace_.track_of(to);
+  JsonObject event(begin_event());
+  event.add("ph", "X");
+  event.add("cat", "cuda_sync");
+  event.add("name", kStreamWait);
+  add_place(event, track);
+  add_times(event, trace_.start_ns()[to], 0);
+  JsonObject args(event.member("args"));
+  args.add("device", device_of(track));
+  args.add("context", 1);
+  args.add("stream", track.stream);
+  add_wait(args, to, from);
 }
 
 // An arrow: from the end of where it begins, or a launch's begin, to the begin of the slice.

@@ -54,6 +54,8 @@ class KinetoRank {
   void write_slice(std::size_t slice);
   void write_launch(const Launch&);
   void write_flow(std::size_t slice, const kineto::FlowFrom&);
+  void add_wait(JsonObject& args, std::size_t to, std::size_t from) const;
+  void write_wait(std::size_t to, std::size_t from);
   void write_counters();
   void add_place(JsonObject& event, const Track&) const;
   void add_times(JsonObject& event, std::int64_t start_ns, std::int64_t duration_ns) const;

@@ -57,7 +57,7 @@ class Calls {
 
 using CallsOfProcesses = std::map<Process, Calls>;
 
-CallsOfProcesses read_table(Import& import) {
+CallsOfProcesses read_call_table(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
   Rows rows(import.database(), table, {"start", "end", "globalTid", "correlationId", "nameId"});
   Names names(import, without_version);
@@ -101,7 +101,7 @@ Calls* calls_of(CallsOfProcesses& processes, Process process) {
 }  // namespace
 
 std::vector<std::uint32_t> read_calls(Import& import) {
-  CallsOfProcesses processes = read_table(import);
+  CallsOfProcesses processes = read_call_table(import);
   std::vector<std::uint32_t> call_of_work(import.device_work.size(), kNoSlice);
   Trace& trace = import.trace;
   std::int64_t too_early = 0;

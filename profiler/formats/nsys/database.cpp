@@ -44,8 +44,8 @@ std::string as_uri(const std::filesystem::path& path) {
   throw std::invalid_argument(fmt::format("{}: {}", path.string(), reason));
 }
 
-constexpr std::size_t kHeaderBytes = 100;
-using Header = std::array<std::byte, kHeaderBytes>;
+constexpr std::size_t kDatabaseHeaderBytes = 100;
+using Header = std::array<std::byte, kDatabaseHeaderBytes>;
 
 Header read_header(const std::filesystem::path& path) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));

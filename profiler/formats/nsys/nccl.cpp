@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "profiler/formats/nsys/calls.hpp"
+#include "profiler/trace/wire_bytes.hpp"
 
 namespace underlap::formats::nsys {
 namespace {
@@ -98,17 +99,15 @@ TransferRecord transfer_of(const NcclCall& call, std::int64_t num_ranks, std::st
   switch (call.collective) {
     case Collective::all_gather:
     case Collective::reduce_scatter:
-    case Collective::all_to_all:
-      transfer.bytes_on_wire = n > 0 ? transfer.bytes * (n - 1) : 0;
-      transfer.bytes *= n;
-      break;
-    case Collective::all_reduce: transfer.bytes_on_wire = n > 0 ? 2 * (transfer.bytes / n) * (n - 1) : 0; break;
-    case Collective::send: transfer.bytes_on_wire = transfer.bytes; [[fallthrough]];
+    case Collective::all_to_all: transfer.bytes *= n; break;
+    case Collective::send:
     case Collective::receive:
       transfer.peer = payload.peer >= 0 && payload.peer < (1 << 20) ? static_cast<std::int32_t>(payload.peer) : -1;
       break;
+    case Collective::all_reduce:
     case Collective::broadcast: break;
   }
+  transfer.bytes_on_wire = bytes_sent(transfer.collective, transfer.bytes, n);
   return transfer;
 }
 

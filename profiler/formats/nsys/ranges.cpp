@@ -21,7 +21,17 @@ constexpr std::int64_t kPushPop = 59;
 constexpr std::int64_t kStartEnd = 60;
 constexpr std::int64_t kDomainCreate = 75;
 
-enum Column : int { kStart, kEnd, kType, kTid, kText, kTextId, kDomain, kBinary, kJson };
+enum Column : int {
+  kRangeStart,
+  kRangeEnd,
+  kRangeType,
+  kRangeTid,
+  kRangeText,
+  kRangeTextId,
+  kRangeDomain,
+  kRangeBinary,
+  kRangeJson
+};
 
 // PyTorch numbers each operation behind its name: "aten::empty, op_id = 990346", "aten::add, seq = 5, sizes = [...]".
 std::string_view without_number(std::string_view text) {
@@ -85,9 +95,9 @@ class RangeReader {
   };
 
   void add(Rows& rows) {
-    if (!rows.integer(kType)) return import_.skip("NVTX event without a type");
-    const std::int64_t type = *rows.integer(kType);
-    const std::int64_t tid = rows.integer_or(kTid, 0);
+    if (!rows.integer(kRangeType)) return import_.skip("NVTX event without a type");
+    const std::int64_t type = *rows.integer(kRangeType);
+    const std::int64_t tid = rows.integer_or(kRangeTid, 0);
     if (type == kDomainCreate) return create_domain(rows, tid);
     if (type != kMark && type != kPushPop && type != kStartEnd) return;
     ++import_.trace.import.events;
@@ -96,7 +106,7 @@ class RangeReader {
     if (!span) return;
     const Meaning meaning = meaning_of(rows);
     if (meaning.rank >= 0) import_.labels[process_of(tid)].insert(meaning.rank);
-    const std::int64_t domain = rows.integer_or(kDomain, 0);
+    const std::int64_t domain = rows.integer_or(kRangeDomain, 0);
     if (meaning.is_nccl) {
       add_call(rows, tid, *span, meaning.word);
       nccl_domains_.emplace(process_of(tid), domain);
@@ -111,7 +121,7 @@ class RangeReader {
 
   std::optional<Import::Span> span_of(const Rows& rows, std::int64_t type) {
     if (type != kMark) return import_.span(rows, "NVTX range");
-    const auto start = rows.integer(kStart);
+    const auto start = rows.integer(kRangeStart);
     const auto time_ns = start ? import_.time(*start) : std::nullopt;
     if (time_ns) return Import::Span{*time_ns, 0};
     import_.skip("NVTX mark without a time");
@@ -119,7 +129,7 @@ class RangeReader {
   }
 
   Meaning meaning_of(Rows& rows) {
-    if (const auto id = rows.integer(kTextId)) {
+    if (const auto id = rows.integer(kRangeTextId)) {
       const auto [found, is_new] = registered_.try_emplace(*id);
       if (is_new) {
         const auto text = import_.string(*id);
@@ -128,15 +138,15 @@ class RangeReader {
       }
       return found->second;
     }
-    return nsys::meaning_of(rows.text(kText).substr(0, kLongestText));
+    return nsys::meaning_of(rows.text(kRangeText).substr(0, kLongestText));
   }
 
   void add_call(Rows& rows, std::int64_t tid, const Import::Span& span, const NcclWord& word) {
     std::optional<NcclPayload> payload;
-    if (!rows.is_null(kBinary))
-      payload = payloads_.from_binary(rows.blob(kBinary));
-    else if (!rows.is_null(kJson))
-      payload = Payloads::from_json(rows.text(kJson));
+    if (!rows.is_null(kRangeBinary))
+      payload = payloads_.from_binary(rows.blob(kRangeBinary));
+    else if (!rows.is_null(kRangeJson))
+      payload = Payloads::from_json(rows.text(kRangeJson));
     nccl_calls_.push_back({.global_tid = tid,
                            .start_ns = span.start_ns,
                            .end_ns = span.start_ns + span.duration_ns,
@@ -154,9 +164,9 @@ class RangeReader {
   }
 
   void create_domain(Rows& rows, std::int64_t tid) {
-    const auto id = rows.integer(kTextId);
-    const auto text = id ? import_.string(*id).value_or("") : rows.text(kText);
-    domains_.emplace(std::pair(process_of(tid), rows.integer_or(kDomain, 0)), text.substr(0, kLongestText));
+    const auto id = rows.integer(kRangeTextId);
+    const auto text = id ? import_.string(*id).value_or("") : rows.text(kRangeText);
+    domains_.emplace(std::pair(process_of(tid), rows.integer_or(kRangeDomain, 0)), text.substr(0, kLongestText));
   }
 
   void name_domains() {

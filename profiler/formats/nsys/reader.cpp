@@ -27,7 +27,7 @@ namespace {
 constexpr double kGigabyte = 1e9;
 
 // A trace takes about as much memory as its rows take of the file.
-void require_room(const std::filesystem::path& path, std::size_t bytes) {
+void require_room_for_rows(const std::filesystem::path& path, std::size_t bytes) {
   const Room room = memory_room();
   if (static_cast<std::int64_t>(bytes) <= room.amount) return;
   throw std::invalid_argument(
@@ -89,7 +89,7 @@ Trace read(const std::filesystem::path& path) {
 
 Trace read(const std::filesystem::path& path, Reading& reading) {
   const Database database(path);
-  require_room(path, database.bytes());
+  require_room_for_rows(path, database.bytes());
   Import import(database, reading);
   mention_what_is_missing(path, import);
   reserve(import);

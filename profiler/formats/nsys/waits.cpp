@@ -60,7 +60,7 @@ class StreamDevices {
   std::map<Process, std::set<std::int64_t>> processes_;
 };
 
-std::vector<Wait> read_table(Import& import) {
+std::vector<Wait> read_wait_table(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
   Rows rows(import.database(), table,
             {"start", "end", "syncType", "deviceId", "streamId", "correlationId", "globalPid", "eventSyncId"});
@@ -137,7 +137,7 @@ struct EventRecord {
 }  // namespace
 
 void read_waits(Import& import) {
-  const std::vector<Wait> waits = read_table(import);
+  const std::vector<Wait> waits = read_wait_table(import);
   const std::string table = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
   Rows rows(import.database(), table, {"globalPid", "eventSyncId", "deviceId", "streamId", "correlationId"});
   std::map<std::pair<Process, std::int64_t>, EventRecord> records;

@@ -2,8 +2,11 @@
 #include "profiler/report/rows/cell_notes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace underlap::report {
@@ -43,6 +46,35 @@ std::string first_of(const std::vector<std::string>& reasons) {
   return fmt::format("{} ({} more reasons are in results.json)", reasons.front(), reasons.size() - 1);
 }
 
+/// "in 2 of 5 blocks the capture lacks records: 4 untagged, 1 lost, such as ..."; empty: it lacks none.
+std::string capture_text(const CellResult& cell) {
+  if (cell.capture_faults.empty()) return "";
+  std::set<std::int32_t> blocks;
+  std::map<std::string, std::int64_t> counts;
+  for (const CaptureFault& fault : cell.capture_faults) {
+    blocks.insert(fault.block);
+    counts[fault.cause] += fault.count;
+  }
+  std::vector<std::string> causes;
+  for (const auto& [cause, count] : counts) causes.push_back(fmt::format("{} {}", count, cause));
+  return fmt::format("in {} of {} blocks the trace lacks records: {}; for example, {}", blocks.size(), blocks_of(cell),
+                     fmt::join(causes, ", "), cell.capture_faults.front().example);
+}
+
+/// "in 3 of 5 blocks: power limit; SM clock 1980 -> 1410 MHz"; empty: it was not.
+std::string throttled_text(const CellResult& cell) {
+  std::set<std::int32_t> blocks;
+  std::string first;
+  for (const GpuBlock& block : cell.gpu_blocks) {
+    const std::string text = throttled_text(block);
+    if (text.empty()) continue;
+    blocks.insert(block.block);
+    if (first.empty()) first = text;
+  }
+  if (blocks.empty()) return "";
+  return fmt::format("GPU clocks were lowered in {} of {} blocks: {}", blocks.size(), blocks_of(cell), first);
+}
+
 }  // namespace
 
 std::string CellNotes::of(std::string_view cell) const {
@@ -51,13 +83,19 @@ std::string CellNotes::of(std::string_view cell) const {
 }
 
 CellNotes notes_of(const RunResults& results) {
-  Texts unmet, refused;
+  Texts unmet, refused, incomplete, throttled;
   for (const CellResult& cell : results.cells)
     for (const std::string& request : cell.not_as_requested) unmet.add(request, cell.name);
+  for (const CellResult& cell : results.cells) {
+    if (const std::string text = capture_text(cell); !text.empty()) incomplete.add(text, cell.name);
+    if (const std::string text = throttled_text(cell); !text.empty()) throttled.add(text, cell.name);
+  }
   for (const RefusedCell& cell : results.refused) refused.add(first_of(cell.because), cell.name);
   CellNotes notes;
   refused.number("NOT RUN", notes);
   unmet.number("NOT AS REQUESTED", notes);
+  incomplete.number("TRACE INCOMPLETE", notes);
+  throttled.number("THROTTLED", notes);
   return notes;
 }
 

@@ -22,8 +22,6 @@ namespace {
 
 constexpr EnumNames<Scaling, kNumScalings> kScalings{{"weak", "strong", "mixed"}};
 
-const char* times_of(const ScalingPoint& point) { return point.is_modelled ? "modelled" : "measured"; }
-
 // Of how a run was made these say how long a step takes; the others, as how many steps there were, do not.
 bool is_of_the_machine(std::string_view knob) {
   return knob.starts_with("run.link") || knob == "run.hardware" || knob == "run.jitter_pct";

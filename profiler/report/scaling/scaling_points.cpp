@@ -19,7 +19,7 @@
 namespace underlap::report {
 namespace {
 
-constexpr double kNsPerMs = 1e6;
+constexpr double kNsInMs = 1e6;
 
 // Waits for others are not a rank's own; of what is exposed without a known last arrival all may be waiting.
 std::int64_t own_ns(const analysis::Split& split) {
@@ -33,7 +33,7 @@ double mean_rank_ms(const CellResult& cell, OfSplit of_split) {
     if (sample.ranks.empty()) continue;
     double sum = 0;
     for (const analysis::Split& split : sample.ranks) sum += static_cast<double>(of_split(split));
-    blocks[sample.block].push_back(sum / static_cast<double>(sample.ranks.size()) / kNsPerMs);
+    blocks[sample.block].push_back(sum / static_cast<double>(sample.ranks.size()) / kNsInMs);
   }
   return blocks.empty() ? 0 : block_median(blocks).value;
 }
@@ -47,7 +47,7 @@ std::vector<double> medians_by_rank(const CellResult& cell, OfSplit of_split) {
   std::vector<double> medians, of_rank(cell.samples.size());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (std::size_t i = 0; i < cell.samples.size(); ++i)
-      of_rank[i] = static_cast<double>(of_split(cell.samples[i].ranks[rank])) / kNsPerMs;
+      of_rank[i] = static_cast<double>(of_split(cell.samples[i].ranks[rank])) / kNsInMs;
     medians.push_back(median(of_rank));
   }
   return medians;

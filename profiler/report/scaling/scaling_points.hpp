@@ -69,6 +69,9 @@ struct ScalingPoint {
   std::optional<SlowestNode> slowest_node = {};  ///< absent on one node
 };
 
+/// "modelled" or "measured".
+inline std::string times_of(const ScalingPoint& point) { return point.is_modelled ? "modelled" : "measured"; }
+
 /// A run as it is, or the finished runs of a series as one: each is a block then, since fresh processes, and not the
 /// blocks of one, are what repeats. Throws std::invalid_argument, which names the `series`, without a run and where
 /// one has other cells than the first.

@@ -17,7 +17,7 @@ namespace underlap::report {
 namespace {
 
 constexpr const char* kStepRatio = "step/smallest";
-constexpr const char* kEfficiency = "efficiency";
+constexpr const char* kScalingEfficiency = "efficiency";
 constexpr const char* kTokens = "tokens/s/rank";
 constexpr const char* kModel = "step/modelled";
 constexpr const char* kNodes = "nodes";
@@ -25,8 +25,6 @@ constexpr const char* kWait = "wait ms";
 constexpr const char* kTransfer = "transfer ms";
 constexpr const char* kSpread = "ranks p5..p95 ms";
 constexpr const char* kSlowest = "slowest rank";
-
-std::string times_of(const ScalingPoint& point) { return point.is_modelled ? "modelled" : "measured"; }
 
 double exposed_ms(const ScalingPoint& point) { return point.summary.exposed_ms ? point.summary.exposed_ms->value : 0; }
 
@@ -225,7 +223,7 @@ std::string titled(const char* title, const Table& table, const TableFormat& for
   return table.rows.empty() ? "" : fmt::format("\n{}\n\n{}", title, render(table, format));
 }
 
-constexpr const char* kHowToRead =
+constexpr const char* kHowToReadScaling =
     "smallest: the smallest size of the same kind of times. efficiency: sequences a second and rank against it. "
     "wait, transfer: parts of the mean rank's exposed time; as medians they need not add up. p5..p95: exposed time "
     "over the ranks. slowest rank: the "
@@ -256,7 +254,7 @@ Table scaling_table(const ScalingReport& report) {
                {"step ms"},
                {"[95 %]", Align::right, 6},
                {kStepRatio, Align::right, 2},
-               {kEfficiency},
+               {kScalingEfficiency},
                {kTokens, Align::right, 7},
                {kModel, Align::right, 1},
                {"exposed ms"},
@@ -268,7 +266,7 @@ Table scaling_table(const ScalingReport& report) {
   table.columns.push_back({kSlowest, Align::left, 4});
   for (const ScaledCell& cell : report.cells)
     for (const ScaledPoint& scaled : cell.points) table.rows.push_back(row_of(cell, scaled, modes));
-  for (const char* title : {kNodes, "[95 %]", kEfficiency, kTokens, kModel, kWait, kTransfer, kSpread, kSlowest})
+  for (const char* title : {kNodes, "[95 %]", kScalingEfficiency, kTokens, kModel, kWait, kTransfer, kSpread, kSlowest})
     drop_if_empty(table, title);
   return table;
 }
@@ -284,7 +282,7 @@ std::string scaling_text(const ScalingReport& report, const TableFormat& format,
     for (const std::string& sentence : scaling_sentences(cell)) text += wrap(sentence, format.width, "  ");
   text += (text.empty() ? "" : "\n") + render(scaling_table(report), format);
   if (details == Details::left_out) return text;
-  text += "\n" + wrap(kHowToRead, format.width);
+  text += "\n" + wrap(kHowToReadScaling, format.width);
   text += titled("Communication by mode", communication_table(report), format);
   text += titled("How ranks lie apart", rank_table(report), format);
   return text + titled("What differs beside the size", difference_table(report), format);

@@ -39,6 +39,22 @@ class SimpleGpu final : public Gpu {
     for (double& value : beside.us) value *= 132.0 / (132 - communication.sms);
     return beside;
   }
+  // The emulated link costs the GEMM 1 % more than NCCL does, give or take a round's noise, and 2 % less if it polls.
+  std::vector<LinkRound> link_rounds(const Work&, const RankPair& pair, int rounds, int) override {
+    std::vector<LinkRound> all;
+    for (int round = 0; round < rounds; ++round) {
+      const double nccl_us = 100 * (pair.cga_size > 1 ? 1.2 : 1.15);
+      all.push_back({.alone_us = 100,
+                     .nccl_us = nccl_us,
+                     .emulated_us = nccl_us * (1.01 + (round % 3 - 1) * 0.001),
+                     .polling_us = nccl_us * 0.98,
+                     .gb_per_s = 3});
+    }
+    return all;
+  }
+  void warm_up(double seconds) override { warmed_up_s += seconds; }
+  double warmed_up_s = 0;
+
   std::vector<double> held(std::string_view behind, bool same_queue, int samples) override {
     const bool holds = same_queue && (behind == "kernel" || behind == "wait");
     return std::vector<double>(static_cast<std::size_t>(samples), holds ? 1.0 : 0.02);
@@ -181,6 +197,34 @@ TEST(Child, ThatFailsIsAnError) {
   EXPECT_THROW(run_child({"/bin/sh", "-c", "exit 3"}, {}), MachineError);
   EXPECT_THROW(run_child({"/bin/sh", "-c", "kill -9 $$"}, {}), MachineError);
   EXPECT_THROW(run_child({"/no/such/program"}, {}), MachineError);
+}
+
+TEST(LinkValidation, ComparesTheTwoTimesWithLimits) {
+  const Measurements out = calibrated({std::string(kLinkValidation)});
+  ASSERT_THAT(out.link_validation, SizeIs(2));
+  const LinkValidation& clusters = out.link_validation.front();
+  EXPECT_EQ(clusters.cga_size, 4);
+  EXPECT_NEAR(clusters.nccl_slowdown.value, 1.2, 1e-9);
+  EXPECT_NEAR(clusters.difference.value, 0.01, 1e-9);
+  EXPECT_LT(clusters.difference.low, 0.01);
+  EXPECT_GT(clusters.difference.high, 0.01);
+  EXPECT_NEAR(clusters.polling.value, -0.02, 1e-9);
+  EXPECT_EQ(out.link_validation.back().cga_size, 1);
+  EXPECT_THAT(to_yaml(out), HasSubstr("link_validation:"));
+  EXPECT_THAT(to_yaml(out), HasSubstr("{sms: 16, cga: 4, gb_per_s: 3, nccl: [1.2000, 1.2000, 1.2000]"));
+}
+
+// It needs a process whose kernels are all loaded, and the others must not pay for that.
+TEST(LinkValidation, RunsOnlyByItself) {
+  EXPECT_THAT(calibrated().link_validation, IsEmpty());
+  EXPECT_THROW(calibrated({"launch_latencies", std::string(kLinkValidation)}), std::invalid_argument);
+}
+
+TEST(Calibration, ATrialIsNoMeasuredFile) {
+  Measurements out = calibrated({"launch_latencies"});
+  out.shrink = 64;
+  EXPECT_THAT(to_yaml(out), HasSubstr("schema: underlap.measured/1-trial"));
+  EXPECT_THAT(to_yaml(out), HasSubstr("every size was divided by 64: no figure is a measurement"));
 }
 
 }  // namespace

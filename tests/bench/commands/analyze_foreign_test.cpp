@@ -24,6 +24,7 @@ struct Foreign {
   int world_size = -1;
   std::int64_t begin_us = 1'700'000'000'000'000;
   std::string device = "NVIDIA H100 80GB HBM3";
+  std::int64_t step_us = 1000;  ///< from one step to the next
 };
 
 // Three steps of 1000 us: 600 of GEMM, beside them and after them 400 of all-reduce, of which 200 are exposed.
@@ -48,7 +49,7 @@ std::string kineto(const Foreign& about) {
         name.starts_with("nccl") ? collective : "");
   };
   for (int step = 0; step < 3; ++step) {
-    const std::int64_t at = step * 1000;
+    const std::int64_t at = step * about.step_us;
     add("user_annotation", fmt::format("ProfilerStep#{}", step + 4), 900, 901, at, 1000, -1);
     add("cuda_runtime", "cudaLaunchKernel", 900, 901, at + 10, 5, 2 * step + 1);
     add("cuda_runtime", "cudaLaunchKernel", 900, 901, at + 20, 5, 2 * step + 2);
@@ -87,10 +88,10 @@ TEST_F(AnalyzeForeign, KeepsTheWholeTraceBesideItsSteps) {
   const Json rank = json({at("t.json")})["ranks"][0];
   EXPECT_EQ(rank["span_us"], 2800);
   EXPECT_EQ(rank["exposed_us"], 600);
-  EXPECT_EQ(rank["steps"]["count"], 3);
+  EXPECT_EQ(rank["steps"]["count"], 2);  // of three: the pause before the first one's work was not recorded
   EXPECT_EQ(rank["steps"]["window_us"], 1000);
   EXPECT_EQ(rank["steps"]["exposed_us"], 200);
-  EXPECT_EQ(rank["steps"]["each"][0]["step"], 4);
+  EXPECT_EQ(rank["steps"]["each"][0]["step"], 5);
   EXPECT_EQ(rank["modes"]["dp"]["steps"]["exposed_us"], 200);
   EXPECT_EQ(json({at("t.json")})["steps"]["source"], "profiler_step");
 }
@@ -98,9 +99,9 @@ TEST_F(AnalyzeForeign, KeepsTheWholeTraceBesideItsSteps) {
 TEST_F(AnalyzeForeign, BeginsWithTheStepAndWhatOfItIsExposed) {
   write("t.json", {.rank = 0});
   const std::string out = underlap_program({"analyze", at("t.json")}).out;
-  EXPECT_THAT(out, HasSubstr("\n\nA step takes 1.000 ms (median of 3).\n"));
+  EXPECT_THAT(out, HasSubstr("\n\nA step takes 1.000 ms (median of 2 steps).\n"));
   EXPECT_THAT(out, HasSubstr("0.200 ms of it (20 %) is exposed communication, all of it dp.\n"));
-  EXPECT_THAT(out, HasSubstr("Steps: ProfilerStep, 3 of them.\n"));
+  EXPECT_THAT(out, HasSubstr("Steps: ProfilerStep, 2 of them, the first one cut off and left out.\n"));
 }
 
 TEST_F(AnalyzeForeign, TakesFilesAFolderOrAPatternForTheRanksOfOneJob) {
@@ -126,6 +127,26 @@ TEST_F(AnalyzeForeign, RanksComeFromNamesWhereTracesDoNotSayThem) {
   EXPECT_THAT(counted["source"]["ranks"], HasSubstr("counted in the order of the files' names"));
 }
 
+TEST_F(AnalyzeForeign, ReportsANameThatContradictsItsTrace) {
+  write("rank0.json", {.rank = 1, .world_size = 2});
+  write("rank1.json", {.rank = 0, .world_size = 2});
+  const Json swapped = json({at("rank0.json"), at("rank1.json")});
+  EXPECT_EQ(ranks(swapped), (std::vector<int>{0, 1}));
+  EXPECT_EQ(swapped["source"]["ranks"], "as the traces say; " + at("rank0.json") + " holds rank 1, against its name");
+  EXPECT_THAT(underlap_program({"analyze", at("rank0.json"), at("rank1.json")}).out, HasSubstr("against its name"));
+  write("rank1.json", {.rank = 1, .world_size = 2});
+  EXPECT_EQ(json({at("rank1.json")})["source"]["ranks"], nullptr);
+}
+
+TEST_F(AnalyzeForeign, PrintsTheErrorAloneWhereNoStepCanBeDrawn) {
+  testing_support::write_text(
+      folder_ / "t.json",
+      R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":0,"dur":10,"args":{"stream":7}}]})");
+  const Outcome outcome = underlap_program({"analyze", at("t.json"), "--timeline"});
+  EXPECT_THAT(outcome, fails_with(2, "--timeline: the trace has no measured step"));
+  EXPECT_EQ(outcome.out, "");
+}
+
 TEST_F(AnalyzeForeign, RefusesWhatIsNotOneJob) {
   const Foreign first{.rank = 0, .world_size = 8};
   write("a.json", first);
@@ -135,10 +156,23 @@ TEST_F(AnalyzeForeign, RefusesWhatIsNotOneJob) {
   };
   refusal({.rank = 0, .world_size = 8}, "both hold rank 0");
   refusal({.rank = 1, .world_size = 16}, "are of different jobs: ranks 8 and 16");
+  refusal({.rank = 1, .world_size = 16}, "underlap compare A B compares two jobs");
+  refusal({.rank = 8, .world_size = 8}, "holds rank 8, but it is of a job of 8 ranks");
   refusal({.rank = 1, .world_size = 8, .device = "Tesla V100"}, "are of different jobs: device ");
-  refusal({.rank = 1, .world_size = 8, .begin_us = first.begin_us + 5'000'000}, "so they cannot be ranks of one job");
+  refusal({.rank = 1, .world_size = 8, .begin_us = first.begin_us + 5'000'000, .step_us = 1020},
+          "so they cannot be ranks of one job");
   write("b.json", {.rank = 1, .world_size = 8, .begin_us = first.begin_us + 2'000});
   EXPECT_EQ(underlap_program({"analyze", at("a.json"), at("b.json")}).exit_code, 0);
+}
+
+// Common collectives end exactly 5 s apart in each of three steps.
+TEST_F(AnalyzeForeign, TakesRanksWhoseClocksAreFarApart) {
+  const Foreign first{.rank = 0, .world_size = 2};
+  write("a.json", first);
+  write("b.json", {.rank = 1, .world_size = 2, .begin_us = first.begin_us + 5'000'000});
+  const Json analysis = json({at("a.json"), at("b.json")});
+  EXPECT_EQ(analysis["clock"]["pairs"][0]["offset_low_us"], 5e6);
+  EXPECT_EQ(analysis["clock"]["pairs"][0]["offset_high_us"], 5e6);
 }
 
 TEST_F(AnalyzeForeign, PrintsTheTableThatIsAskedForAsCsv) {
@@ -146,13 +180,13 @@ TEST_F(AnalyzeForeign, PrintsTheTableThatIsAskedForAsCsv) {
   EXPECT_EQ(underlap_program({"analyze", at("t.json"), "--by", "mode", "--csv"}).out,
             "mode,count,comm_us,exposed_us,overlap_pct,exposed_wait_us,pipeline_dependency_us,exposed_transfer_us,"
             "wire_bytes\n"
-            "dp,1,400,200,50,,,,0\n"
+            "dp,1,400,200,50,,,,4000\n"
             "unattributed,0,0,0,,0,0,0,0\n");
   EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--by", "kernel", "--csv"}).out,
               HasSubstr("\ngemm,compute,1,600,60,600,600\n"));
   const Json by = json({at("t.json"), "--by", "stream,step"})["by"];
   EXPECT_EQ(by["stream"].size(), 2U);
-  EXPECT_EQ(by["step"][2]["length_us"], 1000);
+  EXPECT_EQ(by["step"][1]["length_us"], 1000);
   EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--csv", "--json"}), fails_with(2, "leave --json"));
   EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--csv", "--by", "mode,kernel"}), fails_with(2, "one word"));
   EXPECT_THAT(underlap_program({"analyze", at("t.json"), "--by", "colour"}), fails_with(2, "colour"));
@@ -231,6 +265,31 @@ TEST_F(AnalyzeForeign, NamesTheLateRankOfARealJob) {
   EXPECT_EQ(found["late_rank"]["rank"], 7);
   const Json& late = found["ranks"][1];
   EXPECT_GT(late["exposed_wait_us"].get<double>(), 0.98 * late["exposed_us"].get<double>());
+}
+
+TEST(AnalyzeCases, ExpertsOfAConfigurationAreNotDataParallelism) {
+  const char* folder = std::getenv("UNDERLAP_CASES");
+  if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_CASES names no folder of cases";
+  const std::string files = std::string(folder) + "/truth/expert_config/";
+  const Outcome outcome = underlap_program({"analyze", files + "rank*.json", "--config", files + "moe.yaml", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = parse_json(outcome.out);
+  for (const Json& rank : json["ranks"]) {
+    EXPECT_EQ(rank["modes"]["ep"]["steps"]["exposed_us"], 200.0);
+    EXPECT_EQ(rank["modes"]["dp"]["steps"]["exposed_us"], 80.0);
+  }
+}
+
+TEST(AnalyzeCases, BytesOnTheWireComeFromTheSizesInTheRecords) {
+  const char* folder = std::getenv("UNDERLAP_CASES");
+  if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_CASES names no folder of cases";
+  const Outcome outcome = underlap_program({"analyze", std::string(folder) + "/truth/bytes/r0.json", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = parse_json(outcome.out);
+  const Json& purposes = json["ranks"][0]["purposes"];
+  EXPECT_EQ(purposes["all_gather"]["steps"]["bytes_on_wire"], 75264 * 2 / 8 * 7);
+  EXPECT_EQ(purposes["reduce_scatter"]["steps"]["bytes_on_wire"], 2016);
+  EXPECT_EQ(purposes["all_reduce"]["steps"]["bytes_on_wire"], 2 * 25344);
 }
 
 }  // namespace

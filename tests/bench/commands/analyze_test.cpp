@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <sstream>
 
 #include "platform/json.hpp"
+#include "profiler/report/stalls.hpp"
+#include "profiler/report/statistics.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -39,9 +42,14 @@ class Analyze : public ::testing::Test {
   static inline std::unique_ptr<RunFolder> folder_;
 };
 
-std::vector<analysis::Split> splits_of(const report::CellResult& cell, std::size_t rank) {
-  std::vector<analysis::Split> splits;
-  for (const report::StepSample& sample : cell.samples) splits.push_back(sample.ranks.at(rank));
+using SplitsByBlock = std::map<std::int32_t, std::vector<analysis::Split>>;
+
+// Of counted steps.
+SplitsByBlock splits_of(const report::CellResult& cell, std::size_t rank) {
+  const report::Steps stalled = report::stalled_steps(cell);
+  SplitsByBlock splits;
+  for (const report::StepSample& sample : cell.samples)
+    if (!stalled.contains({sample.block, sample.step})) splits[sample.block].push_back(sample.ranks.at(rank));
   return splits;
 }
 
@@ -61,17 +69,21 @@ const std::vector<Part> kParts{
     {"copy_only_us", "copy_only_us", [](const analysis::Split& s) { return s.copy_only_ns; }},
     {"idle_us", "idle_us", [](const analysis::Split& s) { return s.idle_ns; }}};
 
-void expect_same_split(const Json& rank, const std::vector<analysis::Split>& splits) {
-  ASSERT_EQ(rank["steps"]["count"], splits.size());
+void expect_same_split(const Json& rank, const SplitsByBlock& splits) {
   for (const Part& part : kParts) {
-    std::vector<std::int64_t> values;
-    for (const analysis::Split& split : splits) values.push_back(part.value(split));
-    std::sort(values.begin(), values.end());
-    std::int64_t sum = 0;
-    for (const std::int64_t value : values) sum += value;
-    EXPECT_NEAR(rank[part.sum_key].get<double>(), double(sum) / 1e3, 1e-6) << part.sum_key;
-    const double median = double(values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2e3;
-    EXPECT_NEAR(rank["steps"][part.median_key].get<double>(), median, 1e-6) << part.median_key;
+    std::size_t count = 0;
+    double sum = 0;
+    report::Blocks blocks;
+    for (const auto& [block, of_block] : splits)
+      for (const analysis::Split& split : of_block) {
+        ++count;
+        sum += double(part.value(split)) / 1e3;
+        blocks[block].push_back(double(part.value(split)) / 1e3);
+      }
+    EXPECT_EQ(rank["steps"]["count"], count);
+    EXPECT_NEAR(rank[part.sum_key].get<double>(), sum, 1e-6) << part.sum_key;
+    const double typical = report::block_median(blocks).value;
+    EXPECT_NEAR(rank["steps"][part.median_key].get<double>(), typical, 1e-6) << part.median_key;
   }
 }
 

@@ -99,7 +99,7 @@ TEST_F(Compare, OfTwoCellsOfARun) {
   const Outcome outcome = compare({path("plain"), "--cells", off, on});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(off + " -> " + on + ": the step takes"));
-  EXPECT_THAT(compare({path("plain"), "--cells", off, off}), fails_with(2, "is given twice"));
+  EXPECT_THAT(compare({path("plain"), "--cells", off, off}).out, HasSubstr("the step takes the same time"));
   EXPECT_THAT(compare({path("plain"), "--cells", off, "of"}), fails_with(2, "has no cell \"of\"; it has: " + off));
   EXPECT_THAT(compare({path("plain"), path("wide"), "--cells", off, on}), fails_with(2, "are of one run"));
 }
@@ -114,19 +114,19 @@ TEST_F(Compare, OfTwoTracesAndInMarkdown) {
   EXPECT_THAT(read_text(file), AllOf(StartsWith("### "), HasSubstr("<details>"), HasSubstr("| idle |")));
 }
 
-TEST_F(Compare, RefusesWhatDidSomethingElseAndStampsWhatIsForced) {
+TEST_F(Compare, RefusesOtherWorkUnlessItIsForced) {
   EXPECT_THAT(compare({path("plain"), path("other")}), fails_with(2, "model.num_layers is 2 in the baseline and 3"));
   EXPECT_THAT(compare({path("plain"), path("host")}), fails_with(2, "backend is sim in the baseline and host"));
   EXPECT_THAT(compare({traces_of("plain").at(0), traces_of("other").at(0)}),
               fails_with(2, "model.num_layers is 2 in the baseline and 3"));
   const Outcome forced = compare({path("plain"), path("host"), "--force"});
   EXPECT_EQ(forced.exit_code, 0) << forced.err;
-  EXPECT_THAT(forced.out, AllOf(StartsWith("not comparable, forced: backend is sim"), HasSubstr("idle [forced]")));
+  EXPECT_THAT(forced.out, AllOf(StartsWith("not comparable, forced: backend is sim"), Not(HasSubstr("[forced]"))));
 }
 
 TEST_F(Compare, NamesPlaceAndReasonOfBadInput) {
   fs::create_directories(path("empty"));
-  EXPECT_THAT(compare({path("plain"), path("plain")}), fails_with(2, "are one run"));
+  EXPECT_THAT(compare({path("plain"), path("plain")}).out, HasSubstr("the step takes the same time"));
   EXPECT_THAT(compare({path("plain"), path("empty")}), fails_with(2, "is a run and"));
   EXPECT_THAT(compare({path("empty"), path("plain") + "/traces"}), fails_with(2, "/empty: is empty"));
   EXPECT_THAT(compare({path("plain.yaml"), path("wide.yaml")}), fails_with(2, "plain.yaml"));
@@ -159,7 +159,7 @@ TEST(CompareRealTraces, OfTwoMachinesSumToTheNanosecond) {
   for (const auto& operation : change["operations"])
     if (operation["name"] == "all_to_all" && operation["match"] == "both")
       all_to_all += operation["count"]["from"].get<std::int64_t>();
-  EXPECT_GE(all_to_all, 40);  // of 42 in the baseline's steps, on other streams and beside other compute
+  EXPECT_GE(all_to_all, 34);  // of 35 in the baseline's steps, on other streams and beside other compute
 }
 
 }  // namespace

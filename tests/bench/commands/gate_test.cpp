@@ -101,7 +101,7 @@ TEST_F(Gate, JudgesBySavedBaselines) {
   EXPECT_LT(fs::file_size(fs::path(baseline) / "baseline.json"), 20'000U);
   EXPECT_EQ(gate({baseline, path("fast2"), "--max-regression", "0"}).exit_code, 0);
   EXPECT_EQ(gate({baseline, path("slow"), "--max-regression", "0"}).exit_code, 1);
-  EXPECT_THAT(gate({baseline, path("fast")}), fails_with(2, "are one run, which tells nothing of a change"));
+  EXPECT_THAT(gate({baseline, path("fast")}), fails_with(2, "are the same run"));
 }
 
 TEST_F(Gate, TakesSeveralRunsOfAFolder) {
@@ -160,6 +160,20 @@ TEST_F(Gate, TakesAFolderOfTracesWithANoteBesideThem) {
   EXPECT_EQ(gate({path("noted_fast"), path("noted_slow"), "--max-regression", "0"}).exit_code, 1);
 }
 
+TEST_F(Gate, HoldsOneSideAgainstATargetWithoutABaseline) {
+  EXPECT_EQ(gate({path("fast"), "--max-exposed", "99%"}).exit_code, 0);
+  const Outcome above = gate({path("fast"), "--max-exposed", "0%"});
+  EXPECT_EQ(above.exit_code, 1);
+  EXPECT_THAT(above.out, HasSubstr("the target is 0 %"));
+  EXPECT_THAT(gate({path("fast"), "--max-exposed", "5ms"}), fails_with(2, "write a share of the step below 100 %"));
+  EXPECT_THAT(gate({path("fast"), "--max-exposed", "5%", "--with-baseline", path("fast")}),
+              fails_with(2, "CANDIDATE is required with --with-baseline"));
+  EXPECT_THAT(gate({path("fast"), "--max-exposed", "5%", "--run-sd", "1%"}),
+              fails_with(2, "CANDIDATE is required with --run-sd"));
+  EXPECT_THAT(gate({path("fast"), "--max-exposed", "5%", "--max-regression", "5%"}),
+              fails_with(2, "CANDIDATE is required with --max-regression"));
+}
+
 TEST_F(Gate, NamesPlaceAndReasonOfBadInput) {
   fs::create_directories(path("empty"));
   fs::create_directories(path("both/baseline"));
@@ -169,7 +183,7 @@ TEST_F(Gate, NamesPlaceAndReasonOfBadInput) {
   half.blocks_planned = 4;
   fs::create_directories(path("half"));
   report::write_results(path("half"), half);
-  EXPECT_THAT(gate({path("fast"), path("fast")}), fails_with(2, "are one run, which tells nothing of a change"));
+  EXPECT_THAT(gate({path("fast"), path("fast")}), fails_with(2, "are the same run"));
   EXPECT_THAT(gate({path("fast"), path("empty")}), fails_with(2, "/empty: is empty"));
   EXPECT_THAT(gate({path("fast"), path("absent")}), fails_with(2, "/absent: no such file or folder"));
   EXPECT_THAT(gate({path("both"), path("fast")}), fails_with(2, "/both/baseline"));
@@ -192,7 +206,7 @@ TEST_F(Gate, NamesPlaceAndReasonOfBadInput) {
   EXPECT_THAT(underlap_program({"baseline", "save", path("fast"), path("host"), "-o", path("b")}),
               fails_with(2, "are no runs of one baseline: backend is sim in the one and host in the other"));
   EXPECT_THAT(underlap_program({"baseline", "save", path("fast"), path("fast"), "-o", path("b")}),
-              fails_with(2, "are one run"));
+              fails_with(2, "are the same run"));
   EXPECT_THAT(underlap_program({"baseline", "save", path("both"), "-o", path("b")}),
               fails_with(2, "name one of them, " + path("both/baseline")));
   EXPECT_THAT(gate({path("fast")}), fails_with(2, "CANDIDATE is required"));

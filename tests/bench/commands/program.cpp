@@ -57,7 +57,9 @@ std::string text_of(const report::StepSample& sample) {
 std::int64_t num_windows(const std::filesystem::path& trace) {
   const Outcome outcome = underlap_program({"analyze", "--json", trace});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  return parse_json(outcome.out)["ranks"][0]["steps"]["count"];
+  const nlohmann::json json = parse_json(outcome.out);
+  return json["ranks"][0]["steps"]["count"].get<std::int64_t>() +
+         static_cast<std::int64_t>(json["steps"]["stalled"].size());
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(Resume, ClearsWhatAKilledRunWasWriting) {
   const pid_t dead = ::fork();
   if (dead == 0) ::_exit(0);
   ::waitpid(dead, nullptr, 0);
-  const fs::path left = run.results().string() + "." + std::to_string(dead) + ".tmp";
+  const fs::path left = run.results().string() + "." + std::to_string(dead) + ".0123456789abcdef.tmp";
   write_text(left, "half");
   EXPECT_EQ(run.resume().exit_code, 0);
   EXPECT_FALSE(fs::exists(left));
@@ -156,10 +156,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Nonsense{"/cells/0", "null", "/cells/0 is null"},
                       Nonsense{"/cells/0/samples", "[]", "holds 0 steps of cell"},
                       Nonsense{"/cells/0/samples/0", "{}", "has no \"block\""},
-                      Nonsense{"/cells/0/samples/0/block", "1", "holds 1 steps of block 0"},
+                      Nonsense{"/cells/0/samples/0/block", "1", "follows step 2 of block 1"},
                       Nonsense{"/cells/0/samples/0/block", "-1", "samples/0/block is -1"},
                       Nonsense{"/cells/0/samples/0/step", "-1", "step is -1, must not be negative"},
-                      Nonsense{"/cells/0/samples/0/step", "2147483647", "counted beyond 2^31"},
+                      Nonsense{"/cells/0/samples/3/step", "2147483647", "counted beyond 2^31"},
                       Nonsense{"/cells/0/samples/0/step", "1e30", "must be a whole number"},
                       Nonsense{"/cells/0/samples/0/step_ns", "-5", "step_ns is -5"},
                       Nonsense{"/cells/0/samples/0/ranks/0/window_ns", "9223372036854775807", "longer than any"},

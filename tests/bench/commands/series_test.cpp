@@ -172,7 +172,7 @@ TEST(Series, ThatAreNotWholeAreShownAndNeitherGatedNorSaved) {
   const fs::path series = folder.folder / "series", other = folder.folder / "other";
   copy_runs(folder.run(), other, 5);
   write_text(other / "run-00.txt", "what it printed\n");
-  EXPECT_THAT(underlap_program({"gate", other / "run-0*", other / "run-0?"}), fails_with(2, "are one run"));
+  EXPECT_THAT(underlap_program({"gate", other / "run-0*", other / "run-0?"}), fails_with(2, "are the same run"));
   const auto refused_because = [&](const std::string& why) {
     const std::string mend = "finish it: underlap run c.yaml -o " + series.string() + " --runs 5 --resume";
     for (const auto& words : {std::vector<std::string>{"gate", series, other},

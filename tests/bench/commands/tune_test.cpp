@@ -76,7 +76,7 @@ TEST(Tune, SaysThatItsTimesAreModelledAndHowFarFromPublishedOnes) {
 TEST(Tune, RefusesNonsense) {
   const RunFolder folder(kModel);
   EXPECT_THAT(underlap_program({"tune", "--gpus", "4"}), fails_with(2, "tune what?"));
-  EXPECT_THAT(underlap_program(tune(folder, {"--limit", "75"})), fails_with(2, "write 75GB or 70GiB"));
+  EXPECT_THAT(underlap_program(tune(folder, {"--limit", "75"})), fails_with(2, "write 75GB"));
   EXPECT_THAT(underlap_program(tune(folder, {"--flops", "most"})), fails_with(2, "causal+recompute"));
   EXPECT_THAT(underlap_program(tune(folder, {"--around", folder.config()})), fails_with(2, "name one of them"));
   EXPECT_THAT(underlap_program(tune(folder, {"--resume"})), fails_with(2, "-o DIR"));

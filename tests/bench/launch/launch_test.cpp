@@ -95,6 +95,17 @@ TEST(Launch, KnowsTheJobAndTheAddressOfRankZero) {
   EXPECT_EQ(launch_in(kTorchrun)->address, "n17");
 }
 
+TEST(Launch, KnowsWhetherAllAreOnOneNode) {
+  const auto is_on_one_node = [](const Variables& variables) { return launch_in(variables)->is_on_one_node; };
+  EXPECT_FALSE(is_on_one_node(kOpenMpi));
+  EXPECT_FALSE(is_on_one_node(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}})));
+  EXPECT_TRUE(is_on_one_node(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})));
+  EXPECT_TRUE(is_on_one_node(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "6"}})));
+  EXPECT_TRUE(is_on_one_node(with(kSlurmStep, {{"SLURM_STEP_NUM_NODES", "1"}})));
+  EXPECT_FALSE(is_on_one_node(with(kSlurmStep, {{"SLURM_STEP_NUM_NODES", "2"}})));
+  EXPECT_FALSE(is_on_one_node(with(kSlurmStep, {{"SLURM_STEP_NUM_NODES", "one"}})));
+}
+
 TEST(Launch, NamesAMissingHalf) {
   expect_refused(without(kOpenMpi, "OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_RANK is set",
                  "OMPI_COMM_WORLD_SIZE is not");

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "bench/launch/agent.hpp"
+#include "bench/launch/authentication.hpp"
 #include "bench/ranks/process_session.hpp"
 #include "platform/errors.hpp"
 #include "tests/profiler/temporary_folder.hpp"
@@ -35,7 +37,11 @@ class LaunchedProcesses : public ::testing::Test {
 
   // The exit code 99 stands for an exception.
   void start_agent(std::int32_t rank, const Facts& facts = {{"commit", "abc"}}) {
-    const AgentOptions options{.launch = launch(rank), .folder = where_, .patience = kPatience, .facts = facts};
+    const AgentOptions options{.launch = launch(rank),
+                               .folder = where_,
+                               .patience = kPatience,
+                               .facts = facts,
+                               .program = UNDERLAP_TEST_RANK_PROGRAM};
     const pid_t agent = ::fork();
     if (agent > 0) return agents_.push_back(agent);
     int exit_code = 99;
@@ -67,6 +73,22 @@ class LaunchedProcesses : public ::testing::Test {
     std::ifstream file(where_ / launch_file_name("a job"));
     return *read_launch_file({std::istreambuf_iterator<char>(file), {}});
   }
+
+  MessageChannel connected() {
+    std::string why;
+    return {connect_tcp("127.0.0.1", launch_file().port, kPatience, why), "the run"};
+  }
+
+  // Answers the run's challenge as a process that knows `token`; returns the answer.
+  static std::string say(MessageChannel& channel, const std::string& token, const Hello& hello) {
+    const Handshake handshake{.run_nonce = channel.receive(Deadline(now() + kPatience)).payload,
+                              .peer_nonce = random_nonce()};
+    std::string answer = peer_answer(token, handshake, encode(hello));
+    channel.send(static_cast<std::uint32_t>(AgentMessage::hello), answer);
+    return answer;
+  }
+
+  static Deadline now() { return std::chrono::steady_clock::now(); }
 
   std::int32_t size_ = 2;
   milliseconds patience_ = kPatience;
@@ -128,6 +150,15 @@ TEST_F(LaunchedProcesses, OfDifferentSizesAreNamed) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("is one of 2 by its variables, and rank 0 is one of 3")));
 }
 
+TEST_F(LaunchedProcesses, WithANegativeRankAreNamed) {
+  const LaunchFile file = launch_file();
+  MessageChannel channel = connected();
+  std::jthread rank([&] { say(channel, file.token, {.rank = -5, .size = 2}); });
+  EXPECT_THAT([&] { gather(); }, ThrowsMessage<std::invalid_argument>(
+                                     HasSubstr("is rank -5 of 2 by its variables, and rank 0 is one of 2")));
+  rank.join();
+}
+
 TEST_F(LaunchedProcesses, NobodyElseReadsTheToken) {
   coordinator();
   const auto permissions = std::filesystem::status(where_ / launch_file_name("a job")).permissions();
@@ -157,18 +188,92 @@ TEST_F(LaunchedProcesses, StrangersAreNotListenedTo) {
   const FileDescriptor silent = connect_tcp("127.0.0.1", file.port, kPatience, why);
   const FileDescriptor rude = connect_tcp("127.0.0.1", file.port, kPatience, why);
   ASSERT_GT(::write(rude.get(), "GET / HTTP/1.0\r\n\r\n", 18), 0);
-  const auto say = [&](const Hello& hello) {
-    MessageChannel channel(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
-    channel.send(static_cast<std::uint32_t>(AgentMessage::hello), encode(hello));
-    return channel;
-  };
-  const MessageChannel wrong = say(Hello{.token = "guessed", .rank = 1, .size = 2});
-  MessageChannel garbled(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
+  MessageChannel garbled = connected(), deep = connected(), guessed = connected(), old = connected();
   garbled.send(static_cast<std::uint32_t>(AgentMessage::hello), "no record");
-  MessageChannel deep(connect_tcp("127.0.0.1", file.port, kPatience, why), "the run");
   deep.send(static_cast<std::uint32_t>(AgentMessage::hello), std::string(1 << 19, '\x81'));  // lists in lists in lists
+  old.send(kHelloWithToken, "guessed");
+  std::jthread stranger([&] { say(guessed, "guessed", {.rank = 1, .size = 2}); });
   start_agent(1);
   gather();
+  stranger.join();
+  EXPECT_THAT([&] { guessed.receive(now() + kPatience); }, ::testing::Throws<ChannelClosed>());
+}
+
+TEST_F(LaunchedProcesses, WhatWasRecordedIsOfNoUseAgain) {
+  size_ = 3;
+  const LaunchFile file = launch_file();
+  MessageChannel first = connected(), second = connected();
+  std::string answer;
+  std::jthread rank([&] {
+    answer = say(first, file.token, {.rank = 1, .size = 3, .facts = {{"commit", "abc"}}});
+    EXPECT_EQ(first.receive(now() + kPatience).kind, static_cast<std::uint32_t>(AgentMessage::welcome));
+    const std::string challenge = second.receive(now() + kPatience).payload;
+    second.send(static_cast<std::uint32_t>(AgentMessage::hello), answer);
+    EXPECT_THAT([&] { second.receive(now() + kPatience); }, ::testing::Throws<ChannelClosed>());
+    start_agent(2);
+  });
+  gather();
+  rank.join();
+}
+
+TEST_F(LaunchedProcesses, OfAnOlderVersionAreNamed) {
+  const LaunchFile file = launch_file();
+  MessageChannel channel = connected();
+  channel.send(kHelloWithToken, file.token + "\xa0");
+  EXPECT_THAT([&] { gather(); }, ThrowsMessage<std::invalid_argument>(HasSubstr("of an older version of Underlap")));
+}
+
+TEST_F(LaunchedProcesses, ServeNobodyWhoDoesNotKnowTheToken) {
+  TcpListener listener(TcpReach::this_machine);
+  std::filesystem::create_directories(where_);
+  testing_support::write_text(
+      where_ / launch_file_name("a job"),
+      file_text({.job = "a job", .token = "a", .node = node_name(), .port = listener.port(), .addresses = {}}));
+  std::filesystem::permissions(where_ / launch_file_name("a job"), std::filesystem::perms(0600));
+  std::jthread stranger([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      FileDescriptor connection = listener.accept();
+      if (!connection) {
+        std::this_thread::sleep_for(milliseconds(5));
+        continue;
+      }
+      MessageChannel channel(std::move(connection), "an agent");
+      Handshake handshake{.run_nonce = random_nonce()};
+      channel.send(static_cast<std::uint32_t>(AgentMessage::challenge), handshake.run_nonce);
+      const Message answer = channel.receive(now() + kPatience);
+      EXPECT_EQ(answer.payload.find("a job"), std::string::npos);
+      checked_message("b", handshake, answer.payload);
+      channel.send(static_cast<std::uint32_t>(AgentMessage::welcome), run_proof("b", handshake));
+    }
+  });
+  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(300)};
+  EXPECT_THAT([&] { serve_agent(options); },
+              ThrowsMessage<MachineError>(HasSubstr("did not prove that it is the run")));
+}
+
+TEST_F(LaunchedProcesses, OnOneNodeAreReachedByTheLoopbackOnly) {
+  Launch here = launch(0);
+  here.is_on_one_node = true;
+  coordinator_.emplace(here, where_, patience_);
+  const LaunchFile file = launch_file();
+  EXPECT_TRUE(file.addresses.empty());
+  std::string why;
+  for (const std::string& address : interface_addresses())
+    EXPECT_FALSE(connect_tcp(address, file.port, milliseconds(500), why)) << address;
+  start_agent(1);
+  gather();
+}
+
+TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherVersion) {
+  std::string text = file_text(launch_file());
+  coordinator_.reset();
+  std::filesystem::create_directories(where_);
+  text.replace(text.find("launch/2"), 8, "launch/1");
+  testing_support::write_text(where_ / launch_file_name("a job"), text);
+  std::filesystem::permissions(where_ / launch_file_name("a job"), std::filesystem::perms(0600));
+  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(100)};
+  EXPECT_THAT([&] { serve_agent(options); },
+              ThrowsMessage<MachineError>(HasSubstr("is not a launch file of this version of Underlap")));
 }
 
 TEST_F(LaunchedProcesses, GiveUpWhereRankZeroLeavesNoWord) {
@@ -177,6 +282,32 @@ TEST_F(LaunchedProcesses, GiveUpWhereRankZeroLeavesNoWord) {
               ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1 of 2 on " + node_name()),
                                                 HasSubstr("found no word of rank 0 within 0.1 s"),
                                                 HasSubstr(where_.string()))));
+}
+
+// Another user who can write to the folder must not control the ranks.
+TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherUser) {
+  const std::filesystem::path file = where_ / launch_file_name("a job"), elsewhere = folder_ / "elsewhere";
+  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(100)};
+  const auto ignores = [&](const std::string& which) {
+    EXPECT_THAT([&] { serve_agent(options); },
+                ThrowsMessage<MachineError>(HasSubstr("ignored " + file.string() + ": it " + which)));
+    std::filesystem::remove(file);
+  };
+  const std::string text = file_text(launch_file());
+  coordinator_.reset();
+  std::filesystem::create_directories(where_);
+  testing_support::write_text(elsewhere, text);
+  std::filesystem::create_symlink(elsewhere, file);
+  ignores("is a symbolic link");
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  ignores("is not a regular file");
+  testing_support::write_text(file, text);
+  std::filesystem::permissions(file, std::filesystem::perms(0620));
+  ignores("can be written by other users");
+  if (::geteuid() != 0) return;  // only root can give a file away
+  testing_support::write_text(file, text);
+  ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  ignores("belongs to another user (65534)");
 }
 
 // A run that was killed leaves its file.

@@ -23,6 +23,7 @@
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
+#include "tests/cuda_host/seen_by_cupti.hpp"
 #include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
@@ -33,43 +34,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-/// What the played GPU does, as CUPTI would tell of it: a launch and a kernel for each item that runs, tied to the
-/// operation that was open when it was enqueued.
-class SeenByCupti {
- public:
-  explicit SeenByCupti(cupti::FakeCupti& fake) : fake_(fake) {
-    cuda_host::Machine::instance().watch = [this]() -> std::function<void(std::int64_t, std::int64_t)> {
-      const std::uint64_t operation = fake_.operation();
-      const std::uint32_t correlation = ++last_correlation_;
-      const std::uint64_t launched = fake_.now();
-      const bool is_lost = operation != 0 && std::exchange(loses_next_, false);
-      return [this, operation, correlation, launched, is_lost](std::int64_t start, std::int64_t end) {
-        if (operation != 0) records_.add(cupti::synthetic_external(correlation, operation));
-        records_.add(cupti::synthetic_call(correlation, launched));
-        if (is_lost) return;
-        const std::int64_t ahead = fake_.clock_is_ahead_ns;
-        records_.add(cupti::synthetic_kernel<>(correlation, static_cast<std::uint64_t>(start + ahead),
-                                               static_cast<std::uint64_t>(end + ahead) + 1));
-      };
-    };
-  }
-  ~SeenByCupti() { cuda_host::Machine::instance().watch = {}; }
-  SeenByCupti(const SeenByCupti&) = delete;
-  SeenByCupti& operator=(const SeenByCupti&) = delete;
-
-  /// Hands what ran so far to CUPTI's buffers.
-  void hand_over() { fake_.run(std::exchange(records_, {})); }
-  void forget() { records_ = {}; }
-  /// The next operation's first kernel has no record.
-  void lose_next() { loses_next_ = true; }
-
- private:
-  cupti::FakeCupti& fake_;
-  cupti::SyntheticBuffer records_;
-  bool loses_next_ = false;
-  std::uint32_t last_correlation_ = 0;
-};
 
 constexpr const char* kModel =
     "model: {num_layers: 1, hidden_size: 16, ffn_hidden_size: 32, num_attention_heads: 2, num_query_groups: 1, "
@@ -90,7 +54,7 @@ class OnAPlayedGpu : public testing::Test {
     api_ = fake_.api();
     if (with_collector) collector_ = std::make_unique<cupti::Collector>(api_, cupti::CollectorOptions{.rank = 0});
     seen_.reset();  // two would watch the same machine
-    seen_ = std::make_unique<SeenByCupti>(fake_);
+    seen_ = std::make_unique<cuda_host::SeenByCupti>(fake_);
     products_ = std::make_unique<cuda::MatrixProducts>(cuda_host::CublasLtDouble::api());
     transport_ = std::make_unique<cuda::NcclTransport>(nccl_, control_, cuda::NcclOptions{});
     rank_ = std::make_unique<CudaRank>(RankContext{.cells = matrix_.cells},
@@ -119,7 +83,7 @@ class OnAPlayedGpu : public testing::Test {
   cuda::RunImplementation run_implementation_ = cuda::run_cpu_implementation_on_host;
   cuda::NcclApi nccl_ = cuda_host::NcclDouble::api();
   std::unique_ptr<cupti::Collector> collector_;
-  std::unique_ptr<SeenByCupti> seen_;
+  std::unique_ptr<cuda_host::SeenByCupti> seen_;
   std::unique_ptr<cuda::MatrixProducts> products_;
   std::unique_ptr<cuda::NcclTransport> transport_;
   std::unique_ptr<CudaRank> rank_;
@@ -147,9 +111,11 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
     EXPECT_EQ(split.exposed_unsplit_ns, split.exposed_ns());
   }
   EXPECT_THAT(run.losses, IsEmpty());
-  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("rank 0: emulated link: asked 1 GB/s")));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("rank 0: emulated link of 1 GB/s")));
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("waiting for peers: not emulated")));
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows traced to event-timed")));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("CUPTI against %globaltimer, ")));
+  EXPECT_THAT(run.capture_faults, IsEmpty());
 }
 
 TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
@@ -203,33 +169,51 @@ TEST_F(OnAPlayedGpu, StepsLaunchNothingThatWasNotTriedBeforeTheFirstTransfer) {
   EXPECT_THAT(shapes().tried, testing::IsSupersetOf(shapes().ran));
 }
 
-TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsNotValid) {
+/// A fault of `cause` in what a block's records lack.
+auto has_fault(const char* cause, std::int64_t count, const std::string& example) {
+  return testing::Contains(testing::AllOf(
+      testing::Field(&report::CaptureFault::cause, cause), testing::Field(&report::CaptureFault::count, count),
+      testing::Field(&report::CaptureFault::example, testing::ContainsRegex(example))));
+}
+
+TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsKeptWithItsCount) {
   rank_of(kEmulated);
   rank_->run(0, 0, 2);
   cudaStream_t stream = nullptr;
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  cuda_host::launch_kernel(1, 1, 0, stream, [] {});
+  cuda_host::launch_kernel({.thread_code = [] {}}, stream);
   cudaStreamSynchronize(stream);
   cudaStreamDestroy(stream);
   seen_->hand_over();
-  try {
-    rank_->take(0);
-    FAIL() << "a stray kernel went unnoticed";
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("this block is not valid: 1 of synthetic_gemm belong to no operation"));
-  }
+  const RankRun run = rank_->take(0);
+  EXPECT_THAT(run.capture_faults, has_fault("untagged", 1, "1 of synthetic_gemm belong to no operation"));
+  EXPECT_THAT(run.trace.marks, SizeIs(2));
+  EXPECT_THAT(run.invalid_because, IsEmpty());
 }
 
-TEST_F(OnAPlayedGpu, ABlockWithALaunchWhoseKernelWasNotRecordedIsNotValid) {
+TEST_F(OnAPlayedGpu, ABlockWithALaunchWhoseKernelWasNotRecordedIsKeptWithItsCount) {
   rank_of(kEmulated);
   block(0, 2);
   seen_->lose_next();
-  EXPECT_THAT([&] { block(1, 2); },
-              testing::ThrowsMessage<MachineError>(testing::ContainsRegex(
-                  "this block is not valid: CUPTI has no record of what a (launch|transfer|copy) [a-z]+ [a-z_]+ put")));
+  EXPECT_THAT(block(1, 2).capture_faults,
+              has_fault("lost", 1, "CUPTI has no record of what a (launch|transfer|copy) [a-z]+ [a-z_]+ put"));
+  seen_->lose_next(cuda_host::SeenByCupti::Loss::times);
+  EXPECT_THAT(block(2, 2).capture_faults, has_fault("unreadable", 1, "kernel without times"));
 }
 
-TEST_F(OnAPlayedGpu, ABlockOfWhichRecordsWereLostIsNotValidAndAWarmUpIsLetGo) {
+// The marker of a step is a kernel like any other.
+TEST_F(OnAPlayedGpu, ABlockThatLacksAMarkHasTheMarksOfEvents) {
+  rank_of(kEmulated);
+  seen_->every = 1;
+  seen_->loss_of_every = cuda_host::SeenByCupti::Loss::record;
+  const RankRun run = block(0, 3);
+  EXPECT_THAT(run.trace.marks, SizeIs(3));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows are timed by events")));
+  EXPECT_THAT(run.capture_faults, testing::Not(IsEmpty()));
+}
+
+TEST_F(OnAPlayedGpu, StrictTracesFailABlockOfWhichRecordsWereLostAndNoWarmUp) {
+  settings_ = {{"run.trace", "strict"}};
   rank_of(kEmulated);
   rank_->run(0, -1, 2);
   seen_->hand_over();
@@ -238,12 +222,8 @@ TEST_F(OnAPlayedGpu, ABlockOfWhichRecordsWereLostIsNotValidAndAWarmUpIsLetGo) {
   rank_->run(0, 0, 2);
   seen_->hand_over();
   fake_.drop(3);
-  try {
-    rank_->take(0);
-    FAIL() << "lost records went unnoticed";
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("CUPTI dropped 3 records"));
-  }
+  EXPECT_THAT([&] { rank_->take(0); }, testing::ThrowsMessage<MachineError>(testing::AllOf(
+                                           HasSubstr("run.trace is strict"), HasSubstr("CUPTI dropped 3 records"))));
 }
 
 TEST_F(OnAPlayedGpu, AnUntracedBlockHasLossesAndMarksTimedByEvents) {

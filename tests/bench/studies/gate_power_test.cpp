@@ -29,6 +29,7 @@ TEST(GatePower, FindsTheSlowerCellAndSeldomAnother) {
   for (const GatePowerRow& row : rows) {
     EXPECT_LE(row.false_regression, 0.11) << row.scenario.runs;
     EXPECT_LE(row.wrongly_passed, 0.12) << row.scenario.runs;
+    EXPECT_LE(row.missed, 0.07) << row.scenario.runs;
     EXPECT_GE(row.false_regression_limit, row.false_regression);
   }
   EXPECT_GE(rows[0].found_exposed, 0.38);

@@ -166,6 +166,23 @@ TEST(TuneJob, KeepsWhatTheFileSays) {
     EXPECT_EQ(job.plan(layout).config.parallel.tensor_model_parallel_size, 4) << text_of(layout);
 }
 
+// A step without transfers is always the shortest, and no training step.
+TEST(TuneJob, LeavesOutCellsThatChangeWhatIsComputedUnlessAskedForThem) {
+  TuneRequest request;
+  request.model = {
+      "model: {preset: tiny}\nrun: {hardware: h100-sxm}\nmatrix:\n  overlap:\n    - {name: off}\n"
+      "    - {name: no_comm, no_comm: true}\n    - {name: bf16, mixed_precision.grad_reduce_in_fp32: false}\n",
+      "model.yaml",
+      {}};
+  request.num_gpus = 2;
+  const TuneJob job(request);
+  EXPECT_EQ(job.cells().size(), 1U);
+  EXPECT_TRUE(job.cells().contains("off"));
+  EXPECT_THAT(job.notes(), ::testing::Contains(::testing::HasSubstr("left out, since a gain of theirs")));
+  request.all_cells = true;
+  EXPECT_EQ(TuneJob(request).cells().size(), 3U);
+}
+
 TEST(TuneJob, BeginsAroundAConfigurationAndKeepsItsModel) {
   TuneRequest request = request_of("tensor_model_parallel_size: 4", kDataSpace);
   request.around = true;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <tuple>
 
 namespace underlap::bench {
@@ -170,6 +171,12 @@ TEST_F(LossLabels, NotANumberIsNeverEqual) {
   add("off", {5, 4});
   add("both", {5, std::nan("")});
   EXPECT_EQ(label().size(), 1U);
+}
+
+TEST_F(LossLabels, AReferenceWhoseLossIsNotFiniteIsAMismatch) {
+  add("off", {5, std::numeric_limits<double>::infinity()});
+  EXPECT_THAT(label(), ::testing::ElementsAre(::testing::HasSubstr("the loss is infinite in block ")));
+  EXPECT_EQ(of(0), NumericsLabel::mismatch);
 }
 
 TEST_F(LossLabels, ACellWithoutTransfersIsNotChecked) {

@@ -64,6 +64,26 @@ TEST(HostDevice, AnEventOrdersTwoStreams) {
   });
 }
 
+TEST(HostDevice, RecordsADependencyForEachWait) {
+  Ranks ranks(1);
+  ranks.run([](HostDevice& device, const Group&) {
+    const Stream producer = device.create_stream("producer");
+    const Stream consumer = device.create_stream("consumer");
+    const Tensor x = device.allocate("x", DataType::f32, 4);
+    const Tensor y = device.allocate("y", DataType::f32, 4);
+    device.begin();
+    device.recorder().reserve(8);
+    device.launch(producer, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.launch(producer, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
+    device.wait(consumer, device.record(producer));
+    device.launch(consumer, {}, operation_of(copy, {{flat(x), Access::in}, {flat(y), Access::out}}));
+    device.synchronize();
+    const Trace trace = device.recorder().drain().trace;
+    EXPECT_THAT(trace.flows, ElementsAre(Flow{1, 2, FlowKind::dependency}));
+    EXPECT_GE(trace.start_ns()[2], trace.end_ns(1));
+  });
+}
+
 TEST(HostDevice, SynchronizeOnAnEventWaitsForWhatCameBeforeItAlone) {
   Ranks ranks(1);
   ranks.run([](HostDevice& device, const Group&) {
@@ -265,7 +285,7 @@ TEST(HostDevice, RefusesATransferThatItsLinkCannotCarryBeforeTheDeadline) {
     device.communicate(dp, {.purpose = intern("sum")}, {&t, 1});
     device.synchronize();
   });
-  EXPECT_THAT(error, AllOf(HasSubstr("sum (all_reduce) of 4.0 MiB would take 3.36e+04 s"),
+  EXPECT_THAT(error, AllOf(HasSubstr("sum (all_reduce) of 4.2 MB would take 3.36e+04 s"),
                            HasSubstr("run.link_gbps 1e-06"), HasSubstr("run.peer_timeout_s 2")));
 }
 

@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <vector>
+
+#include "impl/model/shipped_text.hpp"
 
 namespace underlap::model {
 namespace {
@@ -55,6 +58,21 @@ TEST(TextData, SamplesThatNobodyReadNeedNoText) {
   EXPECT_THAT(targets, ElementsAre(0, 0, 0));
 }
 
+// Context parallelism is for sequences that are longer than it is.
+TEST(TextData, TheShippedTextIsRepeatedForLongSequences) {
+  const auto inputs_of = [](std::int64_t seq_length, std::int64_t id) {
+    std::vector<std::int32_t> inputs, targets;
+    TextData::open({}, seq_length, 1).append_sample(id, inputs, targets);
+    return inputs;
+  };
+  const auto once = static_cast<std::int64_t>(shipped_text().size());
+  const std::vector<std::int32_t> longer = inputs_of(2 * once + 5, 3);
+  ASSERT_EQ(longer.size(), static_cast<std::size_t>(2 * once + 5));
+  for (std::size_t i = 0; i + shipped_text().size() < longer.size(); ++i)
+    ASSERT_EQ(longer[i], longer[i + shipped_text().size()]) << i;
+  EXPECT_NE(inputs_of(2 * once + 5, 3), inputs_of(2 * once + 5, 4));
+}
+
 TEST(TextData, NamesTheFileThatIsMissingEmptyOrTooShort) {
   const std::filesystem::path folder = testing::TempDir();
   EXPECT_THAT(error_of(folder / "no such file", 8), AllOf(HasSubstr("no such file"), HasSubstr("train.data")));
@@ -79,7 +97,7 @@ TEST(TextData, RefusesAFileThatIsLargerThanMemory) {
   const std::filesystem::path large = std::filesystem::path(testing::TempDir()) / "large text";
   std::ofstream(large) << "a";
   std::filesystem::resize_file(large, std::uintmax_t{1} << 42);  // holds next to nothing on the disk
-  EXPECT_THAT(error_of(large, 8), AllOf(HasSubstr("4096.0 GiB"), HasSubstr("can be had")));
+  EXPECT_THAT(error_of(large, 8), AllOf(HasSubstr("4398.0 GB"), HasSubstr("can be had")));
   std::filesystem::remove(large);
 }
 

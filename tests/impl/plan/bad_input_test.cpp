@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongValue{"run.link_gbps: .nan", "finite"}, WrongValue{"run.link_gbps: nan", "finite"},
         WrongValue{"run.link_gbps: .inf", "finite"}, WrongValue{"run.link_gbps: inf", "finite"},
         WrongValue{"run.link_gbps: 1e999", "finite"}, WrongValue{"run.link_latency_us: -1", "from 0"},
-        WrongValue{"run.peer_timeout_s: 0", "from 0.001"}, WrongValue{"run.trace: 1", "true or false"},
+        WrongValue{"run.peer_timeout_s: 0", "from 0.001"}, WrongValue{"run.trace: 1", "true, false or strict"},
         WrongValue{"run.trace: \"true\"", "not the text"}, WrongValue{"run.backend: gpu", "host, cuda, sim"},
         WrongValue{"run.backend: hots", "did you mean host?"}, WrongValue{"run.seed: -1", "from 0"},
         WrongValue{"run.traces: some", "must be all, none, worst or sample:N"},

@@ -57,6 +57,19 @@ TEST(MegatronArguments, TakeOneVirtualStageForNone) {
   EXPECT_FALSE(plan.config.pipeline.overlap_p2p_comm);
 }
 
+// The reader's list of entries grows while it fills in defaults: at each length, they cite the same argument.
+TEST(MegatronArguments, DefaultsOfAPipelineCiteItsArgumentHoweverManyThereAre) {
+  const std::string vpp = "model.virtual_pipeline_model_parallel_size";
+  std::string more;
+  for (const char* next : {"", "--swiglu\n", "--disable-bias-linear\n", "--sequence-parallel\n",
+                           "--context-parallel-size 1\n", "--no-gradient-accumulation-fusion\n",
+                           "--use-distributed-optimizer\n", "--overlap-grad-reduce\n", "--overlap-param-gather\n"}) {
+    more += next;
+    const Plan plan = plan_of("--num-virtual-stages-per-pipeline-rank 2\n" + kModel + more);
+    EXPECT_EQ(knob_of(plan, "comm_overlap.overlap_p2p_comm").where, knob_of(plan, vpp).where) << more;
+  }
+}
+
 TEST(MegatronArguments, SayWhatMemoryFollowsFrom) {
   const Config c = plan_of(kModel +
                            "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params\n"

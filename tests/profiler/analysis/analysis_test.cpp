@@ -144,11 +144,11 @@ TEST(AnalysisTable, ShowsAMedianStep) {
   const Trace trace = two_steps();
   const std::string table = analysis_table(trace, summarise(trace), {.width = 80});
   EXPECT_EQ(table,
-            "A step takes 10.00 ms (median of 2).\n"
+            "A step takes 10.00 ms (median of 2 steps).\n"
             "1.500 ms of it (15 %) is exposed communication, all of it dp.\n"
             "All of that is param_all_gather; 33 % of the exposed time is waiting.\n"
             "\n"
-            "A step in milliseconds: medians over 2 measured steps of a rank\n"
+            "A step in milliseconds: median of 2 steps\n"
             "\n"
             "rank    step  compute   comm  exposed  overlap  exp. wait  exp. xfer   idle\n"
             "---------------------------------------------------------------------------\n"

@@ -26,12 +26,17 @@ class JobTrace {
         {.track = track(rank, 0), .start_ns = start, .duration_ns = end - start, .name = intern(name), .tag = {}});
   }
 
+  /// A call of the rank's thread that launches nothing.
+  std::uint32_t host(std::int32_t rank, std::int64_t start, std::int64_t end, std::string_view name) {
+    return add({.track = track(rank, 2),
+                .start_ns = start,
+                .duration_ns = end - start,
+                .name = intern(name),
+                .tag = {.kind = Kind::none}});
+  }
+
   std::uint32_t call(std::int32_t rank, std::int64_t start, std::int64_t end, std::uint32_t launched) {
-    const std::uint32_t slice = add({.track = track(rank, 2),
-                                     .start_ns = start,
-                                     .duration_ns = end - start,
-                                     .name = intern("cudaLaunchKernel"),
-                                     .tag = {.kind = Kind::none}});
+    const std::uint32_t slice = host(rank, start, end, "cudaLaunchKernel");
     trace.flows.push_back({slice, launched, FlowKind::launch});
     return slice;
   }

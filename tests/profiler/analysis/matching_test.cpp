@@ -203,6 +203,21 @@ TEST(Communications, GivesMessagesTheArrivalOfTheLaterEnd) {
   EXPECT_EQ(job.trace.communication(1)->last_arrival_ns, 70);
 }
 
+// Both directions of a pipeline bound the offset: what rank 1 sent at 70 arrived by 90 on rank 0, and the reverse.
+TEST(Communications, BoundOffsetsByMessages) {
+  JobTrace job(2);
+  const std::uint32_t group = job.group({0, 1});
+  job.nccl(0, 0, 90, record_of(group, 6, Collective::receive, 1), Mode::pp);
+  job.nccl(1, 70, 90, record_of(group, 6, Collective::send, 0), Mode::pp);
+  job.nccl(0, 200, 230, record_of(group, 7, Collective::send, 1), Mode::pp);
+  job.nccl(1, 190, 240, record_of(group, 7, Collective::receive, 0), Mode::pp);
+  const Communications communications = match_and_align(job.trace);
+  const ClockOffset& offset = communications.alignment.pairs.at({0, 1});
+  EXPECT_EQ(offset.low_ns, -20);
+  EXPECT_EQ(offset.high_ns, 40);
+  EXPECT_EQ(communications.alignment.uncertainty_ns(0, 1), 60);
+}
+
 TEST(Communications, KeepsClocksThatAgreeAsRead) {
   JobTrace job(2);
   for (const std::int32_t rank : {0, 1})

@@ -100,8 +100,8 @@ TEST(Steps, OfOtherRangesAreTheOutermostThatSaySo) {
     made.kernel("gemm", begin + 1, begin + 2, begin + 90);
   }
   const StepList list = find_steps(made.trace);
-  EXPECT_EQ(steps_text(list), "ranges named \"Iteration\", 3 of them");
-  EXPECT_EQ(list.ranks[0].windows[2], (Window{0, 0, 2, 190'000, 290'000}));
+  EXPECT_EQ(steps_text(list), "ranges named \"Iteration\", 2 of them, the first one cut off and left out");
+  EXPECT_EQ(list.ranks[0].windows[1], (Window{0, 0, 2, 190'000, 290'000}));
 }
 
 TEST(Steps, WorkWithoutLaunchGoesWithTheWorkBeforeIt) {
@@ -117,7 +117,23 @@ TEST(Steps, WhereNoLaunchIsKnownStartsDecide) {
     made.kernel("gemm", step * 100 + 10, step * 100 + 80);
   }
   EXPECT_THAT(in_us(find_steps(made.trace).ranks[0].windows),
-              ::testing::ElementsAre(Window{0, 0, 0, 0, 80}, Window{0, 0, 1, 80, 180}, Window{0, 0, 2, 180, 280}));
+              ::testing::ElementsAre(Window{0, 0, 1, 80, 180}, Window{0, 0, 2, 180, 280}));
+}
+
+// The pause before its work belongs to a step, and the first one's was not recorded.
+TEST(Steps, FirstOfRangesCountsWhereWorkBeforeItWasRecordedOrThereIsNoOther) {
+  ForeignTrace one;
+  one.range("step_0", 0, 100);
+  one.kernel("gemm", 10, 80);
+  EXPECT_THAT(in_us(find_steps(one.trace).ranks[0].windows), ::testing::ElementsAre(Window{0, 0, 0, 0, 80}));
+  ForeignTrace made;
+  made.kernel("gemm", -90, -20);
+  for (std::int32_t step = 0; step < 2; ++step) {
+    made.range("step_" + std::to_string(step), step * 100, step * 100 + 100);
+    made.kernel("gemm", step * 100 + 10, step * 100 + 80);
+  }
+  EXPECT_THAT(in_us(find_steps(made.trace).ranks[0].windows),
+              ::testing::ElementsAre(Window{0, 0, 0, 0, 80}, Window{0, 0, 1, 80, 180}));
 }
 
 // Layers repeat within a step, so the shortest piece that repeats is not the answer to take.

@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "tests/profiler/analysis/job_trace.hpp"
 
@@ -95,7 +98,71 @@ TEST(Waits, FollowsTheChainToTheFirstLateCompute) {
   EXPECT_EQ(last.cause, LateCause::longer_kernels);
   EXPECT_EQ(last.hops, 1);
   EXPECT_THAT(report.total.wait_ns_by_last_rank, ElementsAre(Pair(1, 310), Pair(2, 300)));
-  EXPECT_THAT(report.total.wait_ns_by_blamed_rank, ElementsAre(Pair(2, 610)));
+  EXPECT_THAT(report.total.wait_ns_by_blamed_rank, ElementsAre(Pair(1, 30), Pair(2, 570)));
+  EXPECT_EQ(report.total.behind_transfer_ns, 10);
+}
+
+// Rank 0 waits 400 for rank 1, which waits 200 for rank 2, is in a transfer for 50, and computes for 150.
+TEST(Waits, ChargesEachPartOfAWaitToWhatTheLateRankDid) {
+  JobTrace job = one_clock(3);
+  const std::uint32_t pair = job.group({0, 1}, "01"), other = job.group({1, 2}, "12");
+  for (const std::int32_t rank : {0, 1}) job.kernel(rank, 0, 100);
+  job.kernel(2, 0, 300);
+  job.nccl(1, 100, 350, all_reduce_of(other, 4), Mode::dp);
+  job.nccl(2, 300, 350, all_reduce_of(other, 4), Mode::dp);
+  job.kernel(1, 350, 500, "more");
+  job.nccl(0, 100, 550, all_reduce_of(pair, 4), Mode::tp);
+  job.nccl(1, 500, 550, all_reduce_of(pair, 4), Mode::tp);
+  const WaitReport report = waits_of(job);
+  EXPECT_EQ(report.total.wait_ns, 600);
+  EXPECT_THAT(report.total.wait_ns_by_blamed_rank, ElementsAre(Pair(1, 150), Pair(2, 400)));
+  EXPECT_THAT(report.ranks.at(0).wait_ns_by_blamed_rank, ElementsAre(Pair(1, 150), Pair(2, 200)));
+  EXPECT_EQ(report.total.behind_transfer_ns, 50);
+  EXPECT_EQ(report.total.unresolved_ns, 0);
+  EXPECT_EQ(report.late_rank()->rank, 2);
+  EXPECT_EQ(report.late_rank()->wait_ns, 400);
+  EXPECT_DOUBLE_EQ(report.late_rank()->share, 400.0 / 600);
+  EXPECT_EQ(report.total.wait_ns_by_cause.at(LateCause::more_kernels), 150);
+}
+
+TEST(Waits, AreChargedInPartsThatSumToThem) {
+  JobTrace job = one_clock(3);
+  const std::uint32_t all = job.group({0, 1, 2}, "all"), pair = job.group({1, 2}, "12");
+  std::array<std::int64_t, 3> time{};
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const std::uint32_t group = i % 3 == 0 ? pair : all;
+    std::int64_t last = 0;
+    for (std::int32_t rank = i % 3 == 0 ? 1 : 0; rank < 3; ++rank) {
+      std::int64_t& now = time[static_cast<std::size_t>(rank)];
+      job.kernel(rank, now + (i * 7 + rank) % 5, now + 20 + (i * 53 + rank * 29) % 67);
+      now += 20 + (i * 53 + rank * 29) % 67;
+      last = std::max(last, now);
+    }
+    for (std::int32_t rank = i % 3 == 0 ? 1 : 0; rank < 3; ++rank) {
+      std::int64_t& now = time[static_cast<std::size_t>(rank)];
+      job.nccl(rank, now, last + 13, all_reduce_of(group, static_cast<std::uint64_t>(i) + 5));
+      now = last + 13;
+    }
+  }
+  const WaitReport report = waits_of(job);
+  for (const auto& [rank, totals] : report.ranks) {
+    std::int64_t sum = totals.behind_transfer_ns + totals.unresolved_ns;
+    for (const auto& [blamed, ns] : totals.wait_ns_by_blamed_rank) sum += ns;
+    EXPECT_EQ(sum, totals.wait_ns);
+    EXPECT_GT(totals.wait_ns, 0);
+  }
+  EXPECT_GT(report.total.behind_transfer_ns, 0);
+}
+
+TEST(Waits, NamesNobodyWhereOneCollectiveFitsAnyOffset) {
+  JobTrace job(2);
+  const std::uint32_t group = job.group({0, 1});
+  job.nccl(0, 120, 180, all_reduce_of(group, 4));
+  job.nccl(1, 30'100, 30'180, all_reduce_of(group, 4));
+  const WaitReport report = waits_of(job);
+  EXPECT_EQ(report.residual_ns, std::nullopt);
+  EXPECT_EQ(report.total.unresolved_ns, 20);
+  EXPECT_EQ(report.late_rank(), std::nullopt);
 }
 
 TEST(Waits, TellsALateLaunchFromOtherIdleTime) {

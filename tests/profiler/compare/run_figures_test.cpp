@@ -150,6 +150,7 @@ analysis::Summary summary_of_a_step() {
   analysis::RankSummary& rank = summary.ranks.emplace_back();
   rank.windows.push_back({.begin_ns = 0, .end_ns = 100'000});
   rank.splits.push_back(split_of(70, 20, 10, 0));
+  summary.job_steps = analysis::job_steps(rank.windows, analysis::Clock::common);
   return summary;
 }
 
@@ -158,9 +159,9 @@ TEST(RunFigures, OfEqualTracesAreOneRunOnlyWhereTheirFilesAre) {
   trace.metadata["backend"] = "sim";
   const analysis::Summary summary = summary_of_a_step();
   const auto figures = [&](const std::string& file) { return Runs{figures_of(trace, summary, "trace", file)}; };
-  EXPECT_NO_THROW(check_sides(figures("a/t.pftrace"), figures("b/t.pftrace")));
-  EXPECT_THROW(check_sides(figures("a/t.pftrace"), figures("a/t.pftrace")), std::invalid_argument);
-  EXPECT_THROW(check_sides(figures("."), figures("../" + std::filesystem::current_path().filename().string())),
+  EXPECT_NO_THROW(refuse_same_run(figures("a/t.pftrace"), figures("b/t.pftrace")));
+  EXPECT_THROW(refuse_same_run(figures("a/t.pftrace"), figures("a/t.pftrace")), std::invalid_argument);
+  EXPECT_THROW(refuse_same_run(figures("."), figures("../" + std::filesystem::current_path().filename().string())),
                std::invalid_argument);
 }
 
@@ -218,8 +219,9 @@ TEST(RunFigures, OfATraceAreThoseOfTheStepsThatAllItsRanksHave) {
       of_rank.splits.push_back(split_of(50 + 20 * rank + 1000 * (step / 2), 20, 10, 0));
     }
   }
+  summary.job_steps = analysis::job_steps(summary.shown_windows(), analysis::Clock::per_rank);
   const RunFigures run = figures_of(trace, summary, "trace", "t.json");
-  EXPECT_DOUBLE_EQ(run.cells.at(0).metrics.at("step"), 90e3);
+  EXPECT_DOUBLE_EQ(run.cells.at(0).metrics.at("step"), 100e3);
   EXPECT_EQ(run.cells[0].numerics, "");
   summary.has_steps = false;
   EXPECT_THROW(figures_of(trace, summary, "trace", "t.json"), std::invalid_argument);

@@ -42,7 +42,7 @@ TEST(KinetoCollectives, StandOnTheKernelThatStatesThem) {
   EXPECT_EQ(trace.communication(0)->sequence, 17);
   EXPECT_EQ(trace.communication(0)->last_arrival_ns, -1);
   EXPECT_THAT(trace.communication(0)->transfers,
-              ElementsAre(TransferRecord{Collective::all_gather, DataType::bf16, -1, 80, 0}));
+              ElementsAre(TransferRecord{Collective::all_gather, DataType::bf16, -1, 80, 60}));
   EXPECT_EQ(name_of(trace.tag(0).purpose), "all_gather");
   EXPECT_EQ(trace.tag(0).kind, Kind::compute);
 }
@@ -56,7 +56,7 @@ TransferRecord transfer_of(std::string_view name, std::string_view rest) {
 TEST(KinetoCollectives, CountBytesOfTheWholeBuffer) {
   const char* reduce = R"("dtype":"Float","In msg nelems":100,"Out msg nelems":25)";
   EXPECT_EQ(transfer_of("allreduce", R"("dtype":"Float","In msg nelems":100,"Out msg nelems":100)"),
-            (TransferRecord{Collective::all_reduce, DataType::f32, -1, 400, 0}));
+            (TransferRecord{Collective::all_reduce, DataType::f32, -1, 400, 600}));
   EXPECT_EQ(transfer_of("_reduce_scatter_base", reduce).bytes, 400);
   EXPECT_EQ(transfer_of("all_gather", reduce).bytes, 400);
   EXPECT_EQ(transfer_of("all_to_all", R"("dtype":"Half","In msg nelems":100,"In split size":"[]")"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/kineto/reader.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +44,29 @@ TEST(KinetoReader, ReadsAKernelWithItsLaunchAndOperation) {
   EXPECT_THAT(trace.flows, ElementsAre(Flow{1, 0, FlowKind::launch}));
   EXPECT_EQ(trace.metadata.at("format"), "kineto");
   EXPECT_EQ(trace.metadata.at("rank"), "assumed");
+}
+
+// The first kernel was launched before the record, the second after it.
+TEST(KinetoReader, JoinsAWaitToTheWorkBeforeItsEvent) {
+  const auto kernel = [](int stream, int start, int correlation) {
+    return event_of("kernel", "k",
+                    fmt::format(R"("pid":0,"tid":{0},"ts":{1},"dur":10,"args":{{"stream":{0},"correlation":{2}}})",
+                                stream, start, correlation));
+  };
+  const auto call = [](std::string_view name, int start, int correlation) {
+    return event_of("cuda_runtime", name,
+                    fmt::format(R"("pid":9,"tid":9,"ts":{},"dur":1,"args":{{"correlation":{}}})", start, correlation));
+  };
+  const std::string wait =
+      event_of("cuda_sync", "Stream Wait Event",
+               R"("pid":0,"tid":20,"ts":105,"dur":15,"args":{"stream":20,"wait_on_stream":7,"correlation":4,)"
+               R"("wait_on_cuda_event_record_corr_id":2})");
+  const std::string first = kernel(7, 100, 1), second = kernel(7, 110, 3);
+  const std::string launch = call("cudaLaunchKernel", 50, 1), later = call("cudaLaunchKernel", 54, 3);
+  // Without the call that recorded, the last work that had ended counts.
+  EXPECT_EQ(read_kineto_events({first, second, wait, launch, later}).flows.back(), (Flow{1, 2, FlowKind::dependency}));
+  EXPECT_EQ(read_kineto_events({first, second, wait, launch, later, call("cudaEventRecord", 52, 2)}).flows.back(),
+            (Flow{0, 2, FlowKind::dependency}));
 }
 
 TEST(KinetoReader, KeepsNanosecondsOfDecimalTimesOnTheFilesBase) {

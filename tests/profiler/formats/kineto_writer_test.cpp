@@ -120,6 +120,20 @@ TEST(KinetoWriter, SortsEventsIntoKinetosCategories) {
   EXPECT_THAT(names("cuda_runtime"), UnorderedElementsAre("cudaLaunchKernel", "cudaLaunchKernel", "cudaMemcpyAsync"));
 }
 
+TEST(KinetoWriter, WritesAWaitForEachDependency) {
+  Trace trace = small_trace();
+  trace.flows.push_back({0, 1, FlowKind::dependency});
+  const std::vector<ordered_json> waits = events_of(json_of_file(trace), "cuda_sync");
+  ASSERT_EQ(waits.size(), 2U);
+  EXPECT_EQ(waits[0]["name"], "Stream Wait Event");
+  EXPECT_EQ(waits[0]["dur"], 0);
+  for (const ordered_json& wait : waits) {
+    EXPECT_EQ(wait["args"]["cuda_sync_kind"], "Stream Wait Event");
+    EXPECT_EQ(wait["args"]["wait_on_stream"], trace.track_of(0).stream);
+    EXPECT_EQ(wait["args"]["wait_on_cuda_event_record_corr_id"], 5);  // of the launch of slice 0
+  }
+}
+
 TEST(KinetoWriter, WritesTimesExactlyAndTheirUnixTime) {
   const TemporaryFolder folder;
   write_kineto(folder / "t.json", small_trace());

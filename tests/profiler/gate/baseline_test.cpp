@@ -80,7 +80,7 @@ TEST(CheckBaseline, RefusesRunsThatNoGateTakesAsOneSide) {
   EXPECT_THAT(refusal(runs), HasSubstr("cell c2: ranks is 2 in the one and 4 in the other"));
   runs = runs_of("base", 2);
   runs.push_back(runs.front());
-  EXPECT_THAT(refusal(runs), HasSubstr("are one run"));
+  EXPECT_THAT(refusal(runs), HasSubstr("are the same run"));
 }
 
 }  // namespace

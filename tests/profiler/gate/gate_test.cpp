@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "profiler/gate/reports.hpp"
 #include "tests/profiler/gate/gate_runs.hpp"
 
 namespace underlap::gate {
@@ -118,6 +119,26 @@ std::vector<std::string> names_of(const std::vector<MovedOperation>& moved) {
   std::vector<std::string> names;
   for (const MovedOperation& operation : moved) names.push_back(operation.name);
   return names;
+}
+
+TEST(Gate, WarnsOfGrownExposureInAFasterStepAndFailsItOnlyByAPersonsRule) {
+  Runs baseline = runs_of("base", 1), candidate = runs_of("base", 1);
+  candidate[0].source = "new";
+  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  candidate[0].cells[2].metrics["step"] -= 10e6;
+  candidate[0].cells[2].metrics["exposed"] += 8e6;
+  GateOptions options;
+  options.rules = default_rules({});
+  const GateReport report = run_gate(baseline, candidate, options);
+  EXPECT_EQ(report.verdict, Verdict::pass);
+  EXPECT_EQ(row_of(report, "c2", "exposed").verdict, Verdict::pass);
+  EXPECT_THAT(report.warnings, ElementsAre(AllOf(HasSubstr("c2: communication is exposed for"),
+                                                 HasSubstr("no regression, since the step is faster"))));
+  options.rules.rules.push_back({.metric = "exposed", .max_regression = {.share = 0.01}});
+  EXPECT_EQ(run_gate(baseline, candidate, options).verdict, Verdict::regression);
+  candidate[0].cells[2].metrics["step"] += 20e6;
+  options.rules = default_rules({});
+  EXPECT_EQ(row_of(run_gate(baseline, candidate, options), "c2", "exposed").verdict, Verdict::regression);
 }
 
 // The step is faster by its compute, while more of its communication is exposed.
@@ -326,7 +347,7 @@ TEST(Gate, RefusesMissingCellsEmptySidesAndOneRunTwice) {
   EXPECT_THAT(why_refused({}, candidate), HasSubstr("the baseline has no run"));
   Runs copy = runs_of("base", 1);
   copy[0].source = "elsewhere";
-  EXPECT_THAT(why_refused(runs_of("base", 3), copy), HasSubstr("base/run-00 and elsewhere are one run"));
+  EXPECT_THAT(why_refused(runs_of("base", 3), copy), HasSubstr("base/run-00 and elsewhere are the same run"));
 }
 
 TEST(Gate, SaysWhatDiffersAndWhatIsAmiss) {
@@ -369,6 +390,25 @@ TEST(Gate, JudgesOnlyWhatTheRulesAskFor) {
   EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
   options.rules.rules.push_back({.is_judged = false});
   EXPECT_THAT(why_refused(runs_of("base", 3), candidate, options), HasSubstr("nothing to judge"));
+}
+
+// What follows from a setting is no difference of its own.
+TEST(Gate, CollapsesDerivedSettings) {
+  std::vector<RunFigures> baseline = runs_of("a", 1), candidate = runs_of("b", 1);
+  for (RunFigures* run : {&baseline[0], &candidate[0]})
+    for (CellFigures& cell : run->cells) {
+      const char* value = run == &candidate[0] ? "false" : "true";
+      cell.knobs = {{"ddp.overlap_grad_reduce", value}, {"x", value}, {"y", value}, {"z", value}};
+      cell.derived_knobs = {"x", "y", "z"};
+    }
+  const GateReport report = run_gate(baseline, candidate, {});
+  EXPECT_EQ(report.differences.size(), 4U);
+  const std::string text = gate_text(report, {.width = 80}, Rows::notable);
+  EXPECT_THAT(text, HasSubstr("ddp.overlap_grad_reduce"));
+  EXPECT_THAT(text, HasSubstr("3 derived settings: x, y and 1 more"));
+  candidate[0].cells[0].derived_knobs = {"x", "y"};  // a person wrote z
+  EXPECT_THAT(gate_text(run_gate(baseline, candidate, {}), {.width = 80}, Rows::notable),
+              HasSubstr("2 derived settings: x, y"));
 }
 
 }  // namespace

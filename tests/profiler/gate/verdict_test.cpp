@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -43,17 +44,19 @@ void expect_figures(const std::vector<Judgement>& judgements, const std::vector<
 }
 
 // The figures come from NumPy and SciPy: polygamma and brentq for the pool's freedom, t.sf, t.ppf.
-TEST(Verdict, IsOfTheModeratedTOfSmythAndHolmsFamily) {
-  expect_figures(judge(five_cells()), {0.0001196704765, 0.3228721653, 0.1954282855, 0.3093205593, 0.5},
-                 {0.0005983523825, 0.9279616778, 0.7817131421, 0.9279616778, 0.9279616778},
-                 {11.30207533, 1.71381466, 5.255907295, 0.4816657782, 3.792593506});
-  expect_figures(judge(five_cells(), {.paired = true}), {0.001576379646, 0.2715100923, 0.2496101564, 0.3931015024, 0.5},
-                 {0.00788189823, 0.9984406255, 0.9984406255, 0.9984406255, 0.9984406255},
-                 {11.8034208, 1.486176987, 6.810894068, 0.8984970995, 5.2260388});
+TEST(Verdict, IsOfTwoVariancesTheModeratedTOfSmythAndHolmsFamily) {
+  expect_figures(judge(five_cells()), {1.937396775e-06, 0.3618191511, 0.1504901183, 0.4609179538, 0.5},
+                 {9.686983873e-06, 1, 0.6019604734, 1, 1},
+                 {11.30731318, 2.215842663, 4.68904444, 2.132238825, 3.352854489});
+  expect_figures(
+      judge(five_cells(), {.paired = true}), {0.0001046874956, 0.3975151611, 0.1873684724, 0.4698588427, 0.5},
+      {0.0005234374781, 1, 0.7494738898, 1, 1}, {12.39530247, 3.296439471, 5.557857792, 3.135007762, 4.260152282});
 }
 
 TEST(Verdict, PassesBelowTheToleranceAndSaysWhatIsBeyondChance) {
-  const std::vector<Judgement> judged = judge(five_cells());
+  std::vector<Row> tighter = five_cells();
+  tighter[2].tolerance = 4;
+  const std::vector<Judgement> judged = judge(tighter);
   EXPECT_EQ(judged[0].verdict, Verdict::regression);
   EXPECT_EQ(judged[1].verdict, Verdict::pass);
   EXPECT_EQ(judged[2].verdict, Verdict::inconclusive);
@@ -78,14 +81,31 @@ TEST(Verdict, IsPassWhereTheCandidateIsFaster) {
 // What one cell lends the others: alone it is held to the wide limits of four degrees of freedom.
 TEST(Verdict, BorrowsTheSpreadOfTheCellsOfItsPoolAlone) {
   std::vector<Row> rows;
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < 12; ++i) {  // in every order, so that runs share nothing
     rows.push_back({.baseline = {100, 101, 102}, .candidate = {101, 102, 100.5}, .tolerance = 2});
+    std::ranges::rotate(rows.back().baseline, rows.back().baseline.begin() + i % 3);
+    std::ranges::rotate(rows.back().candidate, rows.back().candidate.begin() + i / 3 % 3);
+  }
   const double together = *judge(rows)[0].upper;
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].pool = static_cast<std::uint32_t>(i);
   const double apart = *judge(rows)[0].upper;
   EXPECT_LT(together, apart);
   EXPECT_EQ(judge(rows)[0].verdict, judge({rows.data(), 1})[0].verdict);
   EXPECT_DOUBLE_EQ(*judge({rows.data(), 1})[0].upper, apart);
+}
+
+// What a run adds to all of its cells was drawn once a run, however many cells there are.
+TEST(Verdict, DoesNotTakeCellsForFurtherRuns) {
+  std::vector<Row> rows;
+  for (int i = 0; i < 12; ++i) {
+    const double own = i % 2 == 0 ? 0.01 : -0.01;
+    rows.push_back(
+        {.baseline = {100 + own, 101 - own, 102}, .candidate = {101, 102 - own, 100.5 + own}, .tolerance = 2});
+  }
+  const Judgement together = judge(rows)[0];
+  const Judgement alone = judge({rows.data(), 1})[0];
+  EXPECT_NEAR(*together.upper - together.change, *alone.upper - alone.change, 0.02);
+  EXPECT_NEAR(together.p, alone.p, 0.01);
 }
 
 TEST(Verdict, OfOneRunASideIsNeverARegression) {

@@ -63,11 +63,12 @@ TEST(Answer, SaysThatTheBlocksCannotTellAndHowManyWould) {
   const PairAnswer answer =
       answer_of(pair_of({split_of(880, 0, 0, 0), split_of(970, 0, 0, 0), split_of(1090, 0, 0, 0)}));
   EXPECT_EQ(answer.verdict, Verdict::unclear);
-  EXPECT_EQ(answer_text(answer), "on: these 6 blocks cannot tell: step -3 % [-12, +9]; about 20 blocks would tell 5 %");
+  EXPECT_EQ(answer_text(answer),
+            "on: inconclusive (6 blocks): step -3 % [-12, +9]; about 20 blocks needed to resolve 5 %");
   const PairAnswer sharper =
       answer_of(pair_of({split_of(985, 0, 0, 0), split_of(1000, 0, 0, 0), split_of(1020, 0, 0, 0)}));
   EXPECT_EQ(answer_text(sharper),
-            "on: these 6 blocks cannot tell: step 0.0 % [-1.5, +2.0]; about 15 blocks would tell 1 %");
+            "on: inconclusive (6 blocks): step 0.0 % [-1.5, +2.0]; about 15 blocks needed to resolve 1 %");
 }
 
 TEST(Answer, OfFewMeasuredBlocksIsSureWhereTheirIntervalIs) {
@@ -78,9 +79,9 @@ TEST(Answer, OfFewMeasuredBlocksIsSureWhereTheirIntervalIs) {
   for (CellResult& cell : results.cells) cell.samples.resize(2);
   // Of two blocks that both won: 12.7 times their spread reaches beyond 1.
   EXPECT_EQ(answer_of(results).verdict, Verdict::unclear);
-  EXPECT_THAT(answer_text(answer_of(results)), HasSubstr("on: these 2 blocks cannot tell: step -18 % ["));
+  EXPECT_THAT(answer_text(answer_of(results)), HasSubstr("on: inconclusive (2 blocks): step -18 % ["));
   for (CellResult& cell : results.cells) cell.samples.resize(1);
-  EXPECT_THAT(answer_text(answer_of(results)), HasSubstr("on: one block cannot tell: step -20.0 %; hides"));
+  EXPECT_THAT(answer_text(answer_of(results)), HasSubstr("on: inconclusive (1 block): step -20.0 %; hides"));
 }
 
 TEST(Answer, OfVirtualTimeIsCalledModelledAndNeedsNoInterval) {
@@ -136,13 +137,28 @@ std::vector<PairAnswer> some_answers() {
   return answers;
 }
 
+// Hiding communication gains at most what removing it does.
+TEST(Answer, NamesNoLargerGainThanThatOfRemovingAllCommunication) {
+  PairAnswer answer{
+      .cell = "on", .verdict = Verdict::faster, .change = -0.2, .interval = Interval{-0.24, -0.17}, .blocks = 6};
+  answer.limit = -0.16;
+  EXPECT_EQ(answer_text(answer),
+            "on: at most 16 % faster, which is what removing all communication gains (measured: 20 % faster [17, 24])");
+  answer.limit = -0.198;
+  EXPECT_EQ(answer_text(answer), "on: 20 % faster [17, 24]") << "no difference to speak of";
+  answer.limit = 0.01;
+  answer.verdict = Verdict::unclear;
+  EXPECT_EQ(answer_text(answer),
+            "on: inconclusive: measured 20 % faster [17, 24], but removing all communication gains nothing");
+}
+
 TEST(Headline, CountsPairsAndNamesTheBest) {
   EXPECT_EQ(headline(some_answers()),
-            "overlap on against off in 4 pairs: faster in 2, slower in 1, these blocks cannot tell in 1; best: 3, "
+            "overlap on against off in 4 pairs: faster in 2, slower in 1, inconclusive in 1; best of 4: 3, "
             "30.0 % faster");
   std::vector<PairAnswer> lost = some_answers();
   std::erase_if(lost, [](const PairAnswer& answer) { return answer.verdict == Verdict::faster; });
-  EXPECT_THAT(headline(lost), HasSubstr("; least slow: 2, 20.0 % slower"));
+  EXPECT_THAT(headline(lost), HasSubstr("; least slow of 2: 2, 20.0 % slower"));
   lost.resize(1);
   EXPECT_EQ(headline(lost), answer_text(lost[0]));
   EXPECT_EQ(headline({}), "");

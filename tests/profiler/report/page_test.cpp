@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "profiler/report/csv.hpp"
-#include "profiler/report/html.hpp"
+#include "profiler/report/page/html.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::report {
@@ -103,7 +103,7 @@ TEST(ReportPage, ShowsEveryTextLetterByLetter) {
   results.cells[0].memory_advice = evil;
   const std::string page = report_html(results);
   EXPECT_THAT(page, Not(HasSubstr("<script")));
-  EXPECT_THAT(page, HasSubstr("&lt;/pre&gt;&lt;script&gt;&quot;&amp;&#39;&#xFFFD;"));
+  EXPECT_THAT(page, HasSubstr("&lt;/pre&gt;&lt;script&gt;&quot;&amp;&#39;\\x01"));
   EXPECT_EQ(unbalanced(page), "");
 }
 
@@ -177,7 +177,7 @@ TEST(ReportCsv, LeavesEmptyWhatCouldNotBeFormed) {
 
 TEST(ReportCsv, QuotesFieldsThatHoldCommasQuotesAndLines) {
   const std::string csv = report_csv(run_of({two_blocks("a,\"b\"\nc", "off", split_of(6000, 0, 4000, 0))}));
-  EXPECT_THAT(csv, HasSubstr("\n\"a,\"\"b\"\"\nc\",host,measured,"));
+  EXPECT_THAT(csv, HasSubstr("\n\"a,\"\"b\"\"\\nc\",host,measured,"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "profiler/report/html.hpp"
+#include "profiler/report/page/html.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
@@ -250,6 +250,16 @@ TEST(ReportTable, SaysHowManyBlocksWouldResolveOnePercent) {
   EXPECT_THAT(report_markdown(results), HasSubstr("| 1.025 [0.752, 1.397] | 32.27 | no | 83 |"));
   for (CellResult& cell : results.cells) cell.samples.resize(1);
   EXPECT_THAT(report_markdown(results), HasSubstr("| 1.000 | - | no | - |"));
+}
+
+TEST(ReportTable, NamesALossThatIsNotFinite) {
+  RunResults results = measured();
+  for (CellResult& cell : results.cells) cell.label = NumericsLabel::reference;
+  results.cells[1].samples[1].loss = std::nan("");
+  for (const std::string& text : {report_table(results, {.width = 200}), report_markdown(results)})
+    EXPECT_THAT(text, HasSubstr("MISMATCH: on: the loss is NaN in block "));
+  results.cells[1].label = NumericsLabel::not_checked;
+  EXPECT_THAT(report_table(results, {.width = 200}), Not(HasSubstr("MISMATCH")));
 }
 
 TEST(ReportTable, CallsAMismatchByItsName) {

@@ -78,7 +78,7 @@ RunResults full_results() {
   split.exposed_ns_by_modes["dp+tp"] = 7;
   split.window_ns += 7;
   CellResult cell = cell_of("grad_reduce=on", {{"z", "1"}, {"a", "2"}}, {step_of(0, 2, {split, split_of(1, 2, 3, 4)})});
-  cell.samples.push_back({1, 3, 9007199254740991, 0.1 + 0.2, 0, {}});
+  cell.samples.push_back({1, 3, 9007199254740991, 0.1 + 0.2, 0, {split_of(5, 6, 7, 8), split}});
   cell.warmup_losses = {1.0 / 3.0, 5e-324, 1.7976931348623157e308, -0.0};
   cell.label = NumericsLabel::reordered;
   cell.max_loss_difference = 1e-17;
@@ -245,31 +245,32 @@ TEST_F(ResultsFile, RefusesToWriteAPlanThatIsNotJsonOrAnAxisTwice) {
   EXPECT_THROW(write_results(folder_, results), std::invalid_argument);
 }
 
-TEST_F(ResultsFile, NamesFileAndPlaceOfEveryFlaw) {
+TEST_F(ResultsFile, NamesFilePlaceAndCellOfEveryFlaw) {
   const std::string file = (folder_ / "results.json").string();
+  const std::string whose = " (of " + json_text(Json(full_results().cells[0].name)) + ")";
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][1].erase("step_ns"); }),
-            file + ": /cells/0/samples/1 has no \"step_ns\"");
+            file + ": /cells/0/samples/1 has no \"step_ns\"" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["run"]["seed"] = -1; }),
             file + ": /run/seed is -1, must be a whole number from 0");
   EXPECT_EQ(complaint([](Json& d) { d["run"]["num_cpus"] = 1LL << 40; }),
             file + ": /run/num_cpus is 1099511627776, outside the 32-bit integers");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][0]["step_ns"] = 1.5; }),
-            file + ": /cells/0/samples/0/step_ns is 1.5, must be a whole number");
+            file + ": /cells/0/samples/0/step_ns is 1.5, must be a whole number" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["trace_bytes"] = 18446744073709551615U; }),
-            file + ": /cells/0/trace_bytes is 18446744073709551615, above the largest 64-bit integer");
+            file + ": /cells/0/trace_bytes is 18446744073709551615, above the largest 64-bit integer" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["label"] = "fine"; }),
-            file + ": /cells/0/label has no such value: \"fine\"");
+            file + ": /cells/0/label has no such value: \"fine\"" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["run"]["backend"] = "gpu"; }),
             file + ": /run/backend has no such value: \"gpu\"");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["bound_ideal_ns"] = "1"; }),
-            file + ": /cells/0/bound_ideal_ns is \"1\", must be a whole number");
+            file + ": /cells/0/bound_ideal_ns is \"1\", must be a whole number" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["cells"] = 3; }), file + ": /cells is number, must be array");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["name"] = nullptr; }),
             file + ": /cells/0/name is null, must be string");
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["paced"] = 0; }),
-            file + ": /cells/0/paced is number, must be boolean");
+            file + ": /cells/0/paced is number, must be boolean" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][0]["loss"] = "nan"; }),
-            file + ": /cells/0/samples/0/loss is string, must be number");
+            file + ": /cells/0/samples/0/loss is string, must be number" + whose);
   EXPECT_EQ(complaint([](Json& d) { d["run"]["library_versions"]["a/b~c"] = 1; }),
             file + ": /run/library_versions/a~1b~0c is number, must be string");
 }
@@ -280,6 +281,31 @@ TEST_F(ResultsFile, NamesSplitsAndBlocksThatCannotBe) {
   EXPECT_THAT(complaint([](Json& d) { d["blocks_done"] = 4; }), HasSubstr("/blocks_done is 4"));
   EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1]["block"] = 2; }),
               HasSubstr("/cells/0/samples/1/block is 2, but 2 blocks were done"));
+}
+
+TEST_F(ResultsFile, NamesWhatStandsTwiceAndWhatIsMissing) {
+  EXPECT_THAT(complaint([](Json& d) { d["cells"].push_back(d["cells"][0]); }),
+              HasSubstr("/name is a duplicate: two cells are named"));
+  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1] = d["cells"][0]["samples"][0]; }),
+              HasSubstr("/cells/0/samples/1 is step"));
+  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1]["ranks"] = Json::array(); }),
+              HasSubstr("/cells/0/samples/1/ranks has 0 ranks, but the cell's first step has 2"));
+  EXPECT_THAT(complaint([](Json& d) {
+                for (auto& [mode, split] : d["cells"][0]["samples"][0]["ranks"][0]["modes"].items())
+                  split["exposed_wait_ns"] = std::numeric_limits<std::int64_t>::max();
+              }),
+              HasSubstr("exposed_wait_ns is 9223372036854775807, must be at most 2^53"));
+}
+
+TEST_F(ResultsFile, RefusesNumbersOfRanksThatContradictEachOther) {
+  const auto refusal = [&](int ranks, int played) {
+    return complaint([=](Json& d) {
+      d["cells"][0]["num_ranks"] = ranks;
+      d["cells"][0]["num_ranks_played"] = played;
+    });
+  };
+  EXPECT_THAT(refusal(1, 2), HasSubstr("/cells/0/num_ranks_played is 2, but the cell has 1 ranks, and its steps 2"));
+  EXPECT_THAT(refusal(8, 3), HasSubstr("/cells/0/num_ranks_played is 3, but the cell has 8 ranks, and its steps 2"));
 }
 
 TEST_F(ResultsFile, TakesTheLastOfTwoKeysOfOneName) {

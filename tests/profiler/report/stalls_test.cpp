@@ -42,7 +42,8 @@ TEST(Stalls, NameTheStepTheRankAndWhatItStoodIn) {
   ASSERT_EQ(stalls.size(), 1U);
   EXPECT_EQ(stalls[0].rank, 1);
   EXPECT_EQ(stalls[0].longer_ns, kEightSecondsUs * 1000);
-  EXPECT_EQ(stall_text(stalls[0]), "block 3, step 14 took 8001 ms and not 1.00: rank 1 stood in compute");
+  EXPECT_EQ(stall_text(stalls[0]),
+            "block 3 step 14 took 8001 ms (typically 1.00 ms): rank 1 was stopped during compute");
   EXPECT_TRUE(stalls_of(with_one_long_step().cells[0]).empty());
 }
 
@@ -51,17 +52,17 @@ TEST(Stalls, BlameNoRankWhereAllWaitedForATransfer) {
   const analysis::Split waits = split_of(500, 350, 50 + kEightSecondsUs, 100);
   cell.samples[5] = step_of(1, 5, {waits, waits});
   EXPECT_EQ(stall_text(stalls_of(cell).at(0)),
-            "block 1, step 5 took 8001 ms and not 1.00: its ranks stood in communication");
+            "block 1 step 5 took 8001 ms (typically 1.00 ms): its ranks were stopped during communication");
 }
 
 TEST(Stalls, AreFoundWithoutRecorderAndInTheWindowOfOneRankAlone) {
   CellResult cell = steady_run().cells[1];
   for (StepSample& sample : cell.samples) sample.ranks.clear();
   cell.samples[0].step_ns = 2'500'000;
-  EXPECT_EQ(stall_text(stalls_of(cell).at(0)), "block 0, step 0 took 2.50 ms and not 1.00");
+  EXPECT_EQ(stall_text(stalls_of(cell).at(0)), "block 0 step 0 took 2.50 ms (typically 1.00 ms)");
   CellResult late = steady_run().cells[1];
   late.samples[7].ranks[0] = split_of(500, 350, 50, 100 + kEightSecondsUs);
-  EXPECT_THAT(stall_text(stalls_of(late).at(0)), HasSubstr("rank 0 stood in idle"));
+  EXPECT_THAT(stall_text(stalls_of(late).at(0)), HasSubstr("rank 0 was stopped during idle"));
 }
 
 TEST(Stalls, AreNotWhatAlwaysVaries) {
@@ -79,7 +80,7 @@ TEST(Stalls, AreNotWhatAlwaysVaries) {
 
 // All that stands below the warnings.
 std::string without_warning(const std::string& text) {
-  const std::size_t begin = text.find("STOOD STILL");
+  const std::size_t begin = text.find("STALL");
   if (begin == std::string::npos) return text;
   return text.substr(0, begin) + text.substr(text.find('\n', begin) + 1);
 }
@@ -98,18 +99,18 @@ TEST(RunText, MovesNoFigureForAStepThatStoodStillAndNamesIt) {
   const TableFormat format{.width = 240};
   const std::string text = run_text(stalled, format, Details::included);
   EXPECT_THAT(text,
-              HasSubstr("STOOD STILL: on: block 3, step 14 took 8001 ms and not 1.00: rank 1 stood in compute; no "
-                        "mean counts it\n"));
-  EXPECT_THAT(report_markdown(stalled), HasSubstr("STOOD STILL: on: block 3, step 14"));
+              HasSubstr("STALL in cell on: block 3 step 14 took 8001 ms (typically 1.00 ms): rank 1 was stopped during "
+                        "compute; no figure counts it\n"));
+  EXPECT_THAT(report_markdown(stalled), HasSubstr("STALL in cell on: block 3 step 14"));
   EXPECT_EQ(without_warning(text), run_text(steady, format, Details::included));
-  EXPECT_THAT(run_text(steady, format, Details::included), Not(HasSubstr("STOOD STILL")));
+  EXPECT_THAT(run_text(steady, format, Details::included), Not(HasSubstr("STALL")));
 }
 
 TEST(RunText, NamesTheFirstOfManyStepsThatStoodStill) {
   RunResults results = steady_run();
   for (const std::size_t step : {1U, 5U, 9U, 13U, 17U}) results.cells[0].samples[step].step_ns = 9'000'000;
-  EXPECT_THAT(run_text(results, {.width = 240}, Details::left_out), HasSubstr("STOOD STILL: 2 more steps"));
-  EXPECT_THAT(report_markdown(results), HasSubstr("block 4, step 17"));
+  EXPECT_THAT(run_text(results, {.width = 240}, Details::left_out), HasSubstr("STALL: 2 more steps"));
+  EXPECT_THAT(report_markdown(results), HasSubstr("block 4 step 17"));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(Subset, LosesTheFlowsOfSlicesThatAreNotWanted) {
   Trace trace;
   for (std::int32_t rank = 0; rank < 2; ++rank)
     for (std::int64_t i = 0; i < 2; ++i)
-      trace.add({.track = trace.add_track({rank, 0, "compute"}), .start_ns = i * 10, .duration_ns = 5});
+      trace.add({.track = trace.add_track({rank, 0, "compute"}), .start_ns = i * 10, .duration_ns = 5, .tag = {}});
   trace.flows = {{0, 1}, {0, 2}, {2, 3}};
   const Trace part = subset(trace, [](std::int32_t rank) { return rank == 1; });
   EXPECT_EQ(part.size(), 2U);

@@ -199,7 +199,7 @@ TEST(MatrixChart, HasRatioExposureAndEfficiencyOfEachCellAndItsPlace) {
   ASSERT_EQ(table.rows.size(), 10u);
   const FigureRow& both = row_of(table, {kBoth});
   EXPECT_THAT(both.names, ElementsAre(kBoth, "both", "true"));
-  EXPECT_NEAR(*figure(table, both, "step_ratio_to_off"), 0.734, 5e-4);  // results/quick/paced/report.md
+  EXPECT_NEAR(*figure(table, both, "step_ratio_to_off"), 0.797, 5e-4);  // results/quick/paced/report.md
   EXPECT_NEAR(*figure(table, both, "exposed"), 9.52e6, 5e3);
   EXPECT_NEAR(*figure(table, both, "efficiency"), 0.44, 5e-3);
   EXPECT_EQ(figure(table, row_of(table, {kOff}), "step_ratio_to_off"), std::nullopt);

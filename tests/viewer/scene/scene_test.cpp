@@ -259,8 +259,7 @@ TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
     analysis::Summary summary;
     summary.ranks.emplace_back().windows.emplace_back();
     summary.ranks.front().splits.emplace_back().exposed_ns_by_modes["dp"] = exposed_ns;
-    summary.waits.emplace().arrivals.push_back(
-        {.waited_ns = 1, .cause = analysis::LateCause::longer_kernels, .blamed_rank = 0});
+    summary.waits.emplace().blamed[0][analysis::LateCause::longer_kernels] = 1;
     const Drawn drawn(trace, summary);
     QImage picture(kSize, QImage::Format_RGB32);
     Words surface(picture, 1);

@@ -22,7 +22,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
+#include "viewer/app/pages/page_text.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
@@ -31,10 +33,6 @@
 
 namespace underlap::viewer {
 namespace {
-
-constexpr std::size_t kNamesOfSelection = 200;
-
-QString text(const std::string& string) { return QString::fromStdString(string); }
 
 int num_steps(const Timeline& timeline) {
   return static_cast<int>(std::ranges::count_if(
@@ -47,7 +45,7 @@ QWidget* titled(const QString& title, TimelineView* timeline) {
   auto* layout = new QVBoxLayout(panel);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  auto* label = new QLabel(title);
+  auto* label = plain_label(title);
   label->setContentsMargins(8, 2, 8, 2);
   layout->addWidget(label);
   layout->addWidget(new OverviewBar(*timeline));
@@ -71,13 +69,13 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       facts_(new FactsModel(this)),
       selection_(new SelectionPanel),
       step_(new QSpinBox),
-      steps_(new QLabel),
+      steps_(plain_label()),
       ghost_(new QCheckBox(tr("&baseline as a ghost below each lane"))),
       query_(new QLineEdit),
-      found_text_(new QLabel),
+      found_text_(plain_label()),
       of_candidate_{{}, WorstExposed(*document_->to->timeline)},
       of_baseline_{{}, WorstExposed(*document_->from->timeline)} {
-  auto* heading_label = new QLabel(heading());
+  auto* heading_label = plain_label(heading());
   heading_label->setWordWrap(true);
   heading_label->setContentsMargins(8, 4, 8, 4);
   heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

@@ -6,12 +6,14 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "viewer/app/labels.hpp"
+
 namespace underlap::viewer {
 
 LoadingPage::LoadingPage(const QString& path, QWidget* parent)
     : QWidget(parent),
       path_(path),
-      text_(new QLabel),
+      text_(plain_label()),
       bar_(new QProgressBar),
       cancel_(new QPushButton),
       go_on_(new QPushButton(tr("Compare all the same"))) {

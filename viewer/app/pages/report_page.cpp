@@ -11,13 +11,13 @@
 #include "profiler/gate/words.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
 #include "viewer/app/chart_panel.hpp"
+#include "viewer/app/labels.hpp"
+#include "viewer/app/pages/page_text.hpp"
 
 namespace underlap::viewer {
 namespace {
 
 constexpr TableFormat kFormat{.width = 120, .unicode = true};
-
-QString text(const std::string& string) { return QString::fromStdString(string); }
 
 QString heading_of(const GateDocument& document) {
   const gate::GateReport& report = document.report;
@@ -25,7 +25,8 @@ QString heading_of(const GateDocument& document) {
   if (!report.forced.empty())
     all = ReportPage::tr("NOT COMPARABLE, judged all the same: %1\n%2").arg(text(report.forced), all);
   return all + ReportPage::tr("\nbaseline: %1\ncandidate: %2")
-                   .arg(text(gate::side_text(report.baseline)), text(gate::side_text(report.candidate)));
+                   .arg(report.baseline.sources.empty() ? QString("-") : text(gate::side_text(report.baseline)),
+                        text(gate::side_text(report.candidate)));
 }
 
 QString heading_of(const ScalingDocument& document) {
@@ -67,7 +68,7 @@ ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& 
       all_(text(all)),
       input_(input),
       charts_(new ChartPanel) {
-  auto* label = new QLabel(heading_);
+  auto* label = plain_label(heading_);
   label->setWordWrap(true);
   label->setContentsMargins(8, 4, 8, 4);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

@@ -14,13 +14,13 @@
 
 #include "profiler/report/answer.hpp"
 #include "viewer/app/chart_panel.hpp"
+#include "viewer/app/labels.hpp"
+#include "viewer/app/pages/page_text.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 
 namespace underlap::viewer {
 namespace {
-
-QString text(const std::string& string) { return QString::fromStdString(string); }
 
 std::vector<int> cells_of(const QTableView& table) {
   std::vector<int> cells;
@@ -56,7 +56,7 @@ class NameDelegate : public QStyledItemDelegate {
 
 RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
     : Page(parent), document_(std::move(document)), matrix_(new FigureTableModel(this)), charts_(new ChartPanel) {
-  auto* heading_label = new QLabel(heading());
+  auto* heading_label = plain_label(heading());
   heading_label->setWordWrap(true);
   heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   auto* table = make_table(matrix_, tr("The cells of the run"), FigureTableModel::kSort);

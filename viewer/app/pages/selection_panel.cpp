@@ -8,6 +8,7 @@
 #include <QtConcurrent>
 #include <utility>
 
+#include "viewer/app/labels.hpp"
 #include "viewer/app/tables.hpp"
 
 namespace underlap::viewer {
@@ -18,7 +19,7 @@ constexpr int kAfterDragging = 60;  // milliseconds
 }  // namespace
 
 SelectionPanel::SelectionPanel(QWidget* parent)
-    : QWidget(parent), text_(new QLabel), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
+    : QWidget(parent), text_(plain_label()), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
   auto* split = new QSplitter(Qt::Horizontal);
   for (FigureTableModel* model : {parts_, names_}) {
     auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),

@@ -20,7 +20,9 @@
 
 #include "profiler/analysis/breakdown.hpp"
 #include "profiler/analysis/headline.hpp"
+#include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
+#include "viewer/app/pages/page_text.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -28,10 +30,7 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr std::size_t kNamesOfSelection = 200;
 constexpr int kAfterTyping = 120;  // milliseconds
-
-QString text(const std::string& string) { return QString::fromStdString(string); }
 
 // A click or Enter on a row of slices goes there, and one on a title sorts them, or a third time no longer.
 void go_on_activation(QTableView* table, SlicesModel* model, TimelineView* timeline) {
@@ -123,6 +122,7 @@ QWidget* TracePage::make_timeline() {
   layout->setSpacing(0);
   if (const QString answer = answer_text(); !answer.isEmpty()) {
     auto* label = new QLabel(answer);
+    label->setTextFormat(Qt::RichText);
     label->setObjectName("answer");
     label->setWordWrap(true);
     label->setContentsMargins(8, 4, 8, 4);
@@ -157,7 +157,7 @@ QWidget* TracePage::make_search() {
   query_->setPlaceholderText(tr("words of a name or purpose, mode:dp, kind:compute, rank:3, stream:comm, exposed"));
   query_->setAccessibleName(tr("Find slices"));
   query_->setClearButtonEnabled(true);
-  found_text_ = new QLabel;
+  found_text_ = plain_label();
   auto* table = make_table(found_, tr("Slices that were found"));
   go_on_activation(table, found_, timeline_);
   auto* line = new QHBoxLayout;

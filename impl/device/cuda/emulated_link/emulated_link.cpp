@@ -107,6 +107,21 @@ struct EngineCopy {
 /// engine collectives count on it from CUDA 13.1 on; before, the programming guide says, the request is ignored.
 constexpr int kFirstDriverWithEngines = 13010;
 
+constexpr int kFirstWithClusters = 9;  // compute capability, major
+/// NCCL's default from sm_90 on. Source: NCCL 2.28.9, init.cc (cgaClusterSize).
+constexpr int kNcclCluster = 4;
+
+/// Whether two transfers differ in their memory alone.
+bool has_same_shape(const LinkWork& a, const LinkWork& b) {
+  return a.collective == b.collective && a.dtype == b.dtype && a.is_root == b.is_root && a.ranks == b.ranks &&
+         a.input_bytes == b.input_bytes && a.output_bytes == b.output_bytes;
+}
+
+double rate_of(const LinkRecord& record, double latency_us) {
+  const double us = static_cast<double>(record.end_ns - record.start_ns) * 1e-3 - latency_us;
+  return static_cast<double>(std::max(record.bytes_out, record.bytes_in)) / us * 1e-3;
+}
+
 /// Copies within one piece: a copy engine may do them in any order.
 void copy_pieces(std::span<const EngineCopy> copies, cudaStream_t stream) {
 #if CUDART_VERSION >= 12080
@@ -156,34 +171,59 @@ void FreeOnDevice::operator()(void* memory) const noexcept { (void)cudaFree(memo
 /// One communicator on the link.
 class EmulatedLink::EmulatedChannel final : public Channel {
  public:
-  EmulatedChannel(EmulatedLink& link, const Group& group, const CommunicatorHints& hints)
+  EmulatedChannel(EmulatedLink& link, std::uint32_t index, const Group& group, const CommunicatorHints& hints)
       : link_(link),
+        index_(index),
         group_(group),
-        blocks_(hints.sms > 0 ? hints.sms : link.options_.link.sms),
+        launched_(launch_shape(hints, link.options_.link)),
         by_copy_engine_(hints.copy_engine || link.options_.link.copy_engine),
-        staging_(device_memory<std::byte>(staging_bytes(link.options_.shape, blocks_))) {
+        staging_(device_memory<std::byte>(staging_bytes(link.options_.shape, launched_.blocks))) {
     link_.has_copy_engines_ = link_.has_copy_engines_ || by_copy_engine_;
     run_now([&](CUstream_st* stream) {
-      launch_staging_fill(staging_.get(), staging_bytes(link.options_.shape, blocks_), stream);
+      launch_staging_fill(staging_.get(), staging_bytes(link.options_.shape, launched_.blocks), stream);
       if (by_copy_engine_) prepare_copies(stream);
     });
   }
+  ~EmulatedChannel() override { link_.forget(*this); }
+  EmulatedChannel(const EmulatedChannel&) = delete;
+  EmulatedChannel& operator=(const EmulatedChannel&) = delete;
 
   void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
     if (link_.is_aborted_) throw MachineError(fmt::format("transfer {} of an aborted link", sequence));
-    const std::vector<LinkWork> works = works_of(transfers, group_);
+    enqueue(works_of(transfers, group_), stream, sequence);
+  }
+
+  void enqueue(std::span<const LinkWork> works, CUstream_st* stream, std::uint64_t sequence) {
     std::int64_t steps = 0;
     for (const LinkWork& work : works) steps = std::max(steps, num_steps(work.collective, work.ranks));
     const double latency_us = static_cast<double>(steps) * link_.options_.link.latency_us;
-    LinkRecord* const record = link_.next_record(latency_us);
     const bool adds = std::any_of(works.begin(), works.end(), [](const LinkWork& w) { return reduces(w.collective); });
-    if (by_copy_engine_ && !adds)
+    const bool is_copied = by_copy_engine_ && !adds;
+    LinkRecord* const record =
+        link_.next_record({.latency_us = latency_us,
+                           .shape = link_.shape_of(*this, works),
+                           .stamp = {.communicator = index_,
+                                     .sequence = sequence,
+                                     .is_one_kernel = !is_copied && works.size() <= std::size_t{kMostLinkWorks}}});
+    if (is_copied)
       enqueue_copies(works, latency_us, record, stream);
     else
       enqueue_kernels(works, latency_us, record, stream);
   }
 
  private:
+  static LinkLaunchShape launch_shape(const CommunicatorHints& hints, const plan::EmulatedLink& link) {
+    LinkLaunchShape shape{.blocks = hints.sms > 0 ? hints.sms : link.sms};
+    int device = 0, major = 0;
+    check(cudaGetDevice(&device));
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    if (major < kFirstWithClusters) return shape;
+    shape.is_remote_domain = true;
+    shape.cluster = hints.cga_size > 0 ? hints.cga_size : link.cga_size > 0 ? link.cga_size : kNcclCluster;
+    if (shape.blocks % shape.cluster != 0) shape.cluster = 1;  // as NCCL does
+    return shape;
+  }
+
   void enqueue_kernels(std::span<const LinkWork> works, double latency_us, LinkRecord* record, CUstream_st* stream) {
     const LinkShape& shape = link_.options_.shape;
     LinkLaunch launch{.link = link_.state_.get(),
@@ -191,6 +231,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
                       .staging = staging_.get(),
                       .staging_bytes = shape.staging_bytes,
                       .piece_bytes = shape.piece_bytes,
+                      .polls = shape.polls,
                       .ps_per_byte = link_.ps_per_byte_};
     while (!works.empty()) {
       const std::size_t count = std::min<std::size_t>(works.size(), kMostLinkWorks);
@@ -198,7 +239,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
       launch.num_works = static_cast<int>(count);
       works = works.subspan(count);
       if (works.empty()) launch.latency_ps = static_cast<unsigned long long>(latency_us * 1e6);
-      launch_transfers(launch, shape, blocks_, stream);
+      launch_transfers(launch, shape, launched_, stream);
       launch.is_first = false;
     }
   }
@@ -302,8 +343,9 @@ class EmulatedLink::EmulatedChannel final : public Channel {
   }
 
   EmulatedLink& link_;
+  std::uint32_t index_ = 0;
   Group group_;
-  int blocks_ = 1;
+  LinkLaunchShape launched_;
   bool by_copy_engine_ = false;
   std::int64_t copy_bytes_ = 0;  // of a piece
   DeviceMemory<std::byte> staging_;
@@ -322,20 +364,58 @@ EmulatedLink::EmulatedLink(const EmulatedLinkOptions& options)
 
 EmulatedLink::~EmulatedLink() = default;
 
-std::unique_ptr<Channel> EmulatedLink::connect(std::uint32_t, std::string_view, const Group& group,
+std::unique_ptr<Channel> EmulatedLink::connect(std::uint32_t index, std::string_view, const Group& group,
                                                const CommunicatorHints& hints, std::span<const RegisteredBuffer>) {
-  return std::make_unique<EmulatedChannel>(*this, group, hints);
+  return std::make_unique<EmulatedChannel>(*this, index, group, hints);
 }
 
 std::string EmulatedLink::link() const { return plan::to_words(options_.link); }
 
-LinkRecord* EmulatedLink::next_record(double latency_us) {
-  if (latency_us_.size() == static_cast<std::size_t>(options_.num_records)) {
+LinkRecord* EmulatedLink::next_record(const Enqueued& enqueued) {
+  if (enqueued_.size() == static_cast<std::size_t>(options_.num_records)) {
     ++num_unrecorded_;
     return nullptr;
   }
-  latency_us_.push_back(latency_us);
-  return records_.get() + latency_us_.size() - 1;
+  enqueued_.push_back(enqueued);
+  return records_.get() + enqueued_.size() - 1;
+}
+
+std::size_t EmulatedLink::shape_of(EmulatedChannel& channel, std::span<const LinkWork> works) {
+  const auto is_known = [&](const TransferShape& shape) {
+    return shape.channel == &channel && std::ranges::equal(shape.works, works, has_same_shape);
+  };
+  const auto index = static_cast<std::size_t>(std::ranges::find_if(shapes_, is_known) - shapes_.begin());
+  if (index == shapes_.size())
+    shapes_.push_back({.channel = &channel, .works = std::vector<LinkWork>(works.begin(), works.end())});
+  return index;
+}
+
+void EmulatedLink::forget(const EmulatedChannel& channel) {
+  for (TransferShape& shape : shapes_)
+    if (shape.channel == &channel) shape.channel = nullptr;
+}
+
+// A transfer that is too short to judge tells no rate.
+void EmulatedLink::measure_alone() {
+  constexpr int kRepetitions = 3;
+  (void)report();
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    if (shapes_[i].is_measured || shapes_[i].channel == nullptr) continue;
+    shapes_[i].is_measured = true;
+    const TransferShape shape = shapes_[i];
+    run_now([&](CUstream_st* stream) {
+      for (int repetition = 0; repetition < kRepetitions; ++repetition) shape.channel->enqueue(shape.works, stream, 0);
+    });
+    std::vector<double> rates;
+    const std::vector<Enqueued> enqueued = enqueued_;
+    const std::vector<LinkRecord> records = take_records();
+    for (std::size_t r = 0; r < records.size(); ++r)
+      if (static_cast<double>(records[r].end_ns - records[r].start_ns) * 1e-3 >= LinkReport::kShortestUs)
+        rates.push_back(rate_of(records[r], enqueued[r].latency_us));
+    if (rates.empty()) continue;
+    std::ranges::nth_element(rates, rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2));
+    shapes_[i].alone_gb_per_s = rates[rates.size() / 2];
+  }
 }
 
 void EmulatedLink::clear_records(std::size_t count) {
@@ -350,15 +430,31 @@ std::vector<std::string> EmulatedLink::unmet() const {
   return why.empty() ? std::vector<std::string>() : std::vector{why};
 }
 
-LinkReport EmulatedLink::report() {
-  std::vector<LinkRecord> records(latency_us_.size());
+std::vector<LinkRecord> EmulatedLink::take_records() {
+  std::vector<LinkRecord> records(enqueued_.size());
   if (!records.empty())
     check(cudaMemcpy(records.data(), records_.get(), records.size() * sizeof(LinkRecord), cudaMemcpyDeviceToHost));
-  const LinkReport report = report_link(records, latency_us_, options_.link.gb_per_s, num_unrecorded_);
   clear_records(records.size());
-  latency_us_.clear();
+  enqueued_.clear();
   num_unrecorded_ = 0;
-  return report;
+  return records;
+}
+
+LinkReport EmulatedLink::report() {
+  const std::vector<Enqueued> enqueued = enqueued_;
+  const std::int64_t num_unrecorded = num_unrecorded_;
+  const std::vector<LinkRecord> records = take_records();
+  std::vector<double> latency_us, alone;
+  stamps_.clear();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    latency_us.push_back(enqueued[i].latency_us);
+    alone.push_back(shapes_[enqueued[i].shape].alone_gb_per_s.value_or(0));
+    if (records[i].end_ns < records[i].start_ns) continue;  // never ran
+    stamps_.push_back(enqueued[i].stamp);
+    stamps_.back().start_ns = static_cast<std::int64_t>(records[i].start_ns);
+    stamps_.back().end_ns = static_cast<std::int64_t>(records[i].end_ns);
+  }
+  return report_link(records, latency_us, alone, options_.link.gb_per_s, num_unrecorded);
 }
 
 }  // namespace underlap::cuda

@@ -5,8 +5,8 @@
 //   all_gather    send own     take, keep and send on         take, keep
 //   reduce        send a part  take, add the own, send on     take, add the own, keep (all_reduce: and n-1 steps more)
 //
-// Before each step thread 0 claims the time of its bytes on the link, and sleeps until it is due. NCCL's waiting
-// threads spin on a flag instead; both leave the block's multiprocessor to whoever else is on it.
+// Before each step thread 0 claims the time of its bytes on the link, and waits until it is due. It sleeps, or it polls
+// (LinkShape::polls), as NCCL's waiting threads do. Its block waits at a barrier either way.
 #include <bit>
 #include <type_traits>
 
@@ -35,8 +35,21 @@ __device__ unsigned long long now_ns() {
 
 __device__ Picoseconds now_ps(const LinkState& link) { return (now_ns() - link.base_ns) * 1000; }
 
-__device__ void sleep_until(const LinkState& link, Picoseconds moment) {
+/// One round of polling: a load that no register or L1 cache may answer. A CPU has no such loads to show: it sleeps.
+__device__ void poll(const LinkState& link, [[maybe_unused]] Picoseconds remaining) {
+#ifdef __CUDACC__
+  (void)*static_cast<const volatile unsigned long long*>(&link.base_ns);
+#else
+  cuda_host::sleep_for(static_cast<unsigned>((remaining + 999) / 1000));
+#endif
+}
+
+__device__ void wait_until(const LinkState& link, Picoseconds moment, bool polls) {
   for (Picoseconds now = now_ps(link); now < moment; now = now_ps(link)) {
+    if (polls) {
+      poll(link, moment - now);
+      continue;
+    }
     const Picoseconds half_ns = (moment - now) / 2000;
     __nanosleep(half_ns > kLongestSleep ? kLongestSleep : half_ns < 16 ? 16 : static_cast<unsigned>(half_ns));
   }
@@ -234,7 +247,7 @@ class LinkBlock {
   __device__ void finish() {
     __syncthreads();
     if (threadIdx.x != 0) return;
-    if (launch_.ps_per_byte > 0) sleep_until(*launch_.link, slot_end_ps_ + launch_.latency_ps);
+    if (launch_.ps_per_byte > 0) wait_until(*launch_.link, slot_end_ps_ + launch_.latency_ps, launch_.polls);
     if (launch_.record == nullptr) return;
     LinkRecord& record = *launch_.record;
     atomicAdd(&record.bytes_out, sum_.bytes_out);
@@ -267,7 +280,7 @@ class LinkBlock {
       sum_.bytes_in += static_cast<unsigned long long>(in);
       if (launch_.ps_per_byte > 0) {
         slot_end_ps_ = claim_both(*launch_.link, launch_.ps_per_byte, out, in);
-        sleep_until(*launch_.link, slot_end_ps_ > kAhead ? slot_end_ps_ - kAhead : 0);
+        wait_until(*launch_.link, slot_end_ps_ > kAhead ? slot_end_ps_ - kAhead : 0, launch_.polls);
       }
     }
     __syncthreads();
@@ -391,7 +404,7 @@ __global__ void link_pace_kernel(const __grid_constant__ LinkPace pace) {
   if (!pace.is_first && pace.ps_per_byte > 0) {
     const Picoseconds ahead = pace.is_last ? 0 : pace.ahead_ps;
     const Picoseconds due = *pace.slot_end_ps + (pace.is_last ? pace.latency_ps : 0);
-    sleep_until(link, due > ahead ? due - ahead : 0);
+    wait_until(link, due > ahead ? due - ahead : 0, false);
   }
   if (pace.ps_per_byte > 0 && !pace.is_last)
     *pace.slot_end_ps = claim_both(link, pace.ps_per_byte, pace.bytes_out, pace.bytes_in);
@@ -420,9 +433,14 @@ std::int64_t staging_bytes(const LinkShape& shape, int blocks) {
   return blocks * (shape.staging_bytes + 2 * shape.piece_bytes);
 }
 
-void launch_transfers(const LinkLaunch& arguments, const LinkShape& shape, int blocks, CUstream_st* stream) {
+void launch_transfers(const LinkLaunch& arguments, const LinkShape& shape, const LinkLaunchShape& launched,
+                      CUstream_st* stream) {
   launch(link_transfer_kernel,
-         {.blocks = static_cast<unsigned>(blocks), .threads = shape.threads, .shared_bytes = shape.shared_bytes},
+         {.blocks = static_cast<unsigned>(launched.blocks),
+          .threads = shape.threads,
+          .shared_bytes = shape.shared_bytes,
+          .cluster = static_cast<unsigned>(launched.cluster),
+          .is_remote_domain = launched.is_remote_domain},
          stream, arguments);
 }
 

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "impl/device/cuda/clock_check.hpp"
 #include "impl/device/cuda/emulated_link/link_kernel.hpp"
 #include "impl/device/cuda/emulated_link/link_report.hpp"
 #include "impl/device/cuda/transport.hpp"
@@ -40,7 +42,8 @@ std::string why_no_copy_engine();
 /// A group of transfers is one kernel of `sms` blocks, or where copy engines are asked for, of all_gather, all_to_all,
 /// send, receive and broadcast, copies of a copy engine, with a kernel of one thread ahead of each piece that keeps the
 /// pace. All of them share one rate in each direction. Latency counts once for a group: its transfer with most steps.
-/// A communicator's hints take the place of the link's number of blocks.
+/// A communicator's hints (number of blocks, cluster size) replace those of the link. The kernel is launched with the
+/// attributes of NCCL's.
 class EmulatedLink final : public Transport {
  public:
   /// On the current device, with no kernel in flight. Throws MachineError where it has no memory.
@@ -56,6 +59,13 @@ class EmulatedLink final : public Transport {
 
   /// What was carried since the last call. The device is idle. Throws MachineError.
   LinkReport report();
+  /// When the transfers of the last report ran; those that a full table left out are missing.
+  const std::vector<StampedTransfer>& stamps() const { return stamps_; }
+
+  /// Repeats each transfer of another shape that was enqueued so far and was not repeated yet, with nothing else
+  /// running, for alone_gb_per_s of the reports that follow. Overwrites the memory of the transfers' outputs. What was
+  /// carried before is not reported. The device is idle. Throws MachineError.
+  void measure_alone();
 
   /// What was asked of it and is not so, one line each: what runs over it is not what it is said to be.
   std::vector<std::string> unmet() const;
@@ -63,14 +73,33 @@ class EmulatedLink final : public Transport {
  private:
   class EmulatedChannel;
 
-  LinkRecord* next_record(double latency_us);
+  /// What the host knows of one group of transfers on the link.
+  struct Enqueued {
+    double latency_us = 0;
+    std::size_t shape = 0;  ///< in shapes_
+    StampedTransfer stamp;
+  };
+  /// Transfers of one channel that differ in their memory alone.
+  struct TransferShape {
+    EmulatedChannel* channel = nullptr;
+    std::vector<LinkWork> works;  ///< the first of them
+    std::optional<double> alone_gb_per_s = {};
+    bool is_measured = false;
+  };
+
+  std::size_t shape_of(EmulatedChannel& channel, std::span<const LinkWork> works);
+  LinkRecord* next_record(const Enqueued& enqueued);
+  std::vector<LinkRecord> take_records();
+  void forget(const EmulatedChannel& channel);
   void clear_records(std::size_t count);
 
   EmulatedLinkOptions options_;
   double ps_per_byte_ = 0;
   DeviceMemory<LinkState> state_;
   DeviceMemory<LinkRecord> records_;
-  std::vector<double> latency_us_;  // of each record in use
+  std::vector<Enqueued> enqueued_;  // of each record in use
+  std::vector<TransferShape> shapes_;
+  std::vector<StampedTransfer> stamps_;
   std::int64_t num_unrecorded_ = 0;
   bool has_copy_engines_ = false;  // asked for by the link or by a communicator
   std::atomic<bool> is_aborted_ = false;

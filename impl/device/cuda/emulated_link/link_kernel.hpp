@@ -22,6 +22,17 @@ struct LinkShape {
   std::int64_t staging_bytes = std::int64_t{4} << 20;  ///< of one block, in whole pieces
   /// That a block claims the link for at once, a multiple of 16: two rounds of eight accesses of 16 bytes a thread.
   std::int64_t piece_bytes = 2 * 8 * 16 * 544;
+  /// How thread 0 of a block waits for its slot: polling memory, as NCCL's threads do (prims_simple.h, waitPeer), or
+  /// sleeping, which leaves the L2 cache alone. underlap-calibrate --only link_validation measures both.
+  bool polls = false;
+};
+
+/// How a transfer's kernel is launched. NCCL launches its kernels with these attributes from sm_90 on (enqueue.cc,
+/// ncclLaunchKernel): clusters, spread over a GPC's multiprocessors, and the remote memory-synchronization domain.
+struct LinkLaunchShape {
+  int blocks = 1;
+  int cluster = 0;  ///< blocks of a cluster; 0: no clusters. `blocks` is a multiple of it
+  bool is_remote_domain = false;
 };
 
 /// Bytes of staging memory that a transfer of `blocks` blocks needs.
@@ -87,12 +98,14 @@ struct LinkLaunch {
   std::byte* staging = nullptr;
   std::int64_t staging_bytes = 0;  ///< of LinkShape
   std::int64_t piece_bytes = 0;
+  bool polls = false;                 ///< of LinkShape
   double ps_per_byte = 0;             ///< 0: as fast as it goes
   unsigned long long latency_ps = 0;  ///< after the last byte
 };
 
-/// Enqueues the works on `stream`, on `blocks` blocks. Throws MachineError where the launch is refused.
-void launch_transfers(const LinkLaunch& launch, const LinkShape& shape, int blocks, CUstream_st* stream);
+/// Enqueues the works on `stream`. Throws MachineError where the launch is refused.
+void launch_transfers(const LinkLaunch& launch, const LinkShape& shape, const LinkLaunchShape& launched,
+                      CUstream_st* stream);
 
 /// Begins the time of a link, and fills a transfer's staging memory with its pattern.
 void launch_link_start(LinkState* link, CUstream_st* stream);

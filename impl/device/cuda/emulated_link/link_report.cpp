@@ -45,8 +45,24 @@ std::vector<BusyTime> busy_times(std::span<const LinkRecord> records, std::span<
 
 }  // namespace
 
-LinkReport report_link(std::span<const LinkRecord> records, std::span<const double> latency_us, double asked_gb_per_s,
-                       std::int64_t num_unrecorded) {
+namespace {
+
+/// Rate of the records' bytes in the time that they take alone.
+std::optional<double> rate_alone(std::span<const LinkRecord> records, std::span<const double> alone) {
+  double bytes = 0, ns = 0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    if (alone[i] <= 0 || records[i].end_ns < records[i].start_ns) continue;
+    const auto moved = static_cast<double>(std::max(records[i].bytes_out, records[i].bytes_in));
+    bytes += moved;
+    ns += moved / alone[i];
+  }
+  return ns > 0 ? std::optional(bytes / ns) : std::nullopt;
+}
+
+}  // namespace
+
+LinkReport report_link(std::span<const LinkRecord> records, std::span<const double> latency_us,
+                       std::span<const double> alone, double asked_gb_per_s, std::int64_t num_unrecorded) {
   LinkReport report{.asked_gb_per_s = asked_gb_per_s, .num_unrecorded = num_unrecorded};
   double bytes = 0;
   double us = 0;
@@ -62,6 +78,7 @@ LinkReport report_link(std::span<const LinkRecord> records, std::span<const doub
     report.lowest_gb_per_s = std::min(rate, report.lowest_gb_per_s.value_or(rate));
   }
   if (us > 0) report.achieved_gb_per_s = bytes / us * 1e-3;
+  report.alone_gb_per_s = rate_alone(records, alone);
   for (const LinkRecord& record : records) {
     report.bytes_out += static_cast<std::int64_t>(record.bytes_out);
     report.bytes_in += static_cast<std::int64_t>(record.bytes_in);
@@ -75,17 +92,19 @@ LinkReport report_link(std::span<const LinkRecord> records, std::span<const doub
 }
 
 std::string to_text(const LinkReport& report) {
-  std::string text = fmt::format("asked {:g} GB/s, ", report.asked_gb_per_s);
-  text += report.achieved_gb_per_s
-              ? fmt::format("achieved {:.1f} (lowest {:.1f})", *report.achieved_gb_per_s, *report.lowest_gb_per_s)
-              : "not measured: ";
-  text += report.achieved_gb_per_s ? fmt::format(" over {} transfers", report.num_transfers - report.num_too_short)
-                                   : fmt::format("none of {} transfers kept the link busy for {:g} us",
-                                                 report.num_transfers, LinkReport::kShortestUs);
+  std::string text = report.achieved_gb_per_s
+                         ? fmt::format("link at {:.0f} %: {:.4g} of {:g} GB/s (lowest {:.4g}) over {} transfers",
+                                       *report.share() * 100, *report.achieved_gb_per_s, report.asked_gb_per_s,
+                                       *report.lowest_gb_per_s, report.num_transfers - report.num_too_short)
+                         : fmt::format("link of {:g} GB/s, not measured: none of {} transfers kept it busy for {:g} us",
+                                       report.asked_gb_per_s, report.num_transfers, LinkReport::kShortestUs);
+  if (report.alone_gb_per_s) text += fmt::format(", {:.4g} alone", *report.alone_gb_per_s);
   if (report.num_unrecorded > 0) text += fmt::format("; {} not recorded", report.num_unrecorded);
   if (report.longest_placing_us > LinkReport::kPlacingUs)
     text += fmt::format("; blocks of a transfer waited up to {:.0f} us for multiprocessors", report.longest_placing_us);
-  if (!report.is_valid()) text += fmt::format("; NOT VALID: under {:g} % of the rate", 100 * LinkReport::kLeastShare);
+  if (!report.is_valid())
+    text += fmt::format("; NOT VALID: under {:g} % of the requested rate with nothing else running",
+                        100 * LinkReport::kLeastShare);
   return text + "; waiting for peers: not emulated";
 }
 

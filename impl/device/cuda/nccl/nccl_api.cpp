@@ -16,8 +16,9 @@ constexpr int kOldestVersion = NCCL_VERSION(2, 20, 0);
 
 }  // namespace
 
-NcclApi NcclApi::load() {
-  const SharedLibrary library = SharedLibrary::open({"libnccl.so.2"});
+namespace {
+
+NcclApi api_of(const SharedLibrary& library) {
   NcclApi api;
   api.path = library.path().string();
   decltype(&ncclGetVersion) get_version = nullptr;
@@ -47,6 +48,12 @@ NcclApi NcclApi::load() {
   library.find("ncclCommWindowDeregister", api.CommWindowDeregister);
   return api;
 }
+
+}  // namespace
+
+NcclApi NcclApi::load() { return api_of(SharedLibrary::open({"libnccl.so.2"})); }
+
+NcclApi NcclApi::load(const std::filesystem::path& file) { return api_of(SharedLibrary::open_file(file)); }
 
 std::string nccl_version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);

@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <source_location>
 #include <string>
 
@@ -49,6 +50,8 @@ struct NcclApi {
   /// Opens libnccl.so.2. Throws MachineError where there is none, and where it is older than 2.20, naming both
   /// versions.
   static NcclApi load();
+  /// The same of that file: a second file of the same library is a second instance, with state of its own.
+  static NcclApi load(const std::filesystem::path& file);
 };
 
 /// "2.28.9" for 22809.

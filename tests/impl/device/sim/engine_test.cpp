@@ -32,7 +32,24 @@ TEST(Engine, AStreamIsFifoAndAnEventOrdersTwo) {
   EXPECT_EQ(times.at("0 a one"), (Interval{0, 10}));
   EXPECT_EQ(times.at("0 a two"), (Interval{10, 30}));
   EXPECT_EQ(world.trace.marks.size(), 1U);
+  ASSERT_EQ(world.trace.flows.size(), 2U);  // the event of `one`, and the multiprocessors of `two`
+  EXPECT_EQ(world.trace.flows[0].kind, FlowKind::dependency);
+  EXPECT_EQ(world.trace.flows[1].kind, FlowKind::resource);
+  EXPECT_EQ(world.trace.end_ns(world.trace.flows[0].from), 10);
+  EXPECT_EQ(world.trace.start_ns()[world.trace.flows[0].to], times.at("0 b three").start);
   EXPECT_EQ(world.trace.marks[0].time_ns, times.at("0 b three").end);
+}
+
+TEST(Engine, RecordsWhoseMultiprocessorsAnOperationTakes) {
+  World world(1);
+  RecordingDevice& d = world[0];
+  const Stream a = d.create_stream("a"), b = d.create_stream("b");
+  const Cost all{.sms = -100};
+  d.launch(a, named("first"), kernel(30, all));
+  d.launch(b, named("second"), kernel(20, all));
+  EXPECT_EQ(world.play().at("0 b second").start, 30);
+  ASSERT_EQ(world.trace.flows.size(), 1U);
+  EXPECT_EQ(world.trace.end_ns(world.trace.flows[0].from), world.trace.start_ns()[world.trace.flows[0].to]);
 }
 
 // Graham's anomaly of list scheduling (1966): the device takes what is there first. `bulk`, which nothing waits for, is

@@ -320,7 +320,7 @@ TEST(Collector, DropsWhatHasATimeOutsideItsCapture) {
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.activities.kernels, SizeIs(1));
   EXPECT_EQ(drained.activities.kernels[0].at.correlation, 2U);
-  EXPECT_THAT(lost_records(drained.activities), ElementsAre(HasSubstr("2 times: kernel with a time outside")));
+  EXPECT_THAT(lost_records(drained.activities), ElementsAre(testing::Pair(HasSubstr("kernel with a time outside"), 2)));
 }
 
 TEST(Collector, KeepsWhatWasNotCompleteAtTheLastDrain) {
@@ -343,7 +343,8 @@ TEST(Collector, SaysThatTheSystemsClockWasSetWhileItCollected) {
   cupti.run(kernel_of(cupti, 1, 0));
   cupti.clock_is_ahead_ns += 1'000'000'000;
   collector.stop();
-  EXPECT_THAT(lost_records(collector.drain().activities), Contains(HasSubstr("clock was set: it gained ")));
+  EXPECT_THAT(lost_records(collector.drain().activities),
+              Contains(testing::Key(HasSubstr("clock was set: it gained "))));
   EXPECT_THAT(lost_records(collector.drain().activities), IsEmpty());
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nccl.h>
+
+#include <cstdint>
+
+#include "bench/calibrate/background.hpp"
+#include "impl/device/cuda/nccl/nccl_api.hpp"
+#include "platform/temporary_folder.hpp"
+
+namespace underlap::bench {
+
+/// Two ranks of NCCL on one GPU, in this process: real NCCL kernels next to a GEMM of the same CUDA context.
+///
+/// NCCL refuses two ranks of one host on a device. It computes the host's hash once for each loaded copy of the
+/// library, from NCCL_HOSTID. So the library is loaded twice, from two files, and each copy gets a host of its own
+/// before its first communicator. Their transfers then take sockets of the loopback interface: a few GB/s, which costs
+/// the GPU the same blocks as any rate. Source: NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc
+/// (duplicate GPUs).
+///
+///   stream of rank 0 | all_gather | all_gather |     ring, protocol Simple, `sms` blocks each
+///   stream of rank 1 | all_gather | all_gather |
+class NcclPair final : public Background {
+ public:
+  struct Options {
+    int sms = 16;
+    int cga_size = 4;
+    std::int64_t message_bytes = 0;  ///< of an all_gather, as nccl-tests counts them
+  };
+  /// Sets NCCL's variables for sockets in this process, which has used no NCCL before. CUDA_MODULE_LOADING is EAGER, or
+  /// the load of one rank's kernel may wait for the other's. Throws MachineError.
+  explicit NcclPair(const Options& options);
+  ~NcclPair() override;
+
+  void enqueue(int transfers) override;
+  cudaStream_t stream() const override { return ranks_[0].stream.get(); }
+  void synchronize() override;
+
+  /// Rate of a rank's transfers in each direction with nothing else running, GB/s: median of several.
+  double measure_gb_per_s();
+
+ private:
+  struct Rank {
+    cuda::NcclApi api;
+    ncclComm_t communicator = nullptr;
+    cuda::StreamHandle stream;
+    cuda::DeviceBytes input;
+    cuda::DeviceBytes output;
+  };
+  void load_twice();
+  void fix_host(int rank);
+  void connect(const Options& options);
+
+  std::int64_t shard_bytes_;
+  TemporaryFolder folder_;  // of the second file
+  Rank ranks_[2];
+};
+
+}  // namespace underlap::bench

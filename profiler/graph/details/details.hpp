@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "platform/table.hpp"
+#include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/details/bandwidth.hpp"
+#include "profiler/analysis/details/idle_causes.hpp"
+#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/waits.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/graph/critical_path.hpp"
+#include "profiler/graph/what_if.hpp"
+#include "profiler/trace/trace.hpp"
+
+namespace underlap::graph {
+
+/// The parts of an analysis that are made on request.
+struct Details {
+  analysis::WaitReport waits;
+  analysis::BandwidthReport bandwidth;
+  analysis::SlowedCompute slowed;
+  std::map<std::int32_t, analysis::IdleTime> idle;  ///< by rank, of its windows
+  CriticalPath path;                                ///< of the median step; of all where there are no steps
+  std::optional<analysis::Window> path_step;        ///< whose block and step that is
+  ReplayCheck replay;
+  std::vector<WhatIf> what_if;  ///< empty where the replay error is too large
+};
+
+/// Finds them. `windows` are the steps of all ranks, or, with step -1, the span of each. The trace comes from
+/// match_and_align. Throws std::invalid_argument where windows of one rank overlap.
+Details find_details(const Trace&, const analysis::Communications&, std::span<const analysis::Window> windows);
+
+/// `analysis_json` (underlap.analysis/1) with the details under keys of their own (bench/METRICS.md).
+std::string with_details(const std::string& analysis_json, const Trace&, const analysis::Communications&,
+                         const Details&);
+
+/// The details as text for a terminal, a heading and a table each; what a trace cannot show has one line that says so.
+std::string details_text(const analysis::Communications&, const Details&, const TableFormat&);
+
+}  // namespace underlap::graph

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "platform/room.hpp"
+#include "platform/text/escape.hpp"
+#include "platform/text/list.hpp"
+#include "profiler/graph/details/details.hpp"
+
+namespace underlap::graph {
+namespace {
+
+using analysis::BandwidthReport;
+using analysis::BandwidthRow;
+using analysis::Communications;
+using analysis::IdleTime;
+using analysis::kNumIdleCauses;
+using analysis::Matching;
+using analysis::SlowedCompute;
+using analysis::SlowedKernel;
+using analysis::WaitReport;
+using analysis::WaitTotals;
+
+constexpr std::size_t kMostRows = 16;
+
+std::string ms(double ns) { return fmt::format("{:.3f}", ns / 1e6); }
+std::string ms(std::int64_t ns) { return ms(static_cast<double>(ns)); }
+
+std::string pct(double part, double whole) { return whole == 0 ? "-" : fmt::format("{:.1f}", 100 * part / whole); }
+std::string pct(std::int64_t part, std::int64_t whole) {
+  return pct(static_cast<double>(part), static_cast<double>(whole));
+}
+
+std::string in_words(std::string_view word) {
+  std::string text(word);
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+std::vector<TableColumn> columns_of(std::vector<std::string> titles) {
+  std::vector<TableColumn> columns;
+  for (std::string& title : titles)
+    columns.push_back({.title = std::move(title), .align = columns.empty() ? Align::left : Align::right});
+  return columns;
+}
+
+// The key of most time, and its share of `sum`.
+template <class Key>
+std::string most_of(const std::map<Key, std::int64_t>& times, std::int64_t sum) {
+  if (times.empty()) return "-";
+  const auto most = std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; });
+  std::string name;
+  if constexpr (requires { to_string(most->first); })
+    name = in_words(to_string(most->first));
+  else
+    name = fmt::format("{}", most->first);
+  return fmt::format("{} ({} %)", name, pct(most->second, sum));
+}
+
+std::vector<TableCell> wait_row(const std::string& name, const WaitTotals& totals) {
+  return {name,
+          ms(totals.wait_ns),
+          ms(totals.exposed_wait_ns),
+          ms(totals.transfer_ns),
+          ms(totals.exposed_transfer_ns),
+          most_of(totals.wait_ns_by_blamed_rank, totals.wait_ns - totals.unresolved_ns),
+          most_of(totals.wait_ns_by_cause, totals.wait_ns - totals.unresolved_ns)};
+}
+
+std::string matching_line(const Matching& matching) {
+  std::string line = fmt::format("{} of {} communications matched", matching.matched_slices, matching.slices);
+  if (matching.is_assumed()) line += ", assumed from order and name: the trace names no communicator";
+  for (const auto& [reason, count] : matching.unmatched) line += fmt::format("; {} not: {}", count, reason);
+  return line + ".";
+}
+
+// Names of templates go on for lines.
+std::string short_name(NameId name) {
+  constexpr std::size_t kLongest = 40;
+  const std::string text = visible_text(name_of(name));
+  return text.size() <= kLongest ? std::string(text) : fmt::format("{}...", first_characters(text, kLongest - 3));
+}
+
+// What the offsets between the ranks' clocks rest on, and what cannot be concluded from them.
+std::string clock_lines(const analysis::ClockAlignment& alignment, const TableFormat& format) {
+  if (alignment.is_one_clock || alignment.pairs.empty()) return "";
+  const auto ranks_of = [](const auto& pair) {
+    return fmt::format("ranks {} and {}", pair.first.first, pair.first.second);
+  };
+  std::vector<std::string> sentences;
+  const auto unknown = std::ranges::find_if(alignment.pairs, [](const auto& p) { return !p.second.is_known(); });
+  if (unknown != alignment.pairs.end())
+    sentences.push_back(fmt::format(
+        "The clock offset of {} is unknown: they share one collective, which fits any offset.", ranks_of(*unknown)));
+  const auto widest = std::ranges::max_element(
+      alignment.pairs, {}, [](const auto& p) { return p.second.is_known() ? p.second.width_ns() : -1; });
+  if (widest->second.is_known()) {
+    sentences.push_back(fmt::format(
+        "Clock offsets are uncertain by up to {:.1f} us ({}, from {} communications); waits up to that are unresolved.",
+        static_cast<double>(widest->second.width_ns()) / 1e3, ranks_of(*widest), widest->second.count));
+    sentences.emplace_back(
+        "Offsets come from the ends of communications, so a rank whose kernels always end later looks like a clock "
+        "that is ahead.");
+  }
+  const std::string text = fmt::format("{}", fmt::join(sentences, " "));
+  return wrap(text, format.width);
+}
+
+std::string waits_text(const Communications& communications, const WaitReport& waits, const TableFormat& format) {
+  std::string text = "Wait and transfer, summed over the trace (ms)\n\n";
+  if (waits.total.count > 0) {
+    Table table{columns_of({"", "wait", "exp. wait", "transfer", "exp. xfer", "for rank", "because"}), {}};
+    for (const auto& [mode, totals] : waits.modes) table.rows.push_back(wait_row(mode, totals));
+    std::size_t shown = 0;
+    for (const auto& [rank, totals] : waits.ranks)
+      if (shown++ < kMostRows) table.rows.push_back(wait_row(fmt::format("rank {}", rank), totals));
+    if (waits.modes.size() + waits.ranks.size() > 1) table.rows.push_back(wait_row("all", waits.total));
+    text += render(table, format);
+    if (waits.ranks.size() > kMostRows)
+      text += fmt::format("{} more ranks are not shown.\n", waits.ranks.size() - kMostRows);
+  }
+  text += wrap(matching_line(communications.matching), format.width);
+  if (const auto& missing = communications.missing_ranks; !missing.empty())
+    text += wrap(fmt::format("Ranks without a trace: {}.", short_list(missing, kMostRows)), format.width);
+  if (waits.total.behind_transfer_ns > 0)
+    text += wrap(fmt::format("{} ms of wait are for earlier transfers of the late rank, and are charged to no rank.",
+                             ms(waits.total.behind_transfer_ns)),
+                 format.width);
+  text += clock_lines(communications.alignment, format);
+  if (waits.total.unresolved_ns > 0)
+    text +=
+        wrap(fmt::format("{} ms of wait are unresolved, and are charged to no rank.", ms(waits.total.unresolved_ns)),
+             format.width);
+  return text;
+}
+
+std::string bandwidth_text(const BandwidthReport& report, const TableFormat& format) {
+  std::string text = "\nBandwidth (GB/s; medians; transfer: from the last arrival)\n\n";
+  if (report.rows.empty()) return text + "The trace does not say how many bytes its communications move.\n";
+  Table table{columns_of({"collective", "ranks", "from", "count", "algbw", "busbw", "transfer algbw", "busbw"}), {}};
+  const auto rate = [](double gb_per_s) { return fmt::format("{:.2f}", gb_per_s); };
+  for (const BandwidthRow& row : report.rows)
+    table.rows.push_back({in_words(to_string(row.collective)), fmt::format("{}", row.num_ranks),
+                          in_bytes(row.least_bytes), fmt::format("{}", row.count), rate(row.whole.algbw_gb_per_s),
+                          rate(row.whole.busbw_gb_per_s), row.transfer ? rate(row.transfer->algbw_gb_per_s) : "-",
+                          row.transfer ? rate(row.transfer->busbw_gb_per_s) : "-"});
+  text += render(table, format);
+  if (report.without_bytes > 0) text += fmt::format("{} more do not say their bytes.\n", report.without_bytes);
+  return text;
+}
+
+std::string slowed_text(const SlowedCompute& slowed, const TableFormat& format) {
+  std::string text = "\nCompute slowed beside communication\n\n";
+  if (slowed.beside_ns == 0) return text + "No compute runs beside communication.\n";
+  if (!slowed.kernels.empty()) {
+    Table table{columns_of({"kernel", "beside", "alone", "us beside", "us alone", "slower", "cost ms"}), {}};
+    for (std::size_t i = 0; i < std::min(slowed.kernels.size(), kMostRows); ++i) {
+      const SlowedKernel& kernel = slowed.kernels[i];
+      table.rows.push_back({short_name(kernel.name), fmt::format("{}", kernel.beside), fmt::format("{}", kernel.alone),
+                            fmt::format("{:.1f}", kernel.median_beside_ns / 1e3),
+                            fmt::format("{:.1f}", kernel.median_alone_ns / 1e3),
+                            fmt::format("{:.2f}x", kernel.slowdown()), ms(kernel.cost_ns)});
+    }
+    text += render(table, format);
+  }
+  return text + wrap(fmt::format("It cost {} ms in all, as far as can be compared: of {} ms of compute beside "
+                                 "communication {} % are kernels that also ran alone.",
+                                 ms(slowed.cost_ns), ms(slowed.beside_ns), pct(slowed.compared_ns, slowed.beside_ns)),
+                     format.width);
+}
+
+std::string idle_text(const std::map<std::int32_t, IdleTime>& ranks, const TableFormat& format) {
+  Table table{columns_of({"idle, ms", "all", "launch", "waiting", "pipeline", "not known", "gaps", "with a call"}), {}};
+  IdleTime sum;
+  const auto add_row = [&](const std::string& name, const IdleTime& idle) {
+    std::vector<TableCell> row{name, ms(idle.total_ns())};
+    for (const std::int64_t ns : idle.ns) row.emplace_back(ms(ns));
+    row.emplace_back(fmt::format("{}", idle.gaps));
+    row.emplace_back(fmt::format("{}", idle.gaps_with_call));
+    table.rows.push_back(std::move(row));
+  };
+  for (const auto& [rank, idle] : ranks) {
+    if (table.rows.size() < kMostRows) add_row(fmt::format("rank {}", rank), idle);
+    for (std::size_t i = 0; i < kNumIdleCauses; ++i) sum.ns[i] += idle.ns[i];
+    sum.gaps += idle.gaps;
+    sum.gaps_with_call += idle.gaps_with_call;
+  }
+  if (ranks.size() > 1) add_row("all ranks", sum);
+  return "\nIdle time by cause\n\n" + render(table, format);
+}
+
+std::string path_text(const Details& details, const TableFormat& format) {
+  const CriticalPath& path = details.path;
+  const std::string what = details.path_step ? fmt::format("step {}", details.path_step->step) : "the whole trace";
+  Table table{columns_of({"critical path", "ms", "%"}), {}};
+  const auto add_row = [&](const std::string& name, std::int64_t ns) {
+    table.rows.push_back({name, ms(ns), pct(ns, path.span.length())});
+  };
+  for (const auto& [kind, ns] : path.kinds)
+    if (kind != PathKind::communication) add_row(in_words(to_string(kind)), ns);
+  for (const auto& [mode, ns] : path.modes) add_row("communication: " + mode, ns);
+  for (const auto& [rank, ns] : path.ranks)
+    if (path.ranks.size() <= kMostRows) add_row(fmt::format("on rank {}", rank), ns);
+  return fmt::format("\nCritical path of {}, {} ms, from one rank to another {} times\n\n{}", what,
+                     ms(path.span.length()), path.num_changes, render(table, format));
+}
+
+std::string signed_pct(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+std::string replay_text(const ReplayCheck& check) {
+  return fmt::format(
+      "Replay error {} (each gap replaced by the mean of its kind). Without gaps the replay is {:.1f} % shorter: no "
+      "dependency in the trace explains that part.",
+      signed_pct(check.error()), 100 * check.unexplained());
+}
+
+std::string what_if_text(const Details& details, const TableFormat& format) {
+  const ReplayCheck& check = details.replay;
+  if (check.is_too_large())
+    return "\nWhat if: withheld\n\n" +
+           wrap(replay_text(check) + " What-if answers are withheld above an error of 5 %.", format.width);
+  const std::vector<WhatIf>& answers = details.what_if;
+  if (answers.empty()) return "";
+  Table table{columns_of({"what if", "ms", "instead of", "saved %", "without guesses"}), {}};
+  std::string notes;
+  for (const WhatIf& answer : answers) {
+    table.rows.push_back({answer.name, ms(answer.after_ns), ms(answer.before_ns),
+                          pct(answer.saved_ns(), answer.before_ns),
+                          pct(answer.saved_unguessed_ns(), answer.before_ns)});
+    notes += wrap(answer.assumption, format.width, "  ");
+  }
+  notes += wrap(replay_text(check) +
+                    " \"without guesses\" is the percentage saved if only dependencies that the trace proves are used.",
+                format.width, "  ");
+  return fmt::format("\nWhat if, {}\n\n{}{}", answers.front().is_step ? "the median step" : "the whole trace",
+                     render(table, format), notes);
+}
+
+}  // namespace
+
+std::string details_text(const Communications& communications, const Details& details, const TableFormat& format) {
+  return waits_text(communications, details.waits, format) + bandwidth_text(details.bandwidth, format) +
+         slowed_text(details.slowed, format) + idle_text(details.idle, format) + path_text(details, format) +
+         what_if_text(details, format);
+}
+
+}  // namespace underlap::graph

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/graph/details/details.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "platform/json.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "tests/profiler/analysis/job_trace.hpp"
+
+namespace underlap::graph {
+namespace {
+
+using analysis::Communications;
+using analysis::match_and_align;
+using analysis::RankSummary;
+using analysis::summarise;
+using analysis::Summary;
+using analysis::Window;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// Two ranks, two steps of 1000 ns; rank 1 computes for 100 ns longer before the all-reduce of each.
+JobTrace two_steps() {
+  JobTrace job(2);
+  job.trace.metadata["backend"] = "sim";
+  const std::uint32_t group = job.group({0, 1});
+  for (const std::int32_t rank : {0, 1})
+    for (const std::int32_t step : {0, 1, 2}) {
+      job.trace.marks.push_back({rank, 0, step, 1000 * (step + 1)});
+      if (step == 0) continue;
+      const std::int64_t begin = 1000 * step;
+      const std::int64_t ready = begin + 500 + 100 * rank;
+      job.call(rank, begin, begin + 10, job.kernel(rank, begin + 20, ready));
+      job.nccl(rank, ready, begin + 800,
+               {.group = group,
+                .sequence = static_cast<std::uint64_t>(step) + 4,
+                .transfers = {{.collective = Collective::all_reduce, .bytes = 1000}}});
+      job.kernel(rank, begin + 800, begin + 1000, "adam");
+    }
+  return job;
+}
+
+struct Found {
+  JobTrace job = two_steps();
+  Communications communications = match_and_align(job.trace);
+  Summary summary = summarise(job.trace);
+  Details details = find(job.trace);
+
+  Details find(const Trace& trace) const {
+    std::vector<Window> windows;
+    for (const RankSummary& rank : summary.ranks)
+      windows.insert(windows.end(), rank.windows.begin(), rank.windows.end());
+    return find_details(trace, communications, windows);
+  }
+};
+
+TEST(Details, AddKeysAndChangeNone) {
+  const Found found;
+  const std::string before = analysis::analysis_json(found.job.trace, found.summary);
+  const auto json = parse_json(with_details(before, found.job.trace, found.communications, found.details));
+  const auto old_json = parse_json(before);
+  for (const auto& [key, value] : old_json.items()) EXPECT_EQ(json.at(key), value) << key;
+  EXPECT_EQ(json["matching"]["matched"], 4);
+  EXPECT_EQ(json["matching"]["matches"]["sequence"], 2);
+  EXPECT_EQ(json["waits"]["late_rank"]["rank"], 1);
+  EXPECT_EQ(json["waits"]["late_rank"]["cause"], "longer_kernels");
+  EXPECT_EQ(json["waits"]["total"]["wait_us"], 0.2);
+  EXPECT_EQ(json["waits"]["steps"]["2"]["wait_us"], 0.1);
+  EXPECT_EQ(json["waits"]["modes"]["dp"]["exposed_transfer_us"], 0.8);
+  EXPECT_EQ(json["waits"]["arrivals"][0]["skew_us"], 0.1);
+  EXPECT_EQ(json["waits"]["arrivals"][0]["kernel"], "gemm");
+  EXPECT_EQ(json["bandwidth"]["rows"][0]["transfer_algbw_gb_per_s"], 5.0);
+  EXPECT_EQ(json["idle"][0]["launch_us"], 0.04);
+  EXPECT_EQ(json["critical_path"]["step"], 1);
+  EXPECT_EQ(json["critical_path"]["length_us"], 1.0);
+  EXPECT_EQ(json["critical_path"]["modes"]["dp"], 0.2);
+  EXPECT_EQ(json["what_if"][0]["name"], "without dp");
+  // Step 1 saves 0.2. The work of step 2 starts no earlier, since nothing shows that the host would launch it earlier.
+  EXPECT_EQ(json["what_if"][0]["saved_us"], 0.09);
+  EXPECT_EQ(json["what_if"][0]["saved_without_guesses_us"], 0);
+  EXPECT_EQ(json["replay"]["error"], 0);
+  EXPECT_EQ(json["replay"]["what_if_withheld"], false);
+  EXPECT_EQ(json["replay"]["edges"]["launch"], 4);
+}
+
+TEST(Details, AreTablesForAPerson) {
+  const Found found;
+  const std::string text = details_text(found.communications, found.details, {.width = 100});
+  EXPECT_THAT(text, AllOf(HasSubstr("4 of 4 communications matched."), HasSubstr("1 (100.0 %)"),
+                          HasSubstr("longer kernels (100.0 %)"), HasSubstr("Critical path of step 1"),
+                          HasSubstr("without rank 1 coming late"), HasSubstr("No compute runs beside communication.")));
+}
+
+TEST(Details, SayWhatATraceCannotShow) {
+  JobTrace job(1);
+  job.kernel(0, 0, 100);
+  job.nccl(0, 0, 100);
+  const Communications communications = match_and_align(job.trace);
+  const std::vector<Window> windows{{0, -1, -1, 0, 100}};
+  const Details details = find_details(job.trace, communications, windows);
+  const std::string text = details_text(communications, details, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("no communicator is named, and not every rank is in the trace"),
+                          HasSubstr("does not say how many bytes"), HasSubstr("Critical path of the whole trace")));
+  const auto json = parse_json(with_details("{}", job.trace, communications, details));
+  EXPECT_TRUE(json["waits"]["late_rank"].is_null());
+  EXPECT_TRUE(json["critical_path"]["step"].is_null());
+}
+
+// The second kernel of each step follows the first by 100 or by 900 ns, and the trace does not show why.
+TEST(Details, WithholdWhatIfAboveAReplayErrorOfFivePercent) {
+  JobTrace job(1);
+  std::vector<Window> windows;
+  std::int64_t begin = 0;
+  for (std::int32_t step = 0; step < 5; ++step) {
+    const std::int64_t second = begin + (step < 3 ? 200 : 1000);
+    job.kernel(0, begin, begin + 100);
+    job.nccl(0, begin, begin + 10);
+    job.kernel(0, second, second + 100);
+    windows.push_back({0, 0, step, begin, second + 100});
+    begin = second + 100;
+  }
+  const Communications communications = match_and_align(job.trace);
+  const Details details = find_details(job.trace, communications, windows);
+  EXPECT_GT(details.replay.error(), 0.05);
+  EXPECT_THAT(details.what_if, testing::IsEmpty());
+  EXPECT_THAT(details_text(communications, details, {}),
+              AllOf(HasSubstr("What if: withheld"), HasSubstr("no dependency in the trace explains that part")));
+  const auto json = parse_json(with_details("{}", job.trace, communications, details));
+  EXPECT_EQ(json["replay"]["what_if_withheld"], true);
+  EXPECT_TRUE(json["what_if"].empty());
+}
+
+TEST(Details, TakeAnEmptyTrace) {
+  Trace trace;
+  const Communications communications = match_and_align(trace);
+  const Details details = find_details(trace, communications, {});
+  EXPECT_THAT(details_text(communications, details, {}), Not(testing::IsEmpty()));
+}
+
+}  // namespace
+}  // namespace underlap::graph

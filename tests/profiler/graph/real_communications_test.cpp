@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/exposure.hpp"
+#include "profiler/analysis/waits.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/attribution/attribution.hpp"
+#include "profiler/formats/format.hpp"
+#include "profiler/graph/details/details.hpp"
+
+namespace underlap::graph {
+namespace {
+
+using analysis::BandwidthReport;
+using analysis::BandwidthRow;
+using analysis::Communications;
+using analysis::find_bandwidths;
+using analysis::find_waits;
+using analysis::IdleCause;
+using analysis::LateArrival;
+using analysis::LateCause;
+using analysis::Match;
+using analysis::match_and_align;
+using analysis::MatchBasis;
+using analysis::ranks_of;
+using analysis::span_of_rank;
+using analysis::WaitReport;
+using analysis::Window;
+using testing::DoubleNear;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+// The traces that UNDERLAP_REAL_TRACES names, with the mode of each slice.
+class RealCommunications : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("UNDERLAP_REAL_TRACES");
+    if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES is not set";
+    folder_ = folder;
+  }
+
+  Trace read(const std::string& name) const {
+    std::set<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder_ / name)) files.insert(entry.path());
+    Trace trace;
+    for (const fs::path& file : files) trace.append(formats::read_trace(file));
+    attribution::attribute(trace);
+    return trace;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+std::vector<Window> spans_of(const Trace& trace) {
+  std::vector<Window> windows;
+  for (const std::int32_t rank : ranks_of(trace))
+    if (const auto span = span_of_rank(trace, rank)) windows.push_back(*span);
+  return windows;
+}
+
+std::vector<std::int64_t> in_us(const std::vector<LateArrival>& arrivals, std::int64_t (*part)(const LateArrival&)) {
+  std::vector<std::int64_t> us;
+  for (const LateArrival& arrival : arrivals) us.push_back(part(arrival) / 1000);
+  return us;
+}
+
+// Eight ranks of one host. The figures are those of a recomputation from the files by other means.
+TEST_F(RealCommunications, SplitWaitFromTransferAndNameTheLateRank) {
+  Trace trace = read("dlrm_8gpu_v100");
+  const Communications communications = match_and_align(trace);
+  EXPECT_THAT(communications.matching.matches, SizeIs(8));
+  EXPECT_THAT(communications.matching.matches, Each(Field(&Match::basis, MatchBasis::assumed)));
+  EXPECT_EQ(communications.alignment.residual_ns, 4000);
+  for (const auto& [rank, offset] : communications.alignment.offset_ns) EXPECT_EQ(offset, 0);
+
+  const WaitReport waits = find_waits(trace, communications);
+  EXPECT_THAT(in_us(waits.arrivals, [](const LateArrival& a) { return a.last_ns - a.first_ns; }),
+              ElementsAre(7624, 1101, 168, 125, 223, 534, 584, 885));
+  EXPECT_THAT(in_us(waits.arrivals, [](const LateArrival& a) { return a.transfer_ns; }),
+              ElementsAre(9, 6, 7, 6, 82, 8, 18, 62));
+  EXPECT_EQ(waits.least_transfer_ns, 198'000);
+  std::vector<std::int32_t> last;
+  for (const LateArrival& arrival : waits.arrivals) last.push_back(arrival.last_rank);
+  EXPECT_THAT(last, ElementsAre(7, 7, 7, 7, 7, 5, 5, 4));
+
+  std::vector<std::vector<std::int64_t>> ranks;
+  for (const auto& [rank, totals] : waits.ranks)
+    ranks.push_back({totals.wait_ns / 1000, totals.exposed_wait_ns / 1000, totals.transfer_ns / 1000,
+                     totals.exposed_transfer_ns / 1000});
+  EXPECT_THAT(ranks, ElementsAre(ElementsAre(5580, 5342, 218, 195), ElementsAre(11125, 10854, 211, 202),
+                                 ElementsAre(3280, 3034, 212, 183), ElementsAre(9571, 9253, 203, 197),
+                                 ElementsAre(6370, 6337, 217, 213), ElementsAre(6041, 6007, 210, 204),
+                                 ElementsAre(3342, 3109, 216, 180), ElementsAre(1534, 1380, 212, 200)));
+  EXPECT_EQ(waits.late_rank()->rank, 7);
+  EXPECT_EQ(waits.late_rank()->cause, LateCause::late_launch);
+}
+
+TEST_F(RealCommunications, ShowWhyDevicesIdle) {
+  Trace trace = read("dlrm_8gpu_v100");
+  const Communications communications = match_and_align(trace);
+  const Details details = find_details(trace, communications, spans_of(trace));
+  const std::vector<std::int64_t> idle_us{6419, 6428, 7046, 8145, 8887, 9121, 7051, 8308};
+  ASSERT_THAT(details.idle, SizeIs(8));
+  for (const auto& [rank, idle] : details.idle) {
+    EXPECT_EQ(idle.total_ns(), idle_us[static_cast<std::size_t>(rank)] * 1000);
+    EXPECT_GT(idle.of(IdleCause::launch), idle.total_ns() / 2);
+  }
+  std::int64_t sum = 0;
+  for (const auto& [kind, ns] : details.path.kinds) sum += ns;
+  EXPECT_EQ(sum, details.path.span.length());
+}
+
+// Of two ranks 2 (n-1)/n is 1, so algbw and busbw of an all-reduce are equal. The median of the nine of 16 to 32 MiB is
+// 6637568 floats in 2417.184 us.
+TEST_F(RealCommunications, HaveRatesWhereTheyNameTheirBytes) {
+  Trace trace = read("ddp_2gpu_a100");
+  const Communications communications = match_and_align(trace);
+  EXPECT_THAT(communications.matching.matches, SizeIs(0));
+  EXPECT_EQ(communications.matching.slices, 21);
+  const BandwidthReport report = find_bandwidths(trace);
+  std::int64_t count = report.without_bytes;
+  for (const BandwidthRow& row : report.rows) {
+    count += row.count;
+    EXPECT_EQ(row.num_ranks, 2U);
+    EXPECT_EQ(row.transfers, 0);
+    if (row.collective != Collective::all_reduce || row.least_bytes != 16 << 20) continue;
+    EXPECT_EQ(row.count, 9);
+    EXPECT_THAT(row.whole.algbw_gb_per_s, DoubleNear(6637568 * 4 / 2417184.0, 1e-9));
+    EXPECT_THAT(row.whole.busbw_gb_per_s, DoubleNear(6637568 * 4 / 2417184.0, 1e-9));
+  }
+  EXPECT_EQ(count, 21);
+  EXPECT_GT(report.rows.size(), 0U);
+}
+
+TEST_F(RealCommunications, MatchBothDevicesOfAnNsightExport) {
+  Trace trace = read("nsys_2gpu_h100");
+  const Communications communications = match_and_align(trace);
+  EXPECT_THAT(communications.matching.matches, SizeIs(33));
+  const WaitReport waits = find_waits(trace, communications);
+  // The longest: devices 0 and 1 start 3339737 ns apart and end together.
+  std::int64_t longest = 0;
+  for (const LateArrival& arrival : waits.arrivals) longest = std::max(longest, arrival.last_ns - arrival.first_ns);
+  EXPECT_EQ(longest, 3'339'732);
+}
+
+}  // namespace
+}  // namespace underlap::graph
