@@ -142,7 +142,8 @@ class BoundWork {
 
 constexpr double kHeadStartUs = 50;
 constexpr double kHeadStartOfACallUs = 10;  // for each further one
-constexpr int kMostTogether = 64;           // a stream takes about a thousand launches, and a call may be several
+constexpr int kTransfersOfARate = 4;
+constexpr int kMostTogether = 64;  // a stream takes about a thousand launches, and a call may be several
 
 int connections() {
   const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -365,14 +366,18 @@ Beside CudaGpu::work_beside_us(const Work& work, Background& background, int sam
 std::vector<LinkRound> CudaGpu::link_rounds(const Work& work, const RankPair& pair, int rounds, int samples) {
   NcclPair nccl({.sms = pair.sms, .cga_size = pair.cga_size, .message_bytes = pair.message_bytes});
   const double rate = nccl.measure_gb_per_s();
-  const auto emulated_pair = [&](bool polls) {
-    return EmulatedPair({.communication = {.sms = pair.sms, .gb_per_s = rate},
+  const auto emulated_pair = [&](double gb_per_s, bool polls) {
+    return EmulatedPair({.communication = {.sms = pair.sms, .gb_per_s = gb_per_s},
                          .cga_size = pair.cga_size,
-                         .message_bytes = pair.message_bytes,
+                         .message_bytes = nccl.message_bytes(),
                          .ranks = 2,
                          .polls = polls});
   };
-  EmulatedPair emulated = emulated_pair(false), polling = emulated_pair(true);
+  EmulatedPair emulated = emulated_pair(rate, false), polling = emulated_pair(rate, true),
+               unpaced = emulated_pair(0, false);
+  unpaced.enqueue(kTransfersOfARate);
+  unpaced.synchronize();
+  const double unpaced_rate = unpaced.carried_gb_per_s().value_or(0);
   const auto middle = [](std::vector<double> us) {
     std::ranges::nth_element(us, us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2));
     return us[us.size() / 2];
@@ -383,7 +388,9 @@ std::vector<LinkRound> CudaGpu::link_rounds(const Work& work, const RankPair& pa
                    .nccl_us = middle(work_beside_us(work, nccl, samples).us),
                    .emulated_us = middle(work_beside_us(work, emulated, samples).us),
                    .polling_us = middle(work_beside_us(work, polling, samples).us),
-                   .gb_per_s = rate});
+                   .gb_per_s = rate,
+                   .unpaced_gb_per_s = unpaced_rate,
+                   .by_memory = nccl.is_by_memory()});
   return all;
 }
 

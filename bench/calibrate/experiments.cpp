@@ -173,17 +173,19 @@ void link_validation(Calibration& c) {
   for (const int cga_size : {4, 1}) {
     const RankPair pair{.sms = kBlocksOfARank, .cga_size = cga_size, .message_bytes = c.size(std::int64_t{64} << 20)};
     std::vector<double> nccl, emulated, difference, polling;
-    double rate = 0;
+    LinkRound last;
     for (const LinkRound& round : c.gpu.link_rounds(usual_gemm(c), pair, rounds, samples)) {
       nccl.push_back(round.nccl_us / round.alone_us);
       emulated.push_back(round.emulated_us / round.alone_us);
       difference.push_back(round.emulated_us / round.nccl_us - 1);
       polling.push_back(round.polling_us / round.nccl_us - 1);
-      rate = round.gb_per_s;
+      last = round;
     }
     c.out.link_validation.push_back({.sms = pair.sms,
                                      .cga_size = cga_size,
-                                     .gb_per_s = rate,
+                                     .gb_per_s = last.gb_per_s,
+                                     .unpaced_gb_per_s = last.unpaced_gb_per_s,
+                                     .by_memory = last.by_memory,
                                      .nccl_slowdown = with_limits(nccl),
                                      .emulated_slowdown = with_limits(emulated),
                                      .difference = with_limits(difference),

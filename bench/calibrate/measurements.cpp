@@ -77,9 +77,10 @@ std::string link_validation(const Measurements& m) {
       "of the two times; polling: the difference where the link's blocks poll instead of sleeping\n";
   for (const LinkValidation& v : m.link_validation)
     text += fmt::format(
-        "  - {{sms: {}, cga: {}, gb_per_s: {:.4g}, nccl: {}, emulated: {}, difference: {}, polling: {}, rounds: {}}}\n",
-        v.sms, v.cga_size, v.gb_per_s, limits(v.nccl_slowdown), limits(v.emulated_slowdown), limits(v.difference),
-        limits(v.polling), v.rounds);
+        "  - {{sms: {}, cga: {}, by: {}, gb_per_s: {:.4g}, unpaced_gb_per_s: {:.4g}, nccl: {}, emulated: {}, "
+        "difference: {}, polling: {}, rounds: {}}}\n",
+        v.sms, v.cga_size, v.by_memory ? "memory" : "sockets", v.gb_per_s, v.unpaced_gb_per_s, limits(v.nccl_slowdown),
+        limits(v.emulated_slowdown), limits(v.difference), limits(v.polling), v.rounds);
   return m.link_validation.empty() ? "" : text;
 }
 

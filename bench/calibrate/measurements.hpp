@@ -45,9 +45,11 @@ struct WithLimits {
 /// How much the emulated link slows a concurrent GEMM, compared with NCCL's own kernels at the same blocks, clusters
 /// and rate.
 struct LinkValidation {
-  int sms = 0;       ///< of each of two ranks
-  int cga_size = 0;  ///< blocks of a cluster
-  double gb_per_s = 0;
+  int sms = 0;                   ///< of each of two ranks
+  int cga_size = 0;              ///< blocks of a cluster
+  double gb_per_s = 0;           ///< of NCCL's transfers, in each direction; the emulated links are paced to it
+  double unpaced_gb_per_s = 0;   ///< of the emulated links' where nothing paces them
+  bool by_memory = false;        ///< NCCL's went through the GPU's memory, and not through sockets
   WithLimits nccl_slowdown;      ///< of the GEMM: concurrent time over time alone
   WithLimits emulated_slowdown;  ///< likewise
   WithLimits difference;         ///< time with the emulated link over time with NCCL, minus 1

@@ -34,14 +34,15 @@ ncclConfig_t config_of(const cuda::NcclApi& api, const NcclPair::Options& option
 }  // namespace
 
 NcclPair::NcclPair(const Options& options) : shard_bytes_(options.message_bytes / 2) {
-  for (const auto& [name, value] : cuda::shared_gpu_environment(0)) setenv(name.c_str(), value.c_str(), 1);
-  unsetenv("NCCL_MAX_CTAS");  // the number of blocks is what is compared
+  ranks_[0].api = cuda::NcclApi::load();
   for (const auto& [name, value] :
        {std::pair{"NCCL_RUNTIME_CONNECT", "0"}, {"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "Simple"}})
     setenv(name, value, 1);
-  load_twice();
+  if (is_by_memory())
+    share_the_gpu();
+  else
+    pretend_two_hosts();
   for (int rank = 0; rank < 2; ++rank) {
-    fix_host(rank);
     ranks_[rank].stream = make_priority_stream();
     ranks_[rank].input = make_filled_bytes(shard_bytes_, ranks_[rank].stream.get());
     ranks_[rank].output = make_filled_bytes(2 * shard_bytes_, ranks_[rank].stream.get());
@@ -56,14 +57,22 @@ NcclPair::~NcclPair() {
     if (rank.communicator != nullptr) (void)rank.api.CommAbort(rank.communicator);
 }
 
-void NcclPair::load_twice() {
-  ranks_[0].api = cuda::NcclApi::load();
+void NcclPair::share_the_gpu() {
+  shard_bytes_ *= kByMemory;
+  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+  ranks_[1].api = cuda::NcclApi::load(ranks_[0].api.path);  // the same instance
+}
+
+void NcclPair::pretend_two_hosts() {
+  for (const auto& [name, value] : cuda::shared_gpu_environment(0)) setenv(name.c_str(), value.c_str(), 1);
+  unsetenv("NCCL_MAX_CTAS");  // the number of blocks is what is compared
   const std::filesystem::path copy = folder_.path() / "libnccl-second.so.2";
   std::error_code error;
   std::filesystem::copy_file(ranks_[0].api.path, copy, error);
   if (error)
     throw MachineError(fmt::format("cannot copy {} to {}: {}", ranks_[0].api.path, copy.string(), error.message()));
   ranks_[1].api = cuda::NcclApi::load(copy);
+  for (int rank = 0; rank < 2; ++rank) fix_host(rank);
 }
 
 // The first communicator of a copy computes its host's hash: one of a single rank, which connects to nobody.

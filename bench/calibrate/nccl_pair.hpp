@@ -13,11 +13,12 @@ namespace underlap::bench {
 
 /// Two ranks of NCCL on one GPU, in this process: real NCCL kernels next to a GEMM of the same CUDA context.
 ///
-/// NCCL refuses two ranks of one host on a device. It computes the host's hash once for each loaded copy of the
-/// library, from NCCL_HOSTID. So the library is loaded twice, from two files, and each copy gets a host of its own
-/// before its first communicator. Their transfers then take sockets of the loopback interface: a few GB/s, which costs
-/// the GPU the same blocks as any rate. Source: NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc
-/// (duplicate GPUs).
+/// From NCCL 2.30 on two ranks may share a GPU (NCCL_MULTI_RANK_GPU_ENABLE), and write into each other's memory at the
+/// rate of their kernels. Older ones refuse two ranks of one host on a device, and compute the host's hash once for
+/// each loaded copy of the library, from NCCL_HOSTID. So these are loaded twice, from two files, and each copy gets a
+/// host of its own before its first communicator. Their transfers then take sockets of the loopback interface, 1 to 4
+/// GB/s, by way of host memory: kernels poll it, which slows a GEMM beside them as no NVLink transfer would. Source:
+/// NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc (duplicate GPUs).
 ///
 ///   stream of rank 0 | all_gather | all_gather |     ring, protocol Simple, `sms` blocks each
 ///   stream of rank 1 | all_gather | all_gather |
@@ -26,9 +27,9 @@ class NcclPair final : public Background {
   struct Options {
     int sms = 16;
     int cga_size = 4;
-    std::int64_t message_bytes = 0;  ///< of an all_gather, as nccl-tests counts them
+    std::int64_t message_bytes = 0;  ///< of an all_gather over sockets, as nccl-tests counts them
   };
-  /// Sets NCCL's variables for sockets in this process, which has used no NCCL before. CUDA_MODULE_LOADING is EAGER, or
+  /// Sets NCCL's variables in this process, which has used no NCCL before. CUDA_MODULE_LOADING is EAGER, or
   /// the load of one rank's kernel may wait for the other's. Throws MachineError.
   explicit NcclPair(const Options& options);
   ~NcclPair() override;
@@ -39,8 +40,14 @@ class NcclPair final : public Background {
 
   /// Rate of a rank's transfers in each direction with nothing else running, GB/s: median of several.
   double measure_gb_per_s();
+  /// Of one transfer: by memory kByMemory times what was asked for, so that one is under way for all of a GEMM.
+  std::int64_t message_bytes() const { return 2 * shard_bytes_; }
+  /// Whether transfers go through the GPU's memory, and not through sockets.
+  bool is_by_memory() const { return ranks_[0].api.version >= kFirstToShareGpus; }
 
  private:
+  static constexpr int kFirstToShareGpus = 23000;  // 2.30
+  static constexpr std::int64_t kByMemory = 16;
   struct Rank {
     cuda::NcclApi api;
     ncclComm_t communicator = nullptr;
@@ -48,7 +55,8 @@ class NcclPair final : public Background {
     cuda::DeviceBytes input;
     cuda::DeviceBytes output;
   };
-  void load_twice();
+  void share_the_gpu();
+  void pretend_two_hosts();
   void fix_host(int rank);
   void connect(const Options& options);
 

@@ -52,7 +52,7 @@ GpuFacts facts_of(const Nvml& nvml, unsigned index) {
   nvml.check(nvml.driver_version(driver.data(), driver.size()), "nvmlSystemGetDriverVersion");
   Nvml::Memory memory;
   Nvml::Utilization utilization;
-  (void)nvml.memory(device, &memory);
+  if (nvml.memory != nullptr) (void)nvml.memory(device, &memory);
   (void)nvml.utilization(device, &utilization);
   unsigned mig = 0, pending = 0;
   const bool has_mig = nvml.mig_mode != nullptr && nvml.mig_mode(device, &mig, &pending) == 0;

@@ -23,8 +23,8 @@ Nvml::Nvml() {
   library.require("nvmlDeviceGetMaxClockInfo", most_clock);
   library.require("nvmlDeviceGetPowerUsage", power);
   library.require("nvmlDeviceGetTemperature", temperature);
-  library.require("nvmlDeviceGetMemoryInfo", memory);
   library.require("nvmlDeviceGetUtilizationRates", utilization);
+  library.find("nvmlDeviceGetMemoryInfo_v2", memory);  // of driver 510
   library.find("nvmlDeviceGetMigMode", mig_mode);
   library.find("nvmlDeviceGetCurrentClocksEventReasons", reasons);  // its name from CUDA 12.2 on
   if (reasons == nullptr) library.find("nvmlDeviceGetCurrentClocksThrottleReasons", reasons);

@@ -20,8 +20,10 @@ class Nvml {
     unsigned long long reference_us = 0;
     unsigned long long violation_ns = 0;
   };
+  /// nvmlMemory_v2_t, in bytes. What the driver keeps for itself, 0.6 GB of an H200, is reserved and not used.
   struct Memory {
-    unsigned long long total = 0, free = 0, used = 0;  // bytes
+    unsigned version = sizeof(Memory) | 2U << 24;
+    unsigned long long total = 0, reserved = 0, free = 0, used = 0;
   };
   struct Utilization {
     unsigned gpu = 0, memory = 0;  // per cent of the last second
@@ -47,9 +49,9 @@ class Nvml {
   Result (*most_clock)(Device, unsigned, unsigned*) = nullptr;
   Result (*power)(Device, unsigned*) = nullptr;
   Result (*temperature)(Device, unsigned, unsigned*) = nullptr;
-  Result (*memory)(Device, Memory*) = nullptr;
   Result (*utilization)(Device, Utilization*) = nullptr;
   // null where the driver is too old or the GPU has none:
+  Result (*memory)(Device, Memory*) = nullptr;
   Result (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
   Result (*reasons)(Device, unsigned long long*) = nullptr;
   Result (*violation)(Device, unsigned, ViolationTime*) = nullptr;

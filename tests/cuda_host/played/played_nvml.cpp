@@ -14,13 +14,14 @@ struct ViolationTime {
   unsigned long long violation_ns = 0;
 };
 struct Memory {
-  unsigned long long total = 0, free = 0, used = 0;
+  unsigned version;
+  unsigned long long total, reserved, free, used;
 };
 struct Utilization {
   unsigned gpu = 0, memory = 0;
 };
 
-constexpr int kNotSupported = 3, kNotFound = 6;
+constexpr int kNotSupported = 3, kNotFound = 6, kVersionMismatch = 25;
 char device = 0;  // what a handle points to: nobody looks
 
 const PlayedGpu& gpu() { return PlayedGpu::instance(); }
@@ -72,9 +73,12 @@ int violation(void*, unsigned policy, ViolationTime* time) {
   return 0;
 }
 int memory(void*, Memory* bytes) {
+  if (bytes->version != 0x2000028) return kVersionMismatch;
+  constexpr unsigned long long kReserved = 640'000'000;  // nobody's work
   const unsigned long long total = Machine::instance().memory_bytes();
   const unsigned long long used = gpu().has("busy") ? total / 2 : 0;
-  *bytes = {.total = total, .free = total - used, .used = used};
+  *bytes = {
+      .version = bytes->version, .total = total, .reserved = kReserved, .free = total - used - kReserved, .used = used};
   return 0;
 }
 int utilization(void*, Utilization* percent) {
@@ -103,7 +107,7 @@ std::map<std::string, void*> played_nvml_functions() {
           {"nvmlDeviceGetTemperature", address_of(temperature)},
           {"nvmlDeviceGetCurrentClocksEventReasons", address_of(reasons)},
           {"nvmlDeviceGetViolationStatus", address_of(violation)},
-          {"nvmlDeviceGetMemoryInfo", address_of(memory)},
+          {"nvmlDeviceGetMemoryInfo_v2", address_of(memory)},
           {"nvmlDeviceGetUtilizationRates", address_of(utilization)},
           {"nvmlDeviceGetMigMode", address_of(mig)}};
 }

@@ -117,9 +117,15 @@ bool has_same_shape(const LinkWork& a, const LinkWork& b) {
          a.input_bytes == b.input_bytes && a.output_bytes == b.output_bytes;
 }
 
-double rate_of(const LinkRecord& record, double latency_us) {
+/// Until a kernel's blocks all run and have claimed their first bytes: no matter of the link.
+constexpr double kStartUs = 10;
+
+/// At most what was asked for, unless that is 0.
+double rate_alone(const LinkRecord& record, double latency_us, double asked_gb_per_s) {
+  const auto bytes = static_cast<double>(std::max(record.bytes_out, record.bytes_in));
   const double us = static_cast<double>(record.end_ns - record.start_ns) * 1e-3 - latency_us;
-  return static_cast<double>(std::max(record.bytes_out, record.bytes_in)) / us * 1e-3;
+  if (asked_gb_per_s == 0) return bytes / us * 1e-3;
+  return std::min(bytes / (us - kStartUs) * 1e-3, asked_gb_per_s);
 }
 
 /// Copies within one piece: a copy engine may do them in any order.
@@ -190,6 +196,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
 
   void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
     if (link_.is_aborted_) throw MachineError(fmt::format("transfer {} of an aborted link", sequence));
+    if (group_.size() == 1) return copy_own(transfers, stream);
     enqueue(works_of(transfers, group_), stream, sequence);
   }
 
@@ -212,6 +219,14 @@ class EmulatedLink::EmulatedChannel final : public Channel {
   }
 
  private:
+  /// What NCCL does for a communicator of one rank (ncclLaunchOneRank): a plain copy, and nothing in place.
+  static void copy_own(std::span<const DeviceTransfer> transfers, CUstream_st* stream) {
+    for (const DeviceTransfer& t : transfers)
+      if (t.input != nullptr && t.output != nullptr && t.input != t.output)
+        check(cudaMemcpyAsync(t.output, t.input, static_cast<std::size_t>(t.transfer.input.bytes()),
+                              cudaMemcpyDeviceToDevice, stream));
+  }
+
   static LinkLaunchShape launch_shape(const CommunicatorHints& hints, const plan::EmulatedLink& link) {
     LinkLaunchShape shape{.blocks = hints.sms > 0 ? hints.sms : link.sms};
     int device = 0, major = 0;
@@ -411,7 +426,7 @@ void EmulatedLink::measure_alone() {
     const std::vector<LinkRecord> records = take_records();
     for (std::size_t r = 0; r < records.size(); ++r)
       if (static_cast<double>(records[r].end_ns - records[r].start_ns) * 1e-3 >= LinkReport::kShortestUs)
-        rates.push_back(rate_of(records[r], enqueued[r].latency_us));
+        rates.push_back(rate_alone(records[r], enqueued[r].latency_us, options_.link.gb_per_s));
     if (rates.empty()) continue;
     std::ranges::nth_element(rates, rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2));
     shapes_[i].alone_gb_per_s = rates[rates.size() / 2];

@@ -5,8 +5,9 @@
 //   all_gather    send own     take, keep and send on         take, keep
 //   reduce        send a part  take, add the own, send on     take, add the own, keep (all_reduce: and n-1 steps more)
 //
-// Before each step thread 0 claims the time of its bytes on the link, and waits until it is due. It sleeps, or it polls
-// (LinkShape::polls), as NCCL's waiting threads do. Its block waits at a barrier either way.
+// As in NCCL, a block's last warp moves nothing: its first thread claims the time of a step's bytes on the link while
+// the other warps move those of the step before, and waits until it is due. It sleeps, or it polls (LinkShape::polls),
+// as NCCL's waiting threads do. The other warps meet it at a barrier before each step, and are on their own in between.
 #include <bit>
 #include <type_traits>
 
@@ -19,9 +20,11 @@ namespace {
 
 using Picoseconds = unsigned long long;
 
-constexpr int kUnroll = 8;                       // 16-byte accesses in flight of one thread, as in NCCL's rings
-constexpr Picoseconds kAhead = 8 * 1000 * 1000;  // of the link: hides moving the bytes, and waking up from a sleep
-constexpr unsigned kLongestSleep = 1000;         // ns; a sleep may take twice as long as asked for
+constexpr int kUnroll = 8;  // 16-byte accesses in flight of one thread, as in NCCL's rings
+/// How far blocks run ahead of the link, a byte of a piece: as long as two steps take to move theirs, at the 22 GB/s of
+/// an H200's multiprocessor. So the bytes lie where they belong when the link has carried them.
+constexpr Picoseconds kAheadPerByte = 2 * 45;
+constexpr unsigned kLongestSleep = 1000;  // ns; a sleep may take twice as long as asked for
 
 __device__ unsigned long long now_ns() {
 #ifdef __CUDACC__
@@ -79,6 +82,11 @@ __device__ void record_start(LinkRecord& record) {
   atomicMax(&record.placed_ns, now);
 }
 
+/// Threads of the block that move bytes: all but the last warp, where there are several.
+__device__ unsigned num_movers() { return blockDim.x > 32 ? blockDim.x - 32 : blockDim.x; }
+/// The thread that keeps time and accounts.
+__device__ bool is_timekeeper() { return threadIdx.x == (blockDim.x > 32 ? blockDim.x - 32 : 0); }
+
 /// Where bytes come from and go to; what is null takes no part. With `addend` what both reduce to goes on.
 struct Copy {
   const std::byte* source = nullptr;
@@ -124,10 +132,10 @@ __device__ uint4 reduced_groups(const uint4& a, const uint4& b, float scale) {
   return std::bit_cast<uint4>(result);
 }
 
-/// `count` groups of 16 bytes by the whole block; all addresses are multiples of 16.
+/// `count` groups of 16 bytes by all movers; all addresses are multiples of 16.
 __device__ __attribute__((noinline)) void copy_groups(const uint4* source, uint4* to, uint4* also_to,
                                                       std::int64_t count) {
-  const std::int64_t threads = blockDim.x;
+  const std::int64_t threads = num_movers();
   std::int64_t at = threadIdx.x;
   for (; at + (kUnroll - 1) * threads < count; at += threads * kUnroll) {
     uint4 value[kUnroll];
@@ -150,7 +158,7 @@ __device__ __attribute__((noinline)) void copy_groups(const uint4* source, uint4
 template <class T, Adds adds>
 __device__ __attribute__((noinline)) void add_groups(const uint4* source, const uint4* addend, uint4* to,
                                                      uint4* also_to, std::int64_t count, float scale) {
-  const std::int64_t threads = blockDim.x;
+  const std::int64_t threads = num_movers();
   std::int64_t at = threadIdx.x;
   for (; at + (kUnroll - 1) * threads < count; at += threads * kUnroll) {
     uint4 value[kUnroll];
@@ -177,7 +185,7 @@ __device__ __attribute__((noinline)) void add_groups(const uint4* source, const 
 /// Elements [first, count), one by one.
 template <class T, Adds adds>
 __device__ void copy_elements(const Copy& copy, std::int64_t first, std::int64_t count, float scale) {
-  for (std::int64_t i = first + threadIdx.x; i < count; i += blockDim.x) {
+  for (std::int64_t i = first + threadIdx.x; i < count; i += num_movers()) {
     T value = reinterpret_cast<const T*>(copy.source)[i];
     if constexpr (adds != Adds::nothing)
       value = reduced<adds>(value, reinterpret_cast<const T*>(copy.addend)[i], scale);
@@ -221,12 +229,12 @@ __device__ __attribute__((noinline)) void add(const Copy& copy, DataType dtype, 
   }
 }
 
-/// One block's share of a launch. Every thread has one; only thread 0 keeps time and accounts.
+/// One block's share of a launch. Every thread has one; only the timekeeper's knows times and sums.
 class LinkBlock {
  public:
   __device__ explicit LinkBlock(const LinkLaunch& launch)
       : launch_(launch), staging_(launch.staging + blockIdx.x * (launch.staging_bytes + 2 * launch.piece_bytes)) {
-    if (threadIdx.x == 0 && launch_.record != nullptr && launch_.is_first) record_start(*launch_.record);
+    if (is_timekeeper() && launch_.record != nullptr && launch_.is_first) record_start(*launch_.record);
   }
 
   __device__ void run(const LinkWork& work) {
@@ -246,7 +254,7 @@ class LinkBlock {
 
   __device__ void finish() {
     __syncthreads();
-    if (threadIdx.x != 0) return;
+    if (!is_timekeeper()) return;
     if (launch_.ps_per_byte > 0) wait_until(*launch_.link, slot_end_ps_ + launch_.latency_ps, launch_.polls);
     if (launch_.record == nullptr) return;
     LinkRecord& record = *launch_.record;
@@ -275,12 +283,13 @@ class LinkBlock {
 
   /// Waits until the link has nearly carried so many more bytes, with all that was moved before visible to the block.
   __device__ void carry(std::int64_t out, std::int64_t in) {
-    if (threadIdx.x == 0) {
+    if (is_timekeeper()) {
       sum_.bytes_out += static_cast<unsigned long long>(out);
       sum_.bytes_in += static_cast<unsigned long long>(in);
       if (launch_.ps_per_byte > 0) {
         slot_end_ps_ = claim_both(*launch_.link, launch_.ps_per_byte, out, in);
-        wait_until(*launch_.link, slot_end_ps_ > kAhead ? slot_end_ps_ - kAhead : 0, launch_.polls);
+        const Picoseconds ahead = kAheadPerByte * static_cast<Picoseconds>(launch_.piece_bytes);
+        wait_until(*launch_.link, slot_end_ps_ > ahead ? slot_end_ps_ - ahead : 0, launch_.polls);
       }
     }
     __syncthreads();
@@ -295,15 +304,15 @@ class LinkBlock {
   __device__ std::byte* wire() const { return staging_ + launch_.staging_bytes + launch_.piece_bytes; }
 
   __device__ __attribute__((noinline)) void move(const Copy& copy, std::int64_t bytes) {
-    if (bytes > 0) copy_as<std::uint8_t, Adds::nothing>(copy, bytes, 1);
+    if (bytes > 0 && threadIdx.x < num_movers()) copy_as<std::uint8_t, Adds::nothing>(copy, bytes, 1);
     account(copy, bytes);
   }
   __device__ void move_reduced(const Copy& copy, DataType dtype, std::int64_t bytes, Reduction how) {
-    if (bytes > 0) add(copy, dtype, bytes, how);
+    if (bytes > 0 && threadIdx.x < num_movers()) add(copy, dtype, bytes, how);
     account(copy, bytes);
   }
   __device__ void account(const Copy& copy, std::int64_t bytes) {
-    if (threadIdx.x != 0 || bytes <= 0) return;
+    if (!is_timekeeper() || bytes <= 0) return;
     const auto times = static_cast<unsigned long long>(bytes);
     sum_.bytes_read += times * ((copy.source != pattern()) + (copy.addend != nullptr));
     sum_.bytes_written +=
@@ -378,8 +387,12 @@ class LinkBlock {
     const std::int64_t out = part(work.input_bytes);
     const std::int64_t in = part(work.output_bytes);
     carry(out, in);
-    if (out > 0) move({.source = work.input + offset, .to = wire()}, out);
-    if (in > 0) take(work.output + offset, in, false);
+    const bool is_paired = out > 0 && in > 0;  // what is sent stands for what the peer sends
+    if (out > 0) move({.source = work.input + offset, .to = is_paired ? slot(0) : wire()}, out);
+    if (!is_paired) return in > 0 ? take(work.output + offset, in, false) : void();
+    __syncthreads();
+    move({.source = slot(0), .to = work.output + offset}, in);
+    ++cursor_;
   }
 
   const LinkLaunch& launch_;

@@ -20,9 +20,11 @@ struct LinkShape {
   unsigned threads = 544;
   std::size_t shared_bytes = 82240;
   std::int64_t staging_bytes = std::int64_t{4} << 20;  ///< of one block, in whole pieces
-  /// That a block claims the link for at once, a multiple of 16: two rounds of eight accesses of 16 bytes a thread.
-  std::int64_t piece_bytes = 2 * 8 * 16 * 544;
-  /// How thread 0 of a block waits for its slot: polling memory, as NCCL's threads do (prims_simple.h, waitPeer), or
+  /// That a block claims the link for at once, a multiple of 16. A slice of NCCL's rings is 1 MiB (two of a buffer's
+  /// eight steps): shorter pieces meet at the barrier more often, which costs a multiprocessor up to a third of its
+  /// rate.
+  std::int64_t piece_bytes = std::int64_t{512} << 10;
+  /// How a block waits for its slot: polling memory, as NCCL's threads do (prims_simple.h, waitPeer), or
   /// sleeping, which leaves the L2 cache alone. underlap-calibrate --only link_validation measures both.
   bool polls = false;
 };
@@ -66,11 +68,13 @@ struct LinkRecord {
 ///   all_reduce      reads (3N-2) m      writes 2 (N-1) m staging, N m output
 ///   all_to_all      reads (2N-1) m      writes (N-1) m staging, N m output
 ///   broadcast       root: reads M, writes M unless in place; others: read M, write M staging, M output, and forward
-///   send, receive   reads the sent; writes the received to staging, reads it, writes it to the output
+///   send, receive   reads the sent; writes the received to staging, reads it, writes it to the output. What is sent
+///                   stands for what arrives at the same time
 ///
 /// What arrives: all_gather: the own shard everywhere. Reductions: the sum (or the mean, or the largest) of the
 /// shards of the own input, in the wire's type; all_to_all: the own shards, in another order. Receives and broadcasts:
-/// a fixed pattern of small numbers that are finite in every type. All of it is written, none of it means anything.
+/// the sent bytes or a fixed pattern of small numbers that are finite in every type. All of it is written, none of it
+/// means anything.
 struct LinkWork {
   Collective collective = Collective::all_gather;  ///< send stands for sends and receives, which move as pairs
   DataType dtype = DataType::bf16;

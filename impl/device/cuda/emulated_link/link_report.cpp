@@ -68,7 +68,7 @@ LinkReport report_link(std::span<const LinkRecord> records, std::span<const doub
   double us = 0;
   for (const BusyTime& busy : busy_times(records, latency_us)) {
     report.num_transfers += busy.num_transfers;
-    if (busy.us() < LinkReport::kShortestUs) {
+    if (busy.us() < LinkReport::kShortestUs || busy.bytes() == 0) {
       report.num_too_short += busy.num_transfers;
       continue;
     }
