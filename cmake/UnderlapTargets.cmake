@@ -179,7 +179,8 @@ endfunction()
 
 # underlap_tests(NAME SOURCES file... LINKS target... LABELS label...): one test program underlap_NAME_tests, which
 # target underlap_LABEL_tests builds too. Labels say what it takes: unit, numerics or slow (more than a few seconds), native
-# (starts processes), threads (runs more than one thread, so that races may be in it).
+# (starts processes); and which sanitizers it runs under, too: memory (reads files of others or moves memory by hand: address
+# and undefined), threads (shares data between threads).
 function(underlap_tests name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(underlap_${name}_tests ${ARG_SOURCES})

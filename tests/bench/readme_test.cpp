@@ -95,7 +95,8 @@ struct Win {
   const char* off;
   const char* on;
 };
-constexpr std::array<Win, 8> kWins{{
+constexpr std::array<Win, 9> kWins{{
+    {"llama3-8b, 4 layers, dp 8, H200", "results/h200/overlap", "off", "both"},
     {"tiny GPT, dp 2, link of 1 Gbit/s", "results/quick/paced", "off grad_reduce_in_fp32=true",
      "both grad_reduce_in_fp32=true"},
     {"gpt3-175b, 1 layer, tp 4", "results/tp_modelled", "off", "preset"},

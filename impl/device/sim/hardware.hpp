@@ -16,7 +16,7 @@ namespace underlap::sim {
 /// A number of a hardware description, with where it comes from.
 struct Figure {
   double value = 0;
-  std::string source;
+  std::string source = {};
   bool unverified = false;  ///< from memory, assumed or carried over from other hardware: never read or measured for it
 };
 

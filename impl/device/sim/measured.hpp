@@ -18,8 +18,9 @@ namespace underlap::sim {
 ///   hardware_queues: [{connections: 1, behind: wait, same_queue: true, held: 1, spread: 0, samples: 11}]
 ///   interference: [{communication: kernel, sms: 16, gb_per_s: 450, carried_gb_per_s: 449.2, of: gemm, slowdown: 1.2,
 ///                   spread: 0, samples: 11}]    what it was paced to, and what it carried, where that could be told
-///   link_validation: [{sms: 16, cga: 4, gb_per_s: 3.1, nccl: [1.16, 1.15, 1.17], emulated: [...], difference: [0.004,
-///                      -0.002, 0.009], rounds: 7}]    a GEMM beside NCCL and the emulated link, for people
+///   link_validation: [{sms: 16, cga: 4, by: memory, gb_per_s: 214, nccl: [1.16, 1.15, 1.17], emulated: [...],
+///                      difference: [0.004, -0.002, 0.009], rounds: 7}]    a GEMM beside NCCL and
+///                      the emulated link, for people
 ///   rates: [{of: gemm_fprop, shape: ..., us: ..., spread: ..., samples: ..., tflops: ...}]   for people
 ///
 /// A spread is half of the middle half of the samples over their median. All keys below machine may be absent.

@@ -48,7 +48,9 @@ class SimpleGpu final : public Gpu {
                      .nccl_us = nccl_us,
                      .emulated_us = nccl_us * (1.01 + (round % 3 - 1) * 0.001),
                      .polling_us = nccl_us * 0.98,
-                     .gb_per_s = 3});
+                     .gb_per_s = 3,
+                     .unpaced_gb_per_s = 4,
+                     .by_memory = true});
     }
     return all;
   }
@@ -211,7 +213,7 @@ TEST(LinkValidation, ComparesTheTwoTimesWithLimits) {
   EXPECT_NEAR(clusters.polling.value, -0.02, 1e-9);
   EXPECT_EQ(out.link_validation.back().cga_size, 1);
   EXPECT_THAT(to_yaml(out), HasSubstr("link_validation:"));
-  EXPECT_THAT(to_yaml(out), HasSubstr("{sms: 16, cga: 4, gb_per_s: 3, nccl: [1.2000, 1.2000, 1.2000]"));
+  EXPECT_THAT(to_yaml(out), HasSubstr("{sms: 16, cga: 4, by: memory, gb_per_s: 3, unpaced_gb_per_s: 4, nccl: [1.2000, 1.2000, 1.2000]"));
 }
 
 // It needs a process whose kernels are all loaded, and the others must not pay for that.

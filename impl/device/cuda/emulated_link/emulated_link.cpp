@@ -218,6 +218,9 @@ class EmulatedLink::EmulatedChannel final : public Channel {
       enqueue_kernels(works, latency_us, record, stream);
   }
 
+  /// Whether a knob gives this communicator fewer multiprocessors than the link has.
+  bool has_fewer_sms() const { return !by_copy_engine_ && launched_.blocks < link_.options_.link.sms; }
+
  private:
   /// What NCCL does for a communicator of one rank (ncclLaunchOneRank): a plain copy, and nothing in place.
   static void copy_own(std::span<const DeviceTransfer> transfers, CUstream_st* stream) {
@@ -401,7 +404,9 @@ std::size_t EmulatedLink::shape_of(EmulatedChannel& channel, std::span<const Lin
   };
   const auto index = static_cast<std::size_t>(std::ranges::find_if(shapes_, is_known) - shapes_.begin());
   if (index == shapes_.size())
-    shapes_.push_back({.channel = &channel, .works = std::vector<LinkWork>(works.begin(), works.end())});
+    shapes_.push_back({.channel = &channel,
+                       .works = std::vector<LinkWork>(works.begin(), works.end()),
+                       .has_fewer_sms = channel.has_fewer_sms()});
   return index;
 }
 
@@ -417,6 +422,7 @@ void EmulatedLink::measure_alone() {
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
     if (shapes_[i].is_measured || shapes_[i].channel == nullptr) continue;
     shapes_[i].is_measured = true;
+    if (shapes_[i].has_fewer_sms) continue;
     const TransferShape shape = shapes_[i];
     run_now([&](CUstream_st* stream) {
       for (int repetition = 0; repetition < kRepetitions; ++repetition) shape.channel->enqueue(shape.works, stream, 0);
@@ -461,7 +467,9 @@ LinkReport EmulatedLink::report() {
   const std::vector<LinkRecord> records = take_records();
   std::vector<double> latency_us, alone;
   stamps_.clear();
+  std::int64_t num_with_fewer_sms = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
+    num_with_fewer_sms += shapes_[enqueued[i].shape].has_fewer_sms;
     latency_us.push_back(enqueued[i].latency_us);
     alone.push_back(shapes_[enqueued[i].shape].alone_gb_per_s.value_or(0));
     if (records[i].end_ns < records[i].start_ns) continue;  // never ran
@@ -469,7 +477,9 @@ LinkReport EmulatedLink::report() {
     stamps_.back().start_ns = static_cast<std::int64_t>(records[i].start_ns);
     stamps_.back().end_ns = static_cast<std::int64_t>(records[i].end_ns);
   }
-  return report_link(records, latency_us, alone, options_.link.gb_per_s, num_unrecorded);
+  LinkReport report = report_link(records, latency_us, alone, options_.link.gb_per_s, num_unrecorded);
+  report.num_with_fewer_sms = num_with_fewer_sms;
+  return report;
 }
 
 }  // namespace underlap::cuda

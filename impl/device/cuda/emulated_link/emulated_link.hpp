@@ -83,6 +83,7 @@ class EmulatedLink final : public Transport {
   struct TransferShape {
     EmulatedChannel* channel = nullptr;
     std::vector<LinkWork> works;  ///< the first of them
+    bool has_fewer_sms = false;   ///< than the link
     std::optional<double> alone_gb_per_s = {};
     bool is_measured = false;
   };

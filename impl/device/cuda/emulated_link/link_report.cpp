@@ -99,6 +99,9 @@ std::string to_text(const LinkReport& report) {
                          : fmt::format("link of {:g} GB/s, not measured: none of {} transfers kept it busy for {:g} us",
                                        report.asked_gb_per_s, report.num_transfers, LinkReport::kShortestUs);
   if (report.alone_gb_per_s) text += fmt::format(", {:.4g} alone", *report.alone_gb_per_s);
+  if (report.num_with_fewer_sms > 0)
+    text += fmt::format("; {} by fewer multiprocessors than the link's, which limits their rate",
+                        report.num_with_fewer_sms);
   if (report.num_unrecorded > 0) text += fmt::format("; {} not recorded", report.num_unrecorded);
   if (report.longest_placing_us > LinkReport::kPlacingUs)
     text += fmt::format("; blocks of a transfer waited up to {:.0f} us for multiprocessors", report.longest_placing_us);

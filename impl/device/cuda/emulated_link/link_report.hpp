@@ -26,7 +26,10 @@ struct LinkReport {
   std::int64_t num_transfers = 0;
   std::int64_t num_too_short = 0;   ///< transfers in busy times below kShortestUs
   std::int64_t num_unrecorded = 0;  ///< enqueued when the records were full
-  double longest_placing_us = 0;    ///< from the first to the last of a transfer's blocks: its wait for multiprocessors
+  /// By fewer multiprocessors than the link's, as a knob asks for: what these move limits them, and they are not
+  /// judged.
+  std::int64_t num_with_fewer_sms = 0;
+  double longest_placing_us = 0;  ///< from the first to the last of a transfer's blocks: its wait for multiprocessors
   std::int64_t bytes_out = 0;
   std::int64_t bytes_in = 0;
   std::int64_t bytes_read = 0;  ///< from device memory
