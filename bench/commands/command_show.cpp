@@ -30,6 +30,7 @@ struct ShowArguments {
   bool csv = false;
   bool json = false;
   std::string html;
+  std::string markdown;
   std::string flops;  // empty: as the run counted
 };
 
@@ -52,8 +53,7 @@ std::filesystem::path run_folder(const std::filesystem::path& path) {
                   folder.string()));
 }
 
-void write_html(const report::RunResults& results, const std::string& file) {
-  const std::string page = report::report_html(results);
+void write(const std::string& page, const std::string& file) {
   if (file == "-")
     print_data(page);
   else
@@ -68,23 +68,27 @@ void count_flops_as(const std::string& flops, report::RunResults& results) {
     throw std::invalid_argument("--flops: the results were written before FLOPs were kept in them");
 }
 
+// Of --csv, --json, --html and --markdown.
+int num_outputs(const ShowArguments& arguments) {
+  return arguments.csv + arguments.json + !arguments.html.empty() + !arguments.markdown.empty();
+}
+
 int show_series(const ShowArguments& arguments) {
-  if (arguments.csv || arguments.json || !arguments.html.empty() || !arguments.flops.empty() ||
-      arguments.details == report::Details::included)
+  if (num_outputs(arguments) > 0 || !arguments.flops.empty() || arguments.details == report::Details::included)
     throw std::invalid_argument(
-        fmt::format("{0} holds several runs, and --csv, --json, --html, --flops and --details are for one: name it, "
-                    "{0}/run-00",
+        fmt::format("{0} holds several runs, and --csv, --json, --html, --markdown, --flops and --details are for one: "
+                    "name it, {0}/run-00",
                     arguments.folder));
   print_text(series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
   return kWell;
 }
 
 int run_show(const ShowArguments& arguments) {
-  if (arguments.csv + arguments.json + !arguments.html.empty() > 1)
-    throw std::invalid_argument("--csv, --json and --html are different outputs; ask for one of them");
-  if (arguments.details == report::Details::included && (arguments.csv || arguments.json || !arguments.html.empty()))
+  if (num_outputs(arguments) > 1)
+    throw std::invalid_argument("--csv, --json, --html and --markdown are different outputs; ask for one of them");
+  if (arguments.details == report::Details::included && num_outputs(arguments) > 0)
     throw std::invalid_argument(
-        "--details is for the tables of a terminal; --csv, --json and --html hold all there is");
+        "--details is for the tables of a terminal; --csv, --json, --html and --markdown hold all there is");
   if (is_series(arguments.folder)) return show_series(arguments);
   report::RunResults results = report::read_results(run_folder(arguments.folder));
   count_flops_as(arguments.flops, results);
@@ -93,7 +97,9 @@ int run_show(const ShowArguments& arguments) {
   else if (arguments.json)
     print_data(report::results_text(results));
   else if (!arguments.html.empty())
-    write_html(results, arguments.html);
+    write(report::report_html(results), arguments.html);
+  else if (!arguments.markdown.empty())
+    write(report::report_markdown(results), arguments.markdown);
   else
     print_text(report::run_text(results, terminal_format(STDOUT_FILENO), arguments.details));
   return kWell;
@@ -115,6 +121,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
   command->add_option("--html", arguments->html,
                       "write a page with pictures and all tables to this file, or - for standard output; it needs "
                       "nothing beside itself, so it can be sent to somebody");
+  command->add_option("--markdown", arguments->markdown, "write all tables, as report.md has them, to this file, or -");
   add_flops(*command, arguments->flops);
   command->footer(
       "Example: underlap show results/quick/paced\n"

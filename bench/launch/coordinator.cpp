@@ -28,6 +28,7 @@ constexpr milliseconds kLookAtAgents{200};
 // What one that has not said who it is may send.
 constexpr std::uint64_t kLongestHello = std::uint64_t{1} << 20;
 constexpr milliseconds kPatienceToWelcome{1'000};
+constexpr milliseconds kPatienceToHear{10'000};  // what connects and says nothing holds a file descriptor
 // A program that is loaded from a slow disk, by as many processes as a machine has ranks.
 constexpr milliseconds kPatienceToStart{60'000};
 // Launched processes begin at about the same time.
@@ -160,7 +161,9 @@ void Coordinator::receive(milliseconds patience) {
 
 void Coordinator::accept() {
   while (FileDescriptor connection = listener_.accept()) {
-    Stranger stranger{MessageChannel(std::move(connection), "a process that connected"), {.run_nonce = random_nonce()}};
+    Stranger stranger{MessageChannel(std::move(connection), "a process that connected"),
+                      {.run_nonce = random_nonce()},
+                      std::chrono::steady_clock::now() + kPatienceToHear};
     stranger.channel.limit(kLongestHello);
     try {
       stranger.channel.send(static_cast<std::uint32_t>(AgentMessage::challenge), stranger.handshake.run_nonce,
@@ -172,12 +175,12 @@ void Coordinator::accept() {
   }
 }
 
-// Whether the channel is of no use here any more: it has found its place, or is a stranger's.
+// Whether the channel is of no use here any more: it has found its place, is a stranger's, or was silent for too long.
 bool Coordinator::take_hello(Stranger& stranger) {
   MessageChannel& channel = stranger.channel;
   try {
     const std::optional<Message> message = channel.try_receive();
-    if (!message) return false;
+    if (!message) return std::chrono::steady_clock::now() > stranger.until;
     if (message->kind == kHelloWithToken && starts_with_secret(message->payload, token_))
       doubles_.push_back(fmt::format(
           "a launched process of an older version of Underlap connected: {} must start one version everywhere",

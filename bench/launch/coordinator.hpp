@@ -61,6 +61,7 @@ class Coordinator final : public RankStarter {
   struct Stranger {
     MessageChannel channel;
     Handshake handshake;
+    Deadline until{};  ///< by which it must have proved who it is
   };
 
   void accept();

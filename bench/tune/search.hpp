@@ -28,7 +28,7 @@ struct TunedConfig {
   plan::Plan plan;
   StepExposure step;  ///< of the whole step, with all its microbatches
   std::int64_t least_step_ns = 0;
-  std::vector<KnobWorth> worth;  ///< in the order of what they save
+  std::vector<KnobWorth> worth = {};  ///< in the order of what they save
 };
 
 /// What became of the layouts that there are.

@@ -24,7 +24,7 @@ std::int64_t nearly_step_ns(const plan::Config& config, const sim::Hardware& har
 struct StepExposure {
   std::int64_t step_ns = 0;
   std::int64_t comm_ns = 0;
-  std::map<std::string, std::int64_t> exposed_ns;
+  std::map<std::string, std::int64_t> exposed_ns = {};
 };
 StepExposure step_exposure(const plan::Config& config, const sim::Hardware& hardware);
 

@@ -100,6 +100,7 @@ FigureTable table_of_ranks(const Summary& summary, std::size_t most_rows) {
       std::ranges::any_of(ranks, [](const RankSummary& rank) { return rank.total.comm_ns() > 0; });
   FigureTable table{{{"rank", "rank"}}, {}, {}};
   for (const SplitColumn& column : columns_of_split()) table.columns.push_back(column.column);
+  if (!summary.shows_steps()) table.columns.front() = {"span", "span"};
   Split total;
   for (const RankSummary& rank : ranks) {
     table.rows.push_back(split_row(std::to_string(rank.rank), rank.total, communicates,

@@ -18,6 +18,7 @@ struct AnnotationRule {
   std::string_view only = {};  // this collective; empty: all
 };
 
+constexpr std::uint8_t kSaidByHook = 95;
 constexpr std::uint8_t kSaidByMaker = 90;
 constexpr std::uint8_t kSaidByPlace = 80;
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -28,12 +29,15 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 constexpr std::array kAnnotationRules{
     AnnotationRule{"FSDP::*", Mode::fsdp, kSaidByMaker},
     AnnotationRule{"HSDP::*", Mode::fsdp, kSaidByMaker},
+    AnnotationRule{"FullyShardedDataParallel._*", Mode::fsdp, kSaidByMaker},  // its hooks; .forward is the model's
     AnnotationRule{"DistributedDataParallel*", Mode::dp, kSaidByMaker, "broadcast"},
     AnnotationRule{"torch.distributed.ddp.reducer*", Mode::dp, kSaidByMaker},
     AnnotationRule{"*torch/distributed/fsdp/_runtime_utils.py*", Mode::fsdp, kSaidByPlace},
     AnnotationRule{"*torch/distributed/fsdp/_fully_shard/*", Mode::fsdp, kSaidByPlace},
     AnnotationRule{"*torch/distributed/_composable/fsdp/*", Mode::fsdp, kSaidByPlace},
     AnnotationRule{"*torch/nn/parallel/distributed.py*", Mode::dp, kSaidByPlace, "broadcast"},
+    // A gradient is complete: DistributedDataParallel and Megatron-Core reduce it. A reduce-scatter may be FSDP's.
+    AnnotationRule{"autograd::engine::evaluate_function: *AccumulateGrad", Mode::dp, kSaidByHook, "all_reduce"},
     AnnotationRule{"all-grads-sync", Mode::dp, kSaidByMaker},
     AnnotationRule{"grads-reduce-scatter", Mode::dp, kSaidByMaker},
     AnnotationRule{"grads-all-reduce", Mode::dp, kSaidByMaker},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profiler/report/summary.hpp"
+#include "profiler/report/where_time_went.hpp"
 
 namespace underlap::report {
 
@@ -47,6 +48,11 @@ struct PairAnswer {
   std::optional<double> exposed_ms{};
   std::string exposed_purpose{};  ///< the one with most of it; empty where nothing is exposed
   double exposed_purpose_ms = 0;
+  /// Why the step gained little: set where it is sure to have gained less than half of the exposed time that is gone.
+  /// What took that time back: "longer kernels", "chunks, sums and casts", "compute" (of results that do not tell these
+  /// apart), "copies", "idle time"; largest first.
+  double no_longer_exposed_ms = 0;
+  std::vector<NamedTime> taken_back{};
 
   /// The change that sentences name: at least the limit.
   double credible_change() const { return limit && change < *limit ? std::min(*limit, 0.0) : change; }

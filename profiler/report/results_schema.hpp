@@ -358,6 +358,14 @@ struct Fields<CellSummary> {
 };
 
 template <>
+struct Fields<NamedTime> {
+  static void visit(auto& time, auto&& field) {
+    field("name", time.name);
+    field("ns", time.ns);
+  }
+};
+
+template <>
 struct Fields<PairAnswer> {
   static void visit(auto& answer, auto&& field) {
     field("verdict", answer.verdict);
@@ -373,6 +381,8 @@ struct Fields<PairAnswer> {
     field("exposed_ms", answer.exposed_ms);
     field("exposed_purpose", answer.exposed_purpose);
     field("exposed_purpose_ms", answer.exposed_purpose_ms);
+    field("no_longer_exposed_ms", answer.no_longer_exposed_ms);
+    field("taken_back", answer.taken_back);
   }
 };
 

@@ -120,7 +120,7 @@ double workspace_bytes(const Config& c, const RankShape& shape) {
 /// Sources: NCCL's init.cc, computeBuffSizes; its issue 1685, with a log of the allocations.
 /// On an emulated link: the staging memory of each block (LinkShape in impl/device/cuda/emulated_link).
 double communicator_bytes(const Config& c) {
-  constexpr double kStagingOfABlock = 4 * kMib + 2 * 139'264;
+  constexpr double kStagingOfABlock = 5 * kMib;  // 4, and two pieces
   if (c.run.emulated_link) return num_communicators(c) * c.run.emulated_link->sms * kStagingOfABlock;
   constexpr double kChannels = 24, kOfAChannel = (10 + 2) * kMib;
   return num_communicators(c) * kChannels * kOfAChannel;

@@ -213,7 +213,9 @@ TEST(LinkValidation, ComparesTheTwoTimesWithLimits) {
   EXPECT_NEAR(clusters.polling.value, -0.02, 1e-9);
   EXPECT_EQ(out.link_validation.back().cga_size, 1);
   EXPECT_THAT(to_yaml(out), HasSubstr("link_validation:"));
-  EXPECT_THAT(to_yaml(out), HasSubstr("{sms: 16, cga: 4, by: memory, gb_per_s: 3, unpaced_gb_per_s: 4, nccl: [1.2000, 1.2000, 1.2000]"));
+  EXPECT_THAT(
+      to_yaml(out),
+      HasSubstr("{sms: 16, cga: 4, by: memory, gb_per_s: 3, unpaced_gb_per_s: 4, nccl: [1.2000, 1.2000, 1.2000]"));
 }
 
 // It needs a process whose kernels are all loaded, and the others must not pay for that.

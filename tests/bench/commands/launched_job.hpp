@@ -31,7 +31,7 @@ class Job {
     }
   }
 
-  Program& process(std::size_t rank) { return *processes_[rank]; }
+  Program& process(std::size_t rank) const { return *processes_[rank]; }
 
   /// How each ended.
   std::vector<Outcome> wait() {

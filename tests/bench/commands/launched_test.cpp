@@ -2,12 +2,20 @@
 // Ranks that a launcher started, through the program: as torchrun does, with its variables set by the test, and under
 // mpirun where there is one.
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
+#include "platform/network/tcp.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/bench/commands/launched_job.hpp"
 #include "tests/bench/commands/program.hpp"
@@ -72,6 +80,34 @@ TEST(Launched, FourProcessesDoTheWorkOfFourThreads) {
   EXPECT_FALSE(std::filesystem::exists(folder.folder / "run/run.lock"));
   for (const auto& entry : std::filesystem::directory_iterator(folder.run()))
     EXPECT_THAT(entry.path().filename().string(), ::testing::Not(HasSubstr("launch-"))) << "a token was left";
+}
+
+// The port that rank 0 wrote into its launch file; 0 before that.
+std::uint16_t port_of(const RunFolder& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.run(), ignored))
+    if (entry.path().filename().string().starts_with("launch-"))
+      return nlohmann::json::parse(testing_support::read_text(entry.path())).at("port").get<std::uint16_t>();
+  return 0;
+}
+
+// Who connects and says nothing would hold a file descriptor of rank 0 for as long as it waits for its ranks.
+TEST(Launched, ASilentConnectionIsClosed) {
+  const RunFolder folder(kFourRanks);
+  const Job job({folder.arguments({"--launch-timeout-s", "100"}), {}, {}, {}});
+  std::uint16_t port = 0;
+  ASSERT_TRUE(job.process(0).wait_until([&] { return (port = port_of(folder)) != 0; }));
+  std::string why;
+  const FileDescriptor silent = connect_tcp("127.0.0.1", port, std::chrono::seconds(5), why);
+  ASSERT_TRUE(silent) << why;
+  std::size_t received = 0;
+  std::array<char, 256> bytes;
+  while (const ssize_t count = ::recv(silent.get(), bytes.data(), bytes.size(), 0)) {
+    ASSERT_GT(count, 0) << std::strerror(errno);
+    received += static_cast<std::size_t>(count);
+  }
+  EXPECT_GT(received, 0U) << "it is asked who it is";
+  EXPECT_FALSE(job.process(0).ends_within(std::chrono::milliseconds(0))) << "rank 0 still waits for its ranks";
 }
 
 TEST(Launched, MpirunStartsRanks) {

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platform/json.hpp"
@@ -52,6 +56,40 @@ std::map<std::string, Figures> shown(const std::string& run) {
 Figures analysed(const std::string& trace) {
   const auto steps = json_of({"analyze", trace})["steps"];
   return {steps["step_us"].get<double>() / 1e3, steps["exposed_us"].get<double>() / 1e3};
+}
+
+/// Rows of CSV by their first cell, each by the columns' names. No cell of these columns holds a comma.
+std::map<std::string, std::map<std::string, std::string>> csv_rows(const std::string& text) {
+  const auto split = [](const std::string& line) {
+    std::vector<std::string> cells;
+    std::stringstream words(line);
+    for (std::string cell; std::getline(words, cell, ',');) cells.push_back(cell);
+    return cells;
+  };
+  std::stringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> names = split(line);
+  std::map<std::string, std::map<std::string, std::string>> rows;
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> cells = split(line);
+    for (std::size_t i = 0; i < std::min(names.size(), cells.size()); ++i) rows[cells.at(0)][names[i]] = cells[i];
+  }
+  return rows;
+}
+
+std::map<std::string, Figures> shown_csv(const std::string& run) {
+  std::map<std::string, Figures> cells;
+  for (const auto& [cell, row] : csv_rows(underlap_program({"show", run, "--csv"}).out))
+    cells[cell] = {std::stod(row.at("step_ms")), std::stod(row.at("exposed_ms"))};
+  return cells;
+}
+
+Figures analysed_csv(const std::string& trace) {
+  const auto rows = csv_rows(underlap_program({"analyze", trace, "--csv"}).out);
+  const auto& row = rows.contains("mean") ? rows.at("mean") : rows.at("0");
+  const std::string& exposed = row.at("exposed_us");  // empty where nothing communicates
+  return {std::stod(row.at("step_us")) / 1e3, exposed.empty() ? 0 : std::stod(exposed) / 1e3};
 }
 
 std::pair<Figures, Figures> compared(const nlohmann::json& comparison) {
@@ -107,14 +145,61 @@ TEST(OneAnswer, OfARunIsTheSameOnEveryPath) {
   }
 }
 
+const std::filesystem::path kResults = std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results";
+
 TEST(OneAnswer, OfARecordedRunIsThatOfItsTraces) {
-  const std::filesystem::path run = std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results/quick/paced";
-  const std::map<std::string, Figures> cells = shown(run);
-  const std::string off = run / "traces/off.pftrace.zst", both = run / "traces/both.pftrace.zst";
-  EXPECT_EQ(analysed(off), cells.at("off grad_reduce_in_fp32=true"));
-  EXPECT_EQ(analysed(both), cells.at("both grad_reduce_in_fp32=true"));
-  EXPECT_EQ(compared(json_of({"compare", off, both})["comparisons"][0]), std::pair(analysed(off), analysed(both)));
+  const std::map<std::string, Figures> cells = shown(kResults / "quick/paced");
+  for (const auto& [trace, cell] : {std::pair("off.pftrace.zst", "off grad_reduce_in_fp32=true"),
+                                    {"both.pftrace.zst", "both grad_reduce_in_fp32=true"}})
+    EXPECT_EQ(analysed(kResults / "quick/paced/traces" / trace), cells.at(cell)) << trace;
 }
+
+void expect_one_answer(const std::filesystem::path& trace) {
+  SCOPED_TRACE(trace);
+  const Figures figures = analysed(trace);
+  EXPECT_EQ(analysed_csv(trace), figures);
+  EXPECT_EQ(compared(json_of({"compare", trace, trace})["comparisons"][0]), std::pair(figures, figures));
+  EXPECT_THAT(underlap_program({"analyze", trace}).out,
+              AnyOf(HasSubstr(fmt::format("A step takes {:.1f} ms", figures.step)),
+                    HasSubstr(fmt::format("A step takes {:.2f} ms", figures.step))));
+}
+
+TEST(OneAnswer, OfATraceIsTheSameOnEveryPath) {
+  for (const char* trace : {"quick/paced/traces/off.pftrace.zst", "quick/paced/traces/both.pftrace.zst",
+                            "h200/overlap/traces/00-off.pftrace.gz", "h200/overlap/traces/01-both.pftrace.gz",
+                            "h200/overlap/traces/02-no_comm.pftrace.gz"})
+    expect_one_answer(kResults / trace);
+}
+
+TEST(OneAnswer, OfAForeignTraceIsTheSameOnEveryPath) {
+  const char* const traces = std::getenv("UNDERLAP_REAL_TRACES");
+  if (traces == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES is not set";
+  expect_one_answer(std::filesystem::path(traces) / "ddp_2gpu_a100/nccl_data.json.gz");
+}
+
+class RecordedRun : public testing::TestWithParam<const char*> {};
+
+TEST_P(RecordedRun, HasOneAnswerOnEveryPath) {
+  const std::filesystem::path run = kResults / GetParam();
+  const std::map<std::string, Figures> cells = shown(run);
+  ASSERT_GE(cells.size(), 2U);
+  EXPECT_EQ(shown_csv(run), cells);
+  const std::string& first = cells.begin()->first;
+  for (const auto& [cell, figures] : cells) {
+    const auto comparison = json_of({"compare", run, "--cells", first, cell, "--force"})["comparisons"][0];
+    EXPECT_EQ(compared(comparison), std::pair(cells.at(first), figures)) << cell;
+  }
+  EXPECT_EQ(testing_support::read_text(run / "report.md"), underlap_program({"show", run, "--markdown", "-"}).out)
+      << "stale: underlap show DIR --markdown DIR/report.md renews it";
+}
+
+INSTANTIATE_TEST_SUITE_P(Results, RecordedRun,
+                         testing::Values("quick/paced", "modes", "tp", "modelled", "modes_modelled", "h200/precision"),
+                         [](const auto& run) {
+                           std::string name = run.param;
+                           std::ranges::replace(name, '/', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace underlap::bench

@@ -75,6 +75,15 @@ TEST_F(Show, PrintsJsonThatIsReadAsTheSameRun) {
   EXPECT_EQ(underlap_program({"show", copy / ""}).out, show().out);
 }
 
+TEST_F(Show, WritesTheReportAgain) {
+  const std::string report = testing_support::read_text(std::filesystem::path(folder_->run()) / "report.md");
+  EXPECT_EQ(show({"--markdown", "-"}).out, report);
+  const testing_support::TemporaryFolder out;
+  EXPECT_EQ(show({"--markdown", out / "page.md"}).exit_code, 0);
+  EXPECT_EQ(testing_support::read_text(out / "page.md"), report);
+  EXPECT_THAT(show({"--markdown", "-", "--csv"}).err, HasSubstr("different outputs"));
+}
+
 TEST_F(Show, PrintsOneRowACellAsCsv) {
   const std::string csv = show({"--csv"}).out;
   EXPECT_THAT(csv, StartsWith("cell,backend,times_are,"));

@@ -206,8 +206,11 @@ TEST(TuneSpace, TriesBucketsThatCutTheModelWhateverItsSize) {
     const auto axis = std::ranges::find(axes, "comm_overlap.bucket_size", &TuneAxis::knob);
     ASSERT_NE(axis, axes.end());
     EXPECT_GE(axis->values.size(), 6U) << preset;
-    for (const std::string& value : axis->values)
-      if (!value.empty()) EXPECT_LT(std::stoll(value), elements) << preset;
+    for (const std::string& value : axis->values) {
+      if (!value.empty()) {
+        EXPECT_LT(std::stoll(value), elements) << preset;
+      }
+    }
   }
 }
 

@@ -64,6 +64,23 @@ TEST(Annotations, OfAWholeForwardPassSayNothingOfWhatTheModelExchanges) {
   EXPECT_EQ(t.trace.tag(exchange).mode, Mode::none);
 }
 
+TEST(Annotations, AnAllReduceOfACompleteGradientIsDataParallel) {
+  constexpr std::string_view kHook = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
+  LaunchedTrace t;
+  t.add(t.ranges, kHook, 0, 100);
+  t.add(t.ranges, kHook, 200, 300);
+  t.add(t.ranges, kHook, 400, 500);
+  t.add(t.ranges, "FullyShardedDataParallel._post_backward_hook", 410, 490);
+  const auto reduced = t.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 50, 600);
+  const auto scattered = t.launch("ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(int)", 250, 700);
+  const auto of_shards = t.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 450, 800);
+  attribute(t.trace);
+  EXPECT_EQ(t.trace.tag(reduced).mode, Mode::dp);
+  EXPECT_EQ(t.trace.attribution(reduced).confidence_pct, 95);
+  EXPECT_EQ(t.trace.tag(scattered).mode, Mode::none) << "it may be FSDP's";
+  EXPECT_EQ(t.trace.tag(of_shards).mode, Mode::fsdp) << "of the innermost";
+}
+
 TEST(Annotations, LookPastInnerRangesThatEndedBefore) {
   LaunchedTrace t;
   t.add(t.ranges, "grads-reduce-scatter", 0, 100);

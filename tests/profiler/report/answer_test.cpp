@@ -56,7 +56,22 @@ TEST(Answer, SaysHowMuchFasterWhatIsHiddenAndWhatStaysExposed) {
 TEST(Answer, SaysThatTheStepBecameSlower) {
   const PairAnswer answer = answer_of(pair_of({split_of(1060, 10, 0, 0), split_of(1070, 10, 0, 0)}));
   EXPECT_EQ(answer.verdict, Verdict::slower);
-  EXPECT_EQ(answer_text(answer), "on: 7.5 % slower [7.0, 8.0]; hides 100 % of dp communication; nothing stays exposed");
+  EXPECT_EQ(
+      answer_text(answer),
+      "on: 7.5 % slower [7.0, 8.0]; hides 100 % of dp communication; nothing stays exposed; of 0.40 ms less exposed, "
+      "compute took back 0.47 ms");
+}
+
+TEST(Answer, SaysWhatTookTheHiddenTimeBack) {
+  const PairAnswer answer = answer_of(pair_of({split_of(600, 330, 40, 20), split_of(600, 330, 40, 20)}));
+  EXPECT_THAT(answer_text(answer),
+              HasSubstr("; of 0.36 ms less exposed, compute took back 0.33 ms, idle time 0.02 ms"));
+  EXPECT_THAT(answer_text(answer_of(pair_of({split_of(600, 100, 40, 0), split_of(600, 100, 40, 0)}))),
+              Not(HasSubstr("took back")))
+      << "most of it was gained";
+  EXPECT_THAT(answer_text(answer_of(pair_of({split_of(700, 0, 400, 0), split_of(700, 0, 400, 0)}))),
+              Not(HasSubstr("took back")))
+      << "nothing was hidden";
 }
 
 TEST(Answer, SaysThatTheBlocksCannotTellAndHowManyWould) {
