@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # Configure and build for bench/run, tests/run and .ci/run. Called from the project's root.
 
-underlap_jobs() { echo "${UNDERLAP_JOBS:-$(nproc)}"; }
+# nproc counts what OpenMP may use where its variables are set, as they are for the thread sanitizer.
+underlap_jobs() { echo "${UNDERLAP_JOBS:-$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)}"; }
 
 # underlap_configure PRESET FOLDER [CMAKE-ARGUMENT...]: only where the folder was never configured, or by other presets, or
 # before something was installed.
