@@ -41,9 +41,9 @@ struct LinkRound {
   double nccl_us = 0;           ///< concurrent with NCCL's kernels of both ranks
   double emulated_us = 0;       ///< concurrent with two emulated links of the same rate
   double polling_us = 0;        ///< likewise, where their blocks poll instead of sleeping
-  double gb_per_s = 0;          ///< of NCCL's transfers with nothing beside them, in each direction
-  double unpaced_gb_per_s = 0;  ///< of the emulated links' where nothing paces them: what their blocks can move
-  bool by_memory = false;       ///< NCCL's went through the GPU's memory, and not through sockets
+  double gb_per_s = 0;          ///< of NCCL's transfers measured alone, in each direction
+  double unpaced_gb_per_s = 0;  ///< of the emulated links without pacing: the most that their blocks move
+  bool by_memory = false;       ///< NCCL's transfers used the GPU's memory, not sockets
 };
 
 /// What the experiments ask of a GPU. Every answer is one figure for each sample; throws MachineError where the device

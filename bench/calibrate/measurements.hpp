@@ -48,8 +48,8 @@ struct LinkValidation {
   int sms = 0;                   ///< of each of two ranks
   int cga_size = 0;              ///< blocks of a cluster
   double gb_per_s = 0;           ///< of NCCL's transfers, in each direction; the emulated links are paced to it
-  double unpaced_gb_per_s = 0;   ///< of the emulated links' where nothing paces them
-  bool by_memory = false;        ///< NCCL's went through the GPU's memory, and not through sockets
+  double unpaced_gb_per_s = 0;   ///< of the emulated links without pacing
+  bool by_memory = false;        ///< NCCL's transfers used the GPU's memory, not sockets
   WithLimits nccl_slowdown;      ///< of the GEMM: concurrent time over time alone
   WithLimits emulated_slowdown;  ///< likewise
   WithLimits difference;         ///< time with the emulated link over time with NCCL, minus 1

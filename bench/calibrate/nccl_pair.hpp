@@ -17,8 +17,8 @@ namespace underlap::bench {
 /// rate of their kernels. Older ones refuse two ranks of one host on a device, and compute the host's hash once for
 /// each loaded copy of the library, from NCCL_HOSTID. So these are loaded twice, from two files, and each copy gets a
 /// host of its own before its first communicator. Their transfers then take sockets of the loopback interface, 1 to 4
-/// GB/s, by way of host memory: an H200's GEMM beside them took 3.5 times as long, and 1.4 times beside transfers by
-/// its own memory. Source: NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc (duplicate GPUs).
+/// GB/s, through host memory. On an H200 a concurrent GEMM took 3.5 times as long, and 1.4 times as long with transfers
+/// in device memory. Source: NCCL 2.28 and 2.30, misc/utils.cc (getHostHashOnce) and init.cc (duplicate GPUs).
 ///
 ///   stream of rank 0 | all_gather | all_gather |     ring, protocol Simple, `sms` blocks each
 ///   stream of rank 1 | all_gather | all_gather |
@@ -40,9 +40,9 @@ class NcclPair final : public Background {
 
   /// Rate of a rank's transfers in each direction with nothing else running, GB/s: median of several.
   double measure_gb_per_s();
-  /// Of one transfer: by memory kByMemory times what was asked for, so that one is under way for all of a GEMM.
+  /// Size of one transfer. In device memory it is kByMemory times the requested size, so that it outlasts a GEMM.
   std::int64_t message_bytes() const { return 2 * shard_bytes_; }
-  /// Whether transfers go through the GPU's memory, and not through sockets.
+  /// Whether transfers use the GPU's memory instead of sockets.
   bool is_by_memory() const { return ranks_[0].api.version >= kFirstToShareGpus; }
 
  private:

@@ -117,15 +117,15 @@ bool has_same_shape(const LinkWork& a, const LinkWork& b) {
          a.input_bytes == b.input_bytes && a.output_bytes == b.output_bytes;
 }
 
-/// Until a kernel's blocks all run and have claimed their first bytes: no matter of the link.
+/// Startup of a kernel: until all its blocks run and have claimed their first bytes. It is not part of the link's rate.
 constexpr double kStartUs = 10;
 
-/// At most what was asked for, unless that is 0.
+/// Rate of a transfer measured alone. At most the requested rate, unless that is 0 (no pacing).
 double rate_alone(const LinkRecord& record, double latency_us, double asked_gb_per_s) {
   const auto bytes = static_cast<double>(std::max(record.bytes_out, record.bytes_in));
   const double us = static_cast<double>(record.end_ns - record.start_ns) * 1e-3 - latency_us;
   if (asked_gb_per_s == 0) return bytes / us * 1e-3;
-  return std::min(bytes / (us - kStartUs) * 1e-3, asked_gb_per_s);
+  return us <= kStartUs ? asked_gb_per_s : std::min(bytes / (us - kStartUs) * 1e-3, asked_gb_per_s);
 }
 
 /// Copies within one piece: a copy engine may do them in any order.

@@ -39,7 +39,7 @@ __device__ unsigned long long now_ns() {
 __device__ Picoseconds now_ps(const LinkState& link) { return (now_ns() - link.base_ns) * 1000; }
 
 /// One round of polling: a load that no register or L1 cache may answer. A CPU has no such loads to show: it sleeps.
-__device__ void poll(const LinkState& link, [[maybe_unused]] Picoseconds remaining) {
+__device__ void poll([[maybe_unused]] const LinkState& link, [[maybe_unused]] Picoseconds remaining) {
 #ifdef __CUDACC__
   (void)*static_cast<const volatile unsigned long long*>(&link.base_ns);
 #else
@@ -387,7 +387,7 @@ class LinkBlock {
     const std::int64_t out = part(work.input_bytes);
     const std::int64_t in = part(work.output_bytes);
     carry(out, in);
-    const bool is_paired = out > 0 && in > 0;  // what is sent stands for what the peer sends
+    const bool is_paired = out > 0 && in > 0;  // the sent bytes also serve as the received ones
     if (out > 0) move({.source = work.input + offset, .to = is_paired ? slot(0) : wire()}, out);
     if (!is_paired) return in > 0 ? take(work.output + offset, in, false) : void();
     __syncthreads();

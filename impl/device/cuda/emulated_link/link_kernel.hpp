@@ -68,8 +68,8 @@ struct LinkRecord {
 ///   all_reduce      reads (3N-2) m      writes 2 (N-1) m staging, N m output
 ///   all_to_all      reads (2N-1) m      writes (N-1) m staging, N m output
 ///   broadcast       root: reads M, writes M unless in place; others: read M, write M staging, M output, and forward
-///   send, receive   reads the sent; writes the received to staging, reads it, writes it to the output. What is sent
-///                   stands for what arrives at the same time
+///   send, receive   reads the sent; writes the received to staging, reads it, writes it to the output. A paired
+///                   send also serves as the receive
 ///
 /// What arrives: all_gather: the own shard everywhere. Reductions: the sum (or the mean, or the largest) of the
 /// shards of the own input, in the wire's type; all_to_all: the own shards, in another order. Receives and broadcasts:
