@@ -35,12 +35,6 @@ void EventEdges::add_wait(std::uint32_t stream, std::uint32_t awaited_stream, st
   to.waits.push_back({awaited_stream, last});
 }
 
-void EventEdges::add_resource(std::uint32_t from_stream, std::size_t from, std::uint32_t to_stream, std::size_t to) {
-  edges_.push_back({{from_stream, static_cast<std::uint32_t>(from)},
-                    {to_stream, static_cast<std::uint32_t>(to)},
-                    FlowKind::resource});
-}
-
 void EventEdges::append_flows(Trace& trace, std::span<const std::vector<std::uint32_t>> slices) const {
   const auto slice_of = [&](const Place& place) {
     const bool is_known = place.stream < slices.size() && place.index < slices[place.stream].size();
@@ -53,7 +47,9 @@ void EventEdges::append_flows(Trace& trace, std::span<const std::vector<std::uin
     if (from != kNoSlice && to != kNoSlice) trace.flows.push_back({from, to, edge.kind});
   }
   const std::ranges::subrange added(trace.flows.begin() + first, trace.flows.end());
-  std::ranges::sort(added, {}, [](const Flow& flow) { return std::tuple(flow.to, flow.from, flow.kind); });
+  std::ranges::sort(added, {}, [](const Flow& flow) {
+    return std::tuple(flow.to, flow.from, flow.kind != FlowKind::host, flow.kind);
+  });
   const auto repeated = std::ranges::unique(added, {}, [](const Flow& flow) { return std::pair(flow.to, flow.from); });
   trace.flows.erase(repeated.begin(), repeated.end());
 }

@@ -21,21 +21,23 @@ class EventEdges {
   void add_operation(std::uint32_t stream, std::uint64_t position);
   /// What `stream` gets next waits until `awaited_stream` has run `position` commands.
   void add_wait(std::uint32_t stream, std::uint32_t awaited_stream, std::uint64_t position);
-  /// An operation, by its place, took over what an operation of another stream had held.
-  void add_resource(std::uint32_t from_stream, std::size_t from, std::uint32_t to_stream, std::size_t to);
+  /// An operation by its stream and its index among the stream's operations.
+  struct Place {
+    std::uint32_t stream = 0;
+    std::uint32_t index = 0;
+  };
+  /// An operation started when it did because of another one: it took over what that one had held (resource), or the
+  /// host enqueued it after that one (host).
+  void add_cause(Place cause, Place operation, FlowKind kind) { edges_.push_back({cause, operation, kind}); }
 
-  /// Appends a flow for each pair of operations; a dependency where it waited for an event too. `slices`: by stream,
-  /// the slice of each operation; kNoSlice for one without.
+  /// Appends a flow for each pair of operations. Of several causes between a pair the host counts first, then the
+  /// event. `slices`: by stream, the slice of each operation; kNoSlice for one without.
   void append_flows(Trace& trace, std::span<const std::vector<std::uint32_t>> slices) const;
   void clear();
 
   static constexpr std::uint32_t kNoSlice = ~std::uint32_t{0};
 
  private:
-  struct Place {
-    std::uint32_t stream = 0;
-    std::uint32_t index = 0;
-  };
   struct Edge {
     Place from, to;
     FlowKind kind = FlowKind::dependency;

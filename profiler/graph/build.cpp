@@ -57,13 +57,18 @@ std::uint32_t Draft::add_node(std::uint32_t slice, NodeKind kind, std::int64_t s
   return static_cast<std::uint32_t>(nodes.size() - 1);
 }
 
-// From the end of one slice to the start of another. One that ends a little later than the other starts overlaps it by
-// as much from then on.
+// From the end of one slice to the start of another. One that ends later than the other starts overlaps it by as much
+// from then on. What the host did between two operations is its work.
 void Draft::add_edge(std::uint32_t from_slice, std::uint32_t to_slice, EdgeKind kind, bool is_guessed) {
   const std::uint32_t from = exit[from_slice], to = entry[to_slice];
   if (from == kNone || to == kNone || from == to) return;
-  const std::int64_t overlap = std::min<std::int64_t>(nodes[to].start_ns - nodes[from].end_ns(), 0);
-  edges.push_back({.from = from, .to = to, .kind = kind, .is_guessed = is_guessed, .work_ns = overlap});
+  const std::int64_t distance = nodes[to].start_ns - nodes[from].end_ns();
+  const bool is_host_work = kind == EdgeKind::host_wait && nodes[to].kind != NodeKind::call;
+  edges.push_back({.from = from,
+                   .to = to,
+                   .kind = kind,
+                   .is_guessed = is_guessed,
+                   .work_ns = is_host_work ? distance : std::min<std::int64_t>(distance, 0)});
 }
 
 namespace {
@@ -169,8 +174,8 @@ void add_work(Draft& draft, const analysis::Communications& communications) {
 void add_events(Draft& draft) {
   for (const Flow& flow : draft.trace.flows) {
     if (!draft.trace.is_work(flow.from)) continue;
-    if (flow.kind == FlowKind::resource && draft.trace.is_work(flow.to))
-      draft.add_edge(flow.from, flow.to, EdgeKind::resource, false);
+    if (flow.kind == FlowKind::resource || flow.kind == FlowKind::host)
+      draft.add_edge(flow.from, flow.to, flow.kind == FlowKind::host ? EdgeKind::host_wait : EdgeKind::resource, false);
     if (flow.kind != FlowKind::dependency) continue;
     const std::uint32_t to =
         draft.trace.is_work(flow.to) ? flow.to : draft.next_on_stream(draft.trace.track(flow.to), draft.start(flow.to));

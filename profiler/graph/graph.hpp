@@ -25,7 +25,7 @@ enum class EdgeKind : std::uint8_t {
   stream,      ///< order on a stream
   launch,      ///< from the start of the call to the work that it enqueued
   event,       ///< from the work before an event record to the work after the wait for it
-  host_wait,   ///< from work to the host call that waited for it
+  host_wait,   ///< from work to the host call that waited for it, or to the work that the host enqueued next
   host_order,  ///< order of the calls of a host thread, and the hand-over between threads
   collective,  ///< members of a collective to their join, and back
   message,     ///< the two ends of a message to their join, and back

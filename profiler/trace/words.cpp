@@ -10,7 +10,7 @@ namespace {
 constexpr EnumNames<AttributionSource, 8> kSources{
     {"tag", "mode_map", "group_name", "group_geometry", "annotation", "kernel_name", "rhythm", "none"}};
 constexpr EnumNames<TrackKind, 4> kTrackKinds{{"stream", "thread", "range", "counter"}};
-constexpr EnumNames<FlowKind, 5> kFlowKinds{{"launch", "message", "collective", "dependency", "resource"}};
+constexpr EnumNames<FlowKind, 6> kFlowKinds{{"launch", "message", "collective", "dependency", "resource", "host"}};
 
 }  // namespace
 

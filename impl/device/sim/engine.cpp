@@ -45,7 +45,7 @@ Engine::~Engine() = default;
 Trace Engine::take_trace() {
   for (const auto& rank : ranks_) {
     rank->queues.event_edges().append_flows(trace_, rank->slices);
-    rank->queues.event_edges().clear();
+    rank->queues.clear_event_edges();
     rank->slices.clear();
     rank->tracks.clear();
     rank->groups.clear();
@@ -162,7 +162,7 @@ void Engine::hand_over(std::int32_t r, const InFlight& item) {
   const Program& program = item.program();
   const ProgramCommand& command = item.command();
   const Priority priority = program.streams[command.stream].priority;
-  if (options_.records_slices && item.ready_ns < now_) record_cause(rank, item);
+  if (options_.records_slices) record_cause(rank, item, item.ready_ns);
   if (command.type == ProgramCommand::Type::communicate) {
     const CallTimes::Call& call = rank.calls.of(program, command);
     enter(r, occupy(rank, rank.device.add_transfers(call.sms, priority), item, now_), call);
@@ -221,7 +221,7 @@ void Engine::start(std::int32_t r, SharedDevice::Id id) {
   Running& running = rank.running[id];
   const ProgramCommand& command = running.item.command();
   running.start_ns = now_;
-  if (options_.records_slices && running.handed_ns < now_) record_cause(rank, running.item);
+  if (options_.records_slices && running.handed_ns < now_) record_cause(rank, running.item, running.handed_ns);
   if (command.type != ProgramCommand::Type::upload) rank.queues.started();
   if (options_.memory != nullptr) {
     options_.memory->allocate(r, running.item.program());
@@ -238,7 +238,8 @@ void Engine::finish(std::int32_t r, SharedDevice::Id id) {
   rank.last_stream = running.item.stream;
   rank.last_end_ns = now_;
   ++num_operations_;
-  rank.queues.complete(std::exchange(running.item, {}).stream, now_);
+  const std::uint32_t stream = std::exchange(running.item, {}).stream;
+  rank.queues.complete(stream, options_.records_slices ? rank.next_index(stream) - 1 : 0, now_);
 }
 
 // Transfers -----------------------------------------------------------------------------------------------------------
@@ -334,13 +335,21 @@ void Engine::exchange(const std::vector<Member>& members) {
 
 // The trace -----------------------------------------------------------------------------------------------------------
 
-// It was held up by the operation that has just ended: in its hardware queue, or for multiprocessors or a copy engine.
-void Engine::record_cause(Rank& rank, const InFlight& item) const {
-  const std::uint32_t stream = item.stream;
-  if (rank.last_end_ns != now_ || rank.last_stream == stream) return;
-  if (rank.slices.size() <= stream) rank.slices.resize(stream + 1);
-  rank.queues.event_edges().add_resource(rank.last_stream, rank.slices[rank.last_stream].size() - 1, stream,
-                                         rank.slices[stream].size());
+// Why an operation goes on now that might have gone on at `ready_ns`. Without delay: the host enqueued it no sooner.
+// Else the operation that has just ended held it up, in its hardware queue or for multiprocessors or a copy engine; or
+// the kernel that gave up multiprocessors between two waves.
+void Engine::record_cause(Rank& rank, const InFlight& item, std::int64_t ready_ns) {
+  const EventEdges::Place operation{item.stream, rank.next_index(item.stream)};
+  EventEdges& edges = rank.queues.event_edges();
+  if (ready_ns == now_) {
+    if (item.host_waited_for) edges.add_cause(*item.host_waited_for, operation, FlowKind::host);
+  } else if (rank.last_end_ns == now_) {
+    if (rank.last_stream != item.stream)
+      edges.add_cause({rank.last_stream, rank.next_index(rank.last_stream) - 1}, operation, FlowKind::resource);
+  } else if (rank.changes.gave_up) {
+    const std::uint32_t stream = rank.running[*rank.changes.gave_up].item.stream;
+    edges.add_cause({stream, rank.next_index(stream)}, operation, FlowKind::resource);
+  }
 }
 
 void Engine::record(std::int32_t r, const Running& running) {

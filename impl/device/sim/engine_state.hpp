@@ -29,6 +29,12 @@ struct Engine::Rank {
 
   const Program& program() const { return queues.newest_program(); }
 
+  // Of the operation of a stream that ends next, among the stream's.
+  std::uint32_t next_index(std::uint32_t stream) {
+    if (slices.size() <= stream) slices.resize(stream + 1);
+    return static_cast<std::uint32_t>(slices[stream].size());
+  }
+
   std::int32_t number;  // global; everything else knows it by its place among the simulated
   RankQueues queues;
   SharedDevice device;

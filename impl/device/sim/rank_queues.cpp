@@ -52,7 +52,10 @@ bool RankQueues::next_chunk() {
 }
 
 void RankQueues::run_host(std::int64_t now) {
-  if (host_is_held_) host_ns_ = std::max(host_ns_, now);
+  if (host_is_held_ && host_ns_ < now) {
+    host_ns_ = now;
+    host_waited_for_ = last_over_;
+  }
   host_is_held_ = false;
   while (!is_over_) {
     if (chunks_.empty() || next_command_ == chunks_.back()->program.commands.size()) {
@@ -128,6 +131,7 @@ void RankQueues::enqueue(const ProgramCommand& command, std::uint32_t index) {
   if (is_operation(command.type)) {
     if (keeps_event_edges_) event_edges_.add_operation(command.stream, num_enqueued_[command.stream]);
     item.operation = ++num_operations_;
+    item.host_waited_for = host_waited_for_;
     item.ready_ns += host_.start_ns;
   }
   if (command.type == Type::mark) num_operations_ = 0;
@@ -234,10 +238,17 @@ void RankQueues::pop(StreamState& stream) {
   has_moved_ = true;
 }
 
-void RankQueues::complete(std::uint32_t id, std::int64_t now) {
+void RankQueues::complete(std::uint32_t id, std::uint32_t index, std::int64_t now) {
   has_news_ = true;
+  last_over_ = {id, index};
   streams_[id].fifo.front().state = InFlight::State::over;
   pass_instants(id, now);
+}
+
+void RankQueues::clear_event_edges() {
+  event_edges_.clear();
+  last_over_.reset();
+  host_waited_for_.reset();
 }
 
 void RankQueues::wake_at(std::int64_t ns) { next_wake_ns_ = std::min(next_wake_ns_, ns); }

@@ -31,8 +31,9 @@ struct InFlight {
   std::uint64_t awaited_position = 0;  ///< of a wait, as its command has it
   std::uint32_t awaited_stream = 0;
   std::uint32_t stream = 0;
-  std::uint32_t index = 0;      ///< into the chunk's commands
-  std::uint32_t operation = 0;  ///< number in its rank's step, from 1; 0: no operation
+  std::uint32_t index = 0;                             ///< into the chunk's commands
+  std::uint32_t operation = 0;                         ///< number in its rank's step, from 1; 0: no operation
+  std::optional<EventEdges::Place> host_waited_for{};  ///< the last operation that held the host before this
   ProgramCommand::Type type{};
   State state = State::queued;
 
@@ -69,8 +70,11 @@ class RankQueues {
     has_news_ = true;
   }
 
-  /// The command that runs on `stream` is over.
-  void complete(std::uint32_t stream, std::int64_t now);
+  /// The command that runs on `stream` is over. `index`: among the stream's operations, as event_edges() counts them.
+  void complete(std::uint32_t stream, std::uint32_t index, std::int64_t now);
+
+  /// Forgets what event_edges() holds, and counts operations from 0 again.
+  void clear_event_edges();
 
   /// A launch that began has got its place on the device: the host may enqueue one more.
   void started() {
@@ -151,6 +155,8 @@ class RankQueues {
   std::vector<std::uint64_t> num_enqueued_;  ///< by stream: commands, counted from the device's first
   bool keeps_event_edges_ = false;
   EventEdges event_edges_;
+  std::optional<EventEdges::Place> last_over_{};        // the operation that was over last
+  std::optional<EventEdges::Place> host_waited_for_{};  // the last that held the host
   std::vector<std::uint32_t> ripe_;  // streams at whose front something may have come that takes no time
 };
 

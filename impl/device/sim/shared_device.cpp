@@ -58,6 +58,7 @@ void SharedDevice::end_flow(std::uint64_t flow) {
 void SharedDevice::advance(std::int64_t now, Changes& changes) {
   changes.started.clear();
   changes.finished.clear();
+  changes.gave_up.reset();
   settle(now);
   finish(changes);
   share_sms(changes);
@@ -109,10 +110,11 @@ bool SharedDevice::is_between_waves(const Work& w) const {
 }
 
 // Takes finished waves out of the plan. Between two of them all is placed anew; a last wave that is not a whole one
-// holds what it needs.
-void SharedDevice::pass_waves(Work& w) {
+// holds what it needs. Returns whether it gave up any.
+bool SharedDevice::pass_waves(Work& w) {
   const std::int64_t left = w.tiles - waves_done(w) * w.held;
-  if (left <= 0 || left == w.tiles) return;
+  if (left <= 0 || left == w.tiles) return false;
+  const int before = w.held;
   if (is_between_waves(w)) {
     w.tiles = left;
     w.held = 0;
@@ -122,6 +124,7 @@ void SharedDevice::pass_waves(Work& w) {
     w.plan_ns = tile_ns(w);
     w.fixed_ns = 0;
   }
+  return w.held < before;
 }
 
 void SharedDevice::plan_waves(Work& w, int sms) {
@@ -149,7 +152,7 @@ void SharedDevice::share_sms(Changes& changes) {
     } else if (w.time.kind == KernelTime::Kind::elastic) {
       w.held = 0;
     } else if (is_waves(w)) {
-      if (w.held > 0) pass_waves(w);
+      if (w.held > 0 && pass_waves(w)) changes.gave_up = id;
       free_sms_ -= w.held;
     } else {
       free_sms_ -= w.held;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "impl/device/sim/time_model.hpp"
@@ -49,8 +50,9 @@ class SharedDevice {
 
   /// What happened by `now`.
   struct Changes {
-    std::vector<Id> started;   ///< got their multiprocessors, in order
-    std::vector<Id> finished;  ///< kernels and copies; their ids are free again
+    std::vector<Id> started;      ///< got their multiprocessors, in order
+    std::vector<Id> finished;     ///< kernels and copies; their ids are free again
+    std::optional<Id> gave_up{};  ///< a kernel that gave up multiprocessors between two waves and runs on
   };
   /// Whether advance() would change anything.
   bool has_to_advance(std::int64_t now) const { return has_news_ || now > now_ || now >= next_event_ns_; }
@@ -100,7 +102,7 @@ class SharedDevice {
   bool is_between_waves(const Work& w) const;
   void settle(std::int64_t now);
   void finish(Changes& changes);
-  void pass_waves(Work& w);
+  bool pass_waves(Work& w);
   void share_sms(Changes& changes);
   bool grant(Work& w);
   void plan_waves(Work& w, int sms);

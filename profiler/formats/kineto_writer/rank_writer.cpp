@@ -271,7 +271,7 @@ void KinetoRank::write_slice(std::size_t i) {
     const bool is_wait = flow.first == FlowKind::dependency && trace_.is_work(i) && track.kind == TrackKind::stream;
     if (is_wait)
       write_wait(i, slices_[flow.second]);
-    else if (flow.first != FlowKind::resource)
+    else if (flow.first != FlowKind::resource && flow.first != FlowKind::host)
       write_flow(i, flow);
   }
 }

@@ -40,16 +40,19 @@ TEST(EventEdges, LeaveOutWaitsThatAnEarlierOneImplies) {
   EXPECT_THAT(flows_of(edges, {{10, 11}, {20, 21}}), ElementsAre(Flow{11, 20, FlowKind::dependency}));
 }
 
-TEST(EventEdges, GiveOneFlowForAnEventAndAResourceOfTheSameWork) {
+TEST(EventEdges, GiveOneFlowForSeveralCausesBetweenTheSameWork) {
   EventEdges edges;
   edges.add_operation(0, 1);
   edges.add_operation(0, 2);
   edges.add_wait(1, 0, 1);
   edges.add_operation(1, 2);
-  edges.add_resource(0, 0, 1, 0);
-  edges.add_resource(0, 1, 1, 0);
+  edges.add_cause({0, 0}, {1, 0}, FlowKind::resource);
+  edges.add_cause({0, 1}, {1, 0}, FlowKind::resource);
   EXPECT_THAT(flows_of(edges, {{10, 11}, {20}}),
               ElementsAre(Flow{10, 20, FlowKind::dependency}, Flow{11, 20, FlowKind::resource}));
+  edges.add_cause({0, 0}, {1, 0}, FlowKind::host);
+  EXPECT_THAT(flows_of(edges, {{10, 11}, {20}}),
+              ElementsAre(Flow{10, 20, FlowKind::host}, Flow{11, 20, FlowKind::resource}));
 }
 
 TEST(EventEdges, DropWhatHasNoSlice) {
