@@ -42,6 +42,7 @@ Json communication_steps_json(const RankSummary& rank, const SplitsByMode Split:
             {"exposed_transfer_us", median_us(&CommunicationSplit::exposed_transfer_ns)},
             {"bytes_on_wire", median(&CommunicationSplit::bytes_on_wire)},
             {"count", median(&CommunicationSplit::count)}};
+  if (total.without_bytes > 0) json["bytes_on_wire"] = nullptr;
   if (!is_split(total.exposed_unsplit_ns, total.exposed_ns))
     for (const char* part : {"exposed_wait_us", "pipeline_dependency_us", "exposed_transfer_us"}) json[part] = nullptr;
   return json;
@@ -66,7 +67,7 @@ Json communication_json(const RankSummary& rank, const RankSummary* steps, Split
         {"pipeline_dependency_us", part_us(split.pipeline_dependency_ns, split.exposed_unsplit_ns, split.exposed_ns)},
         {"exposed_transfer_us", part_us(split.exposed_transfer_ns, split.exposed_unsplit_ns, split.exposed_ns)},
         {"exposed_unsplit_us", us(split.exposed_unsplit_ns)},
-        {"bytes_on_wire", split.bytes_on_wire},
+        {"bytes_on_wire", split.without_bytes > 0 ? Json(nullptr) : Json(split.bytes_on_wire)},
         {"count", split.count},
         {"steps", of_steps()}};
   }

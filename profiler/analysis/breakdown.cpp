@@ -145,13 +145,16 @@ const std::vector<CommunicationColumn>& columns_of_communication() {
 
 FigureRow communication_row(const Summary& summary, const SplitsByName Split::*kind, const std::string& key) {
   FigureRow row{{key}, {}};
-  bool is_split_in_two = true;
+  bool is_split_in_two = true, has_bytes = true;
   for (const RankSummary& rank : summary.shown())
-    if (const auto found = (rank.total.*kind).find(key); found != (rank.total.*kind).end())
+    if (const auto found = (rank.total.*kind).find(key); found != (rank.total.*kind).end()) {
       is_split_in_two &= is_split(found->second.exposed_unsplit_ns, found->second.exposed_ns);
+      has_bytes &= found->second.without_bytes == 0;
+    }
   const auto figure = [&](auto part) { return typical(summary, part_of(kind, key, part)); };
   for (const CommunicationColumn& column : columns_of_communication()) {
-    const bool is_known = column.part != nullptr && (!column.of_wait || is_split_in_two);
+    const bool is_of_bytes = column.part == &CommunicationSplit::bytes_on_wire;
+    const bool is_known = column.part != nullptr && (!column.of_wait || is_split_in_two) && (!is_of_bytes || has_bytes);
     row.figures.push_back(is_known ? Figure(figure(column.part)) : std::nullopt);
   }
   row.figures.push_back(figure(&CommunicationSplit::hidden_ns));

@@ -43,6 +43,7 @@ struct CommunicationIntervals {
   std::vector<Interval> other_wait;
   std::int64_t bytes_on_wire = 0;
   std::int64_t count = 0;
+  std::int64_t without_bytes = 0;
 };
 
 struct CommunicationSets {
@@ -93,6 +94,7 @@ void add_communication(const Trace& trace, std::size_t slice, const Window& wind
   if (!ends_in(end, window)) return;
   ++into.count;
   if (record != nullptr) into.bytes_on_wire += record->bytes_on_wire();
+  if (!trace.knows_bytes_on_wire(slice)) ++into.without_bytes;
 }
 
 void add_slice(const Trace& trace, std::size_t slice, const Window& window, WindowContent& content) {
@@ -147,6 +149,7 @@ CommunicationSplit measure(const CommunicationIntervals& counts, const Communica
   split.pipeline_dependency_ns = dependency_ns(sets, compute);
   split.bytes_on_wire = counts.bytes_on_wire;
   split.count = counts.count;
+  split.without_bytes = counts.without_bytes;
   return split;
 }
 

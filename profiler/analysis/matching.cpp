@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "profiler/analysis/waits/assumed_matching.hpp"
+#include "profiler/trace/wire_bytes.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -107,14 +108,13 @@ class Matcher {
     const std::vector<std::uint32_t> slices = communications();
     result_.slices = static_cast<std::int64_t>(slices.size());
     for (const std::uint32_t slice : slices) by_start_[trace_.track_of(slice).rank].push_back(slice);
-    for (const std::uint32_t slice : slices) names_communicators_ |= trace_.communication(slice) != nullptr;
+    for (const std::uint32_t slice : slices) names_communicators_ |= trace_.known_group(slice).has_value();
     if (!names_communicators_) return;
     for (const std::uint32_t slice : slices) {
-      const CommunicationRecord* record = trace_.communication(slice);
-      if (record == nullptr || record->group >= trace_.groups.size())
-        refuse(slice, "names no communicator");
+      if (trace_.known_group(slice))
+        sort_out(slice, *trace_.communication(slice));
       else
-        sort_out(slice, *record);
+        refuse(slice, "names no communicator");
     }
   }
 
@@ -318,6 +318,11 @@ void record_matches(Trace& trace, const Matching& matching) {
       record.group = assumed.empty() ? match.group : assumed[match.group];
       record.sequence = match.sequence;
       if (record.transfers.empty()) record.transfers.push_back({.collective = match.collective});
+      // The parts of an all-to-all may differ.
+      const auto num_ranks = static_cast<std::int64_t>(trace.groups[record.group].size());
+      for (TransferRecord& transfer : record.transfers)
+        if (transfer.bytes_on_wire == 0 && transfer.collective != Collective::all_to_all)
+          transfer.bytes_on_wire = bytes_sent(transfer.collective, transfer.bytes, num_ranks);
       trace.set_communication(member.slice, std::move(record));
     }
   }

@@ -38,6 +38,11 @@ constexpr std::array kAnnotationRules{
     AnnotationRule{"*torch/nn/parallel/distributed.py*", Mode::dp, kSaidByPlace, "broadcast"},
     // A gradient is complete: DistributedDataParallel and Megatron-Core reduce it. A reduce-scatter may be FSDP's.
     AnnotationRule{"autograd::engine::evaluate_function: *AccumulateGrad", Mode::dp, kSaidByHook, "all_reduce"},
+    // TorchRec's exchange of embeddings and of what looks them up: a parallelism that no mode here stands for.
+    AnnotationRule{"## alltoall_*", Mode::other, kSaidByMaker, "all_to_all"},
+    AnnotationRule{"## all2all_*", Mode::other, kSaidByMaker, "all_to_all"},
+    AnnotationRule{"All2All_*", Mode::other, kSaidByMaker, "all_to_all"},
+    AnnotationRule{"## sparse_data_dist ##", Mode::other, kSaidByMaker, "all_to_all"},
     AnnotationRule{"all-grads-sync", Mode::dp, kSaidByMaker},
     AnnotationRule{"grads-reduce-scatter", Mode::dp, kSaidByMaker},
     AnnotationRule{"grads-all-reduce", Mode::dp, kSaidByMaker},

@@ -149,22 +149,21 @@ void measure_beside(const Trace& trace, const Compute& compute, Channel& channel
 GroupsOfSlices::GroupsOfSlices(const Trace& trace) : trace_(trace), only_group_of_track_(trace.tracks.size()) {
   std::vector<bool> has_several(trace.tracks.size());
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    const CommunicationRecord* record = trace.communication(i);
-    if (record == nullptr || record->group >= trace.groups.size()) continue;
+    const std::optional<std::uint32_t> group = trace.known_group(i);
+    if (!group) continue;
     std::optional<std::uint32_t>& only = only_group_of_track_[trace.track(i)];
-    if (only && *only != record->group) has_several[trace.track(i)] = true;
-    only = record->group;
+    if (only && *only != *group) has_several[trace.track(i)] = true;
+    only = group;
   }
   for (std::size_t t = 0; t < has_several.size(); ++t)
     if (has_several[t]) only_group_of_track_[t].reset();
 }
 
 std::optional<std::uint32_t> GroupsOfSlices::group_of(std::size_t slice) const {
-  const CommunicationRecord* record = trace_.communication(slice);
+  if (const auto group = trace_.known_group(slice)) return group;
   // Other libraries' kernels may share a stream with NCCL's.
   const bool is_of_nccl = name_of(trace_.name(slice)).starts_with("nccl");
-  if (record == nullptr) return is_of_nccl ? only_group_of_track_[trace_.track(slice)] : std::nullopt;
-  return record->group < trace_.groups.size() ? std::optional(record->group) : std::nullopt;
+  return is_of_nccl ? only_group_of_track_[trace_.track(slice)] : std::nullopt;
 }
 
 std::vector<Channel> channels_of(const Trace& trace, std::span<const std::size_t> of, const GroupsOfSlices& groups) {

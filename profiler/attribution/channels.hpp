@@ -42,7 +42,7 @@ class GroupsOfSlices {
 
   /// An index into Trace::groups.
   std::optional<std::uint32_t> group_of(std::size_t slice) const;
-  bool is_by_track(std::size_t slice) const { return trace_.communication(slice) == nullptr; }
+  bool is_by_track(std::size_t slice) const { return !trace_.known_group(slice); }
 
  private:
   const Trace& trace_;

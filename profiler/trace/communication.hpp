@@ -52,6 +52,8 @@ struct GroupRecord {
   NameId description = kNoName;     ///< what its maker says that it is for, as "TENSOR_MODEL_PARALLEL_GROUP"
   std::int32_t num_ranks = 0;       ///< that it has in all; 0: those of `ranks`
 
+  /// Whether the trace says which communicator it is; of one that it does not name only the transfers are known.
+  bool is_known() const { return *this != GroupRecord{}; }
   std::size_t size() const { return num_ranks > 0 ? static_cast<std::size_t>(num_ranks) : ranks.size(); }
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };

@@ -102,6 +102,21 @@ const CommunicationRecord* Trace::communication(std::size_t i) const {
   return communication_[i] == kNoCommunication ? nullptr : &communications_[communication_[i]];
 }
 
+std::optional<std::uint32_t> Trace::known_group(std::size_t i) const {
+  const CommunicationRecord* record = communication(i);
+  const bool is_known = record != nullptr && record->group < groups.size() && groups[record->group].is_known();
+  return is_known ? std::optional(record->group) : std::nullopt;
+}
+
+bool Trace::knows_bytes_on_wire(std::size_t i) const {
+  const CommunicationRecord* record = communication(i);
+  if (record == nullptr || record->transfers.empty()) return false;
+  const bool is_alone = record->group < groups.size() && groups[record->group].size() == 1;
+  return is_alone || std::ranges::all_of(record->transfers, [](const TransferRecord& transfer) {
+           return transfer.bytes_on_wire > 0 || transfer.collective == Collective::receive;
+         });
+}
+
 void Trace::set_last_arrival(std::size_t i, std::int64_t last_arrival_ns) {
   assert(communication_[i] != kNoCommunication);
   communications_[communication_[i]].last_arrival_ns = last_arrival_ns;

@@ -110,6 +110,10 @@ class Trace {
   Slice slice(std::size_t) const;
   /// The record of a communication slice, or nullptr. Owned by the trace, valid until the next add.
   const CommunicationRecord* communication(std::size_t) const;
+  /// Index of the communicator that a slice's record names; nothing where it names none.
+  std::optional<std::uint32_t> known_group(std::size_t) const;
+  /// Whether a slice's record says how much its rank sent. A receive, and a group of one rank, send nothing.
+  bool knows_bytes_on_wire(std::size_t) const;
 
   /// Sets when the last member of a communication slice arrived. The slice has a communication record.
   void set_last_arrival(std::size_t, std::int64_t last_arrival_ns);

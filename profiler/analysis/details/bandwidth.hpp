@@ -19,7 +19,7 @@ struct Bandwidth {
 /// Communication of one kind, group size and class of message size. A slice of a rank is one sample.
 struct BandwidthRow {
   Collective collective = Collective::all_reduce;
-  std::size_t num_ranks = 0;     ///< of the group
+  std::size_t num_ranks = 0;     ///< of the group; 0: not known, nor is busbw
   std::int64_t least_bytes = 0;  ///< of the class: a power of two, to the next one
   std::int64_t count = 0;        ///< slices
   double median_bytes = 0;

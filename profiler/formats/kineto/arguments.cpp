@@ -154,9 +154,63 @@ void KinetoArguments::take_of_collective(const char* key, ondemand::value value)
     c.peer = integer(value, -1);
   else if (is_key(key, "In split size") || is_key(key, "Out split size"))
     c.is_even = c.is_even && is_even(token_text(value));
+  else if (is_key(key, "Input Dims"))
+    return take_shapes(value);
+  else if (is_key(key, "Input type"))
+    return take_types(value);
   else
     return;
   touched_collective_ = true;
+}
+
+// [[3, 4], [5]]: elements of all tensors.
+void KinetoArguments::take_shapes(ondemand::value value) {
+  ondemand::array shapes;
+  if (value.get_array().get(shapes) != simdjson::SUCCESS) return;
+  for (ondemand::value shape : shapes) {
+    ondemand::array sizes;
+    if (shape.get_array().get(sizes) != simdjson::SUCCESS) return;
+    std::int64_t elements = 0;
+    for (ondemand::value size : sizes) {
+      const std::int64_t one = integer(size, 0);
+      if (elements == 0)
+        elements = one;
+      else if (__builtin_mul_overflow(elements, one, &elements))
+        elements = 0;
+    }
+    std::int64_t sum = 0;
+    if (elements > 0 && !__builtin_add_overflow(collective_.in_elements, elements, &sum)) collective_.in_elements = sum;
+  }
+  touched_collective_ = true;
+}
+
+// The type of the first tensor, as PyTorch's type names have it, in the word that collectives have for it.
+void KinetoArguments::take_types(ondemand::value value) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords{{{"float", "Float"},
+                                                                                 {"c10::BFloat16", "BFloat16"},
+                                                                                 {"c10::Half", "Half"},
+                                                                                 {"double", "Double"},
+                                                                                 {"int", "Int"},
+                                                                                 {"long int", "Long"},
+                                                                                 {"long", "Long"},
+                                                                                 {"unsigned char", "Byte"},
+                                                                                 {"signed char", "Char"}}};
+  ondemand::array types;
+  if (value.get_array().get(types) != simdjson::SUCCESS) return;
+  for (ondemand::value type : types) {
+    const std::string_view text = token_text(type);
+    const auto word = std::ranges::find(kWords, text, &std::pair<std::string_view, std::string_view>::first);
+    if (word == kWords.end()) continue;
+    collective_.dtype = names_.id_of(word->second);
+    break;
+  }
+  touched_collective_ = true;
+}
+
+void KinetoArguments::name_collective(std::string_view range) {
+  if (has_collective() || collective_.in_elements == 0) return;
+  range.remove_prefix(kProcessGroupRange.size());
+  collective_.name = names_.id_of(range.substr(0, range.find(' ')));
 }
 
 void KinetoArguments::take_number(ondemand::field& field) {

@@ -18,6 +18,9 @@ namespace underlap::formats {
 
 /// The operation of PyTorch that describes the collective that it encloses.
 inline constexpr std::string_view kRecordParamComms = "record_param_comms";
+/// Begins the names of the ranges in which PyTorch's process group launches a collective: "nccl:all_reduce". In traces
+/// of PyTorch 2.0 and earlier only their shapes say how much is moved.
+inline constexpr std::string_view kProcessGroupRange = "nccl:";
 
 /// What a metadata event names.
 enum class KinetoLabel : std::uint8_t { process_name, process_labels, thread_name };
@@ -55,6 +58,8 @@ class KinetoArguments {
   std::int64_t correlation() const { return correlation_; }  ///< -1: not said
   bool has_collective() const { return collective_.name != kNoName; }
   const KinetoCollective& collective() const { return collective_; }
+  /// Takes the collective from the name of a range of the process group, "nccl:send 0->1", unless the arguments say it.
+  void name_collective(std::string_view range);
   std::string_view name() const { return name_; }  ///< of a metadata event, as it is written
   /// The numbers among the arguments, of a counter.
   const std::vector<std::pair<std::string, double>>& values() const { return values_; }
@@ -62,6 +67,8 @@ class KinetoArguments {
  private:
   void take(simdjson::ondemand::field&);
   void take_of_collective(const char* key, simdjson::ondemand::value);
+  void take_shapes(simdjson::ondemand::value);
+  void take_types(simdjson::ondemand::value);
   void take_number(simdjson::ondemand::field&);
 
   KinetoNames& names_;

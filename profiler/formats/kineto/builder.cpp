@@ -133,6 +133,8 @@ void KinetoBuilder::add_slice(const KinetoRow& row, const KinetoWork& work, cons
     parts_.waits.push_back({index, work.awaited_stream, row.id, work.record_id});
   } else if (row.category == KinetoCategory::call && row.id > 0) {
     parts_.calls.push_back({row.id, index});
+  } else if (row.has_collective && row.is_range_of_collective) {
+    parts_.ranges.emplace_back(index, events.collectives[row.extra]);
   } else if (row.has_collective && !is_of_device(row.category) && row.id > 0) {
     parts_.recorded.insert_or_assign(row.id, events.collectives[row.extra]);
   }

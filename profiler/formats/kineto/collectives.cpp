@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -202,10 +204,37 @@ void add_recorded(KinetoParts& parts) {
   }
 }
 
+// The kernels that are left have that of the process group's range around their launch, which names no group.
+void add_ranges(KinetoParts& parts) {
+  const Trace& trace = parts.trace;
+  // A range may have a track of its own beside that of its thread.
+  const auto start = [&](std::uint32_t slice) {
+    const Track& track = trace.track_of(slice);
+    return std::tuple(track.rank, track.stream, trace.start_ns()[slice]);
+  };
+  const auto start_of_range = [&](const Stated& range) { return start(range.first); };
+  std::ranges::sort(parts.ranges, {}, start_of_range);
+  std::set<std::uint32_t> known;
+  for (const Stated& stated : parts.stated) known.insert(stated.first);
+  for (const Flow& flow : trace.flows) {
+    if (flow.kind != FlowKind::launch || !is_named_as_communication(trace, flow.to) || known.contains(flow.to))
+      continue;
+    const auto next = std::ranges::upper_bound(parts.ranges, start(flow.from), {}, start_of_range);
+    if (next == parts.ranges.begin()) continue;
+    const auto& [range, collective] = *std::prev(next);
+    const Track& track = trace.track_of(range);
+    const Track& thread = trace.track_of(flow.from);
+    if (track.rank == thread.rank && track.stream == thread.stream &&
+        trace.end_ns(range) >= trace.start_ns()[flow.from])
+      parts.stated.emplace_back(flow.to, collective);
+  }
+}
+
 }  // namespace
 
 void attach_collectives(KinetoParts& parts, const KinetoHeader& header) {
   if (!parts.recorded.empty()) add_recorded(parts);
+  if (!parts.ranges.empty()) add_ranges(parts);
   Trace& trace = parts.trace;
   std::erase_if(parts.stated, [](const Stated& stated) { return is_wait(stated.second); });
   const auto key = [&](const Stated& s) { return std::pair(trace.start_ns()[s.first], s.first); };

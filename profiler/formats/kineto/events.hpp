@@ -89,6 +89,7 @@ struct KinetoRow {
   KinetoCategory category = KinetoCategory::host;
   char phase = 'X';  ///< as in the file: X, B, E, s, f, C, M
   bool has_collective = false;
+  bool is_range_of_collective = false;  ///< of the host, in which a collective was launched
 };
 
 /// What was read of one batch of events, in their order.

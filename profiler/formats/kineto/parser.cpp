@@ -217,7 +217,7 @@ class KinetoParser::State {
     if (fields.phase != "X" || fields.category.empty() || fields.name.empty()) return true;
     const KinetoCategory category = category_of(fields.category);
     if (category == KinetoCategory::call) return true;
-    return is_of_device(category) || fields.name == kRecordParamComms;
+    return is_of_device(category) || fields.name == kRecordParamComms || fields.name.starts_with(kProcessGroupRange);
   }
 
   // Returns why the event cannot be used; "" where it can, or need not be.
@@ -294,6 +294,8 @@ class KinetoParser::State {
     row.name = names_.id_of(fields.name);
     row.lane = lane_of(fields, row.category);
     row.id = arguments_.correlation();
+    row.is_range_of_collective = !is_of_device(row.category) && fields.name.starts_with(kProcessGroupRange);
+    if (row.is_range_of_collective) arguments_.name_collective(fields.name);
     row.has_collective = arguments_.has_collective();
     if (is_of_device(row.category)) {
       row.extra = static_cast<std::uint32_t>(into.work.size());

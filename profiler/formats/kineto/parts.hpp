@@ -48,6 +48,7 @@ struct KinetoParts {
   std::vector<std::pair<std::uint32_t, KinetoCollective>> stated;  ///< collectives that a kernel says itself, by slice
   std::vector<KinetoLink> unstated;                                ///< other kernels, by external id
   std::unordered_map<std::int64_t, KinetoCollective> recorded;     ///< of record_param_comms, by external id
+  std::vector<std::pair<std::uint32_t, KinetoCollective>> ranges;  ///< of process groups, by slice of the host
   std::vector<KinetoWait> waits;
   std::vector<KinetoFlowPoint> flow_points;
   std::map<std::uint32_t, KinetoLane> lane_of_points;
@@ -66,7 +67,7 @@ void join_waits(KinetoParts&);
 /// Gives each track its rank: what the file says, else its device's or process's place, else 0.
 void place_ranks(KinetoParts&, const KinetoHeader&);
 
-/// Gives kernels the collectives that they, or the operation that launched them, state.
+/// Gives kernels the collectives that they, the operation or the range that launched them state. After join_launches().
 void attach_collectives(KinetoParts&, const KinetoHeader&);
 
 }  // namespace underlap::formats

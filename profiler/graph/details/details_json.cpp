@@ -141,19 +141,20 @@ Json waits_json(const Trace& trace, const Matching& matching, const WaitReport& 
 Json bandwidth_json(const BandwidthReport& report) {
   Json rows = Json::array();
   for (const BandwidthRow& row : report.rows) {
-    const bool split = row.transfer.has_value();
-    rows.push_back({{"collective", to_string(row.collective)},
-                    {"num_ranks", row.num_ranks},
-                    {"least_bytes", row.least_bytes},
-                    {"count", row.count},
-                    {"bytes", row.median_bytes},
-                    {"time_us", us(row.median_ns)},
-                    {"algbw_gb_per_s", row.whole.algbw_gb_per_s},
-                    {"busbw_gb_per_s", row.whole.busbw_gb_per_s},
-                    {"transfers", row.transfers},
-                    {"transfer_us", split ? Json(us(*row.median_transfer_ns)) : Json(nullptr)},
-                    {"transfer_algbw_gb_per_s", split ? Json(row.transfer->algbw_gb_per_s) : Json(nullptr)},
-                    {"transfer_busbw_gb_per_s", split ? Json(row.transfer->busbw_gb_per_s) : Json(nullptr)}});
+    const bool split = row.transfer.has_value(), has_ranks = row.num_ranks > 0;
+    rows.push_back(
+        {{"collective", to_string(row.collective)},
+         {"num_ranks", row.num_ranks},
+         {"least_bytes", row.least_bytes},
+         {"count", row.count},
+         {"bytes", row.median_bytes},
+         {"time_us", us(row.median_ns)},
+         {"algbw_gb_per_s", row.whole.algbw_gb_per_s},
+         {"busbw_gb_per_s", has_ranks ? Json(row.whole.busbw_gb_per_s) : Json(nullptr)},
+         {"transfers", row.transfers},
+         {"transfer_us", split ? Json(us(*row.median_transfer_ns)) : Json(nullptr)},
+         {"transfer_algbw_gb_per_s", split ? Json(row.transfer->algbw_gb_per_s) : Json(nullptr)},
+         {"transfer_busbw_gb_per_s", split && has_ranks ? Json(row.transfer->busbw_gb_per_s) : Json(nullptr)}});
   }
   return {{"rows", rows}, {"without_bytes", report.without_bytes}, {"of_several", report.of_several}};
 }

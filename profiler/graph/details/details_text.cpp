@@ -149,11 +149,14 @@ std::string bandwidth_text(const BandwidthReport& report, const TableFormat& for
   if (report.rows.empty()) return text + "The trace does not say how many bytes its communications move.\n";
   Table table{columns_of({"collective", "ranks", "from", "count", "algbw", "busbw", "transfer algbw", "busbw"}), {}};
   const auto rate = [](double gb_per_s) { return fmt::format("{:.2f}", gb_per_s); };
-  for (const BandwidthRow& row : report.rows)
-    table.rows.push_back({in_words(to_string(row.collective)), fmt::format("{}", row.num_ranks),
+  for (const BandwidthRow& row : report.rows) {
+    const bool has_ranks = row.num_ranks > 0;
+    table.rows.push_back({in_words(to_string(row.collective)), has_ranks ? fmt::format("{}", row.num_ranks) : "-",
                           in_bytes(row.least_bytes), fmt::format("{}", row.count), rate(row.whole.algbw_gb_per_s),
-                          rate(row.whole.busbw_gb_per_s), row.transfer ? rate(row.transfer->algbw_gb_per_s) : "-",
-                          row.transfer ? rate(row.transfer->busbw_gb_per_s) : "-"});
+                          has_ranks ? rate(row.whole.busbw_gb_per_s) : "-",
+                          row.transfer ? rate(row.transfer->algbw_gb_per_s) : "-",
+                          has_ranks && row.transfer ? rate(row.transfer->busbw_gb_per_s) : "-"});
+  }
   text += render(table, format);
   if (report.without_bytes > 0) text += fmt::format("{} more do not say their bytes.\n", report.without_bytes);
   return text;

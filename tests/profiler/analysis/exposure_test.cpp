@@ -120,6 +120,7 @@ Split brute_force(const Trace& trace, const Window& window) {
     for (CommunicationSplit* s : {&split.modes[mode_of(tag)], &split.purposes[purpose_of(tag)]}) {
       ++s->count;
       if (const CommunicationRecord* record = trace.communication(i)) s->bytes_on_wire += record->bytes_on_wire();
+      if (!trace.knows_bytes_on_wire(i)) ++s->without_bytes;
     }
   }
   return split;

@@ -81,6 +81,21 @@ TEST(Annotations, AnAllReduceOfACompleteGradientIsDataParallel) {
   EXPECT_EQ(t.trace.tag(of_shards).mode, Mode::fsdp) << "of the innermost";
 }
 
+TEST(Annotations, OfTorchRecAreOfAModeOfTheirOwn) {
+  LaunchedTrace t;
+  t.add(t.ranges, "autograd::engine::evaluate_function: All2All_Pooled_WaitBackward", 0, 100);
+  t.add(t.ranges, "## alltoall_bwd_single ##", 10, 90);
+  t.add(t.ranges, "nccl:all_to_all", 20, 60);
+  t.add(t.ranges, "## sparse_data_dist ##", 200, 300);
+  t.add(t.ranges, "nccl:all_reduce", 210, 260);
+  const auto exchange = t.launch(kSendRecv, 50, 500);
+  const auto reduced = t.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 250, 600);
+  attribute(t.trace);
+  EXPECT_EQ(t.trace.tag(exchange).mode, Mode::other);
+  EXPECT_EQ(t.trace.attribution(exchange).confidence_pct, 90);
+  EXPECT_EQ(t.trace.tag(reduced).mode, Mode::none) << "only exchanges";
+}
+
 TEST(Annotations, LookPastInnerRangesThatEndedBefore) {
   LaunchedTrace t;
   t.add(t.ranges, "grads-reduce-scatter", 0, 100);

@@ -101,6 +101,32 @@ TEST(KinetoCollectives, ComeFromTheOperationAroundTheLaunchWhereTheKernelSaysNot
   EXPECT_EQ(trace.groups.size(), 1);
 }
 
+// As PyTorch 2.0 and earlier write them: neither the kernel nor record_param_comms says more than shapes.
+TEST(KinetoCollectives, ComeFromTheShapesOfTheRangeAroundTheLaunch) {
+  const auto range = [](std::string_view name, std::string_view ts, std::string_view arguments) {
+    return R"({"ph":"X","cat":"user_annotation","name":")" + std::string(name) +
+           R"(","pid":90,"tid":91,"dur":10,"ts":)" + std::string(ts) + R"(,"args":{)" + std::string(arguments) + "}}";
+  };
+  const auto call = [](std::string_view ts, std::string_view correlation) {
+    return R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":90,"tid":91,"dur":1,"ts":)" +
+           std::string(ts) + R"(,"args":{"correlation":)" + std::string(correlation) + "}}";
+  };
+  const Trace trace = read_kineto_events(
+      {range("nccl:all_reduce", "10", R"("Input Dims":[[3, 4], [5]],"Input type":["c10::BFloat16", "c10::BFloat16"])"),
+       range("nccl:send 0->1", "30", R"("Input Dims":[[7]],"Input type":["float"])"), call("12", "1"), call("34", "2"),
+       call("50", "3"), nccl_kernel("60", R"("correlation":1)"), nccl_kernel("70", R"("correlation":2)"),
+       nccl_kernel("80", R"("correlation":3)")});
+  std::vector<TransferRecord> transfers;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (const CommunicationRecord* record = trace.communication(i)) {
+      transfers.insert(transfers.end(), record->transfers.begin(), record->transfers.end());
+      EXPECT_FALSE(trace.known_group(i));
+    }
+  EXPECT_THAT(transfers, ElementsAre(TransferRecord{Collective::all_reduce, DataType::bf16, -1, 34, 0},
+                                     TransferRecord{Collective::send, DataType::f32, -1, 28, 28}))
+      << "the third call is in no range";
+}
+
 std::vector<std::int32_t> kineto_group_ranks(std::string_view arguments, std::string_view members = "") {
   const Trace trace = read_kineto_events(
       {nccl_kernel("5", R"("Collective name":"allreduce","Process Group Name":"12",)" + std::string(arguments))},

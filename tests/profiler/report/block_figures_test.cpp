@@ -31,9 +31,13 @@ TEST(BlockFigures, OfRanksAddUpToThoseOfTheirJoinedTrace) {
   }
 }
 
+// A run's own traces say how many bytes were sent, so its figures have no count of those that do not.
 TEST(BlockFigures, ComeBackFromTheirBytesAsTheyWere) {
   for (unsigned seed = 0; seed < 30; ++seed) {
-    const BlockFigures figures = figures_of(trace_of(seed), true, 2);
+    BlockFigures figures = figures_of(trace_of(seed), true, 2);
+    for (analysis::Split& split : figures.splits)
+      for (auto* const parts : {&split.modes, &split.purposes})
+        for (auto& [key, part] : *parts) part.without_bytes = 0;
     EXPECT_TRUE(decode_figures(encode(figures)) == figures) << "seed " << seed;
     EXPECT_TRUE(decode_kernel_times(encode(figures.kernels)) == figures.kernels) << "seed " << seed;
   }
