@@ -23,9 +23,9 @@ constexpr std::uint8_t kMixed = 70;
 // A word that several frameworks use for the same.
 constexpr std::uint8_t kWord = 90;
 
-// The first that matches counts. Sources: Megatron-LM's parallel_state.py, PyTorch's DeviceMesh (a dimension's group is
-// called mesh_ and the dimension) with torchtitan's dimensions, DeepSpeed's groups.py, vLLM's and SGLang's
-// parallel_state.py.
+// The first that matches counts. Sources: Megatron-LM's parallel_state.py, the communicators that the techniques of
+// impl/ declare, PyTorch's DeviceMesh (a dimension's group is called mesh_ and the dimension) with torchtitan's
+// dimensions, DeepSpeed's groups.py, vLLM's and SGLang's parallel_state.py.
 constexpr std::array kGroupRules{
     GroupRule{"DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
     GroupRule{"INTRA_PARTIAL_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
@@ -52,6 +52,15 @@ constexpr std::array kGroupRules{
     GroupRule{"TENSOR_AND_DATA_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
     GroupRule{"MODEL_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
     GroupRule{"GTP_WEIGHT_REMAT_GROUP*", Mode::fsdp, kMixed, "Megatron"},
+    GroupRule{"tp_ring", Mode::tp, kSure, "Underlap"},
+    GroupRule{"tp_sm*", Mode::tp, kSure, "Underlap"},
+    GroupRule{"pp_forward_*", Mode::pp, kSure, "Underlap"},
+    GroupRule{"pp_backward_*", Mode::pp, kSure, "Underlap"},
+    GroupRule{"pp_gather", Mode::pp, kSure, "Underlap"},
+    GroupRule{"embedding", Mode::pp, kSure, "Underlap"},
+    GroupRule{"cp_ring", Mode::cp, kSure, "Underlap"},
+    GroupRule{"dp_gather", Mode::dp, kSure, "Underlap"},
+    GroupRule{"dp_instances", Mode::dp, kSure, "Underlap"},
     GroupRule{"mesh_dp_shard*", Mode::fsdp, kWord, "DeviceMesh"},
     GroupRule{"mesh_fsdp*", Mode::fsdp, kWord, "DeviceMesh"},
     GroupRule{"mesh_shard*", Mode::fsdp, kWord, "DeviceMesh"},

@@ -40,9 +40,9 @@ void hide_groups(const Trace& ours, const HiddenTags& how, Trace& hidden) {
   hidden.groups = ours.groups;
   for (std::size_t g = 0; g < hidden.groups.size(); ++g) {
     GroupRecord& group = hidden.groups[g];
+    group.description = how.groups == HiddenTags::Groups::exported ? group.purpose : intern("undefined");
     group.purpose = kNoName;
     group.name = intern(std::to_string(g));
-    group.description = intern("undefined");
     group.num_ranks = static_cast<std::int32_t>(group.ranks.size());
     if (!how.has_ranks) group.ranks.clear();
   }

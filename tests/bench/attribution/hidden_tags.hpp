@@ -13,6 +13,7 @@ namespace underlap::testing_support {
 struct HiddenTags {
   enum class Groups : std::uint8_t {
     named,      ///< with what Megatron calls them
+    exported,   ///< with what our own Kineto files call them
     undefined,  ///< without a name
     unknown     ///< none, and no record of any communication
   };

@@ -37,6 +37,8 @@ TEST(GroupNames, SayTheModeOfWhatFrameworksCallTheirGroups) {
       {"tp:0", Mode::tp},
       {"dp", Mode::dp},
       {"attn_tp", Mode::tp},
+      {"tp_sm16_cga2", Mode::tp},
+      {"pp_forward_0_1", Mode::pp},
   };
   for (const Case& c : kCases) {
     const auto meaning = meaning_of_group(c.name);
