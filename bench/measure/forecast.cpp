@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -16,6 +15,7 @@
 #include "bench/measure/time_estimate.hpp"
 #include "bench/ranks/gpu_room.hpp"
 #include "bench/ranks/rank_runner.hpp"
+#include "bench/ranks/session.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/folding.hpp"
 #include "impl/step/record_programs.hpp"
@@ -158,6 +158,10 @@ std::string disk_text(const plan::Matrix& matrix, const Work& work) {
                      in_bytes(static_cast<std::int64_t>(bytes)), kBytesOfASlice);
 }
 
+std::string parts_text(std::size_t parts) {
+  return parts == 1 ? "" : fmt::format(", so each block builds the cells in {} parts, one after the other", parts);
+}
+
 std::string memory_text(const plan::Matrix& matrix) {
   std::int64_t most = 0;
   double held = 0;
@@ -172,14 +176,14 @@ std::string memory_text(const plan::Matrix& matrix) {
   std::string text = fmt::format("{} are predicted for the rank of most need", in_bytes(most));
   const Room room = memory_room();
   if (held > 0)
-    return text + fmt::format(", {} for all ranks of all cells together; {} can be had ({})",
-                              in_bytes(static_cast<std::int64_t>(held)), in_bytes(room.amount), room.bound);
-  if (run.traits().runs_on_gpus) {
-    std::vector<std::size_t> all(matrix.cells.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    return text + fmt::format(" of one cell, {} for all cells together, which stay on its GPU",
-                              in_bytes(gpu_bytes_together(matrix.cells, all)));
-  }
+    return text + fmt::format(", {} for all ranks of all cells together; {} can be had ({}){}",
+                              in_bytes(static_cast<std::int64_t>(held)), in_bytes(room.amount), room.bound,
+                              parts_text(session_parts(matrix.cells, nullptr).size()));
+  if (run.traits().runs_on_gpus)
+    return text + fmt::format(
+                      " of one cell, {} for all cells together; cells that do not fit on its GPU together are "
+                      "built one after the other in each block",
+                      in_bytes(gpu_bytes_together(matrix.cells, all_cells(matrix.cells.size()))));
   return text + fmt::format(
                     ", of the {} of the GPU that is modelled; this process holds no values, but a program for "
                     "each rank that is played, and how large those are is not predicted",

@@ -62,7 +62,8 @@ class Measurement {
                [this](int signal) { return early_end_.is_heeded(signal); }),
         status_(options.progress),
         times_(options.folder, kernel_file_names(matrix.cells)),
-        traces_(options.folder, matrix.cells) {
+        traces_(options.folder, matrix.cells),
+        parts_(session_parts(matrix.cells, options.placement)) {
     status_.say("reading what the cells name");
     results_ = described();
     folder_.emplace(options.folder);
@@ -71,6 +72,7 @@ class Measurement {
                                 options.folder.string(), folder_->why_not_locked()));
     if (std::filesystem::exists(std::filesystem::symlink_status(options.folder / "results.json")))
       take_up_what_is_there();
+    if (parts_.size() > 1) say_parts();
     if (options.resume && results_.blocks_done == 0)
       status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));
     early_end_.set(results_.blocks_done, results_.blocks_planned);
@@ -167,21 +169,31 @@ class Measurement {
     std::int64_t next = 0;
     for (const CellResult& cell : results_.cells)
       for (const report::StepSample& sample : cell.samples) next = std::max(next, std::int64_t{sample.step} + 1);
-    const std::int64_t steps = run_.warmup + (results_.blocks_planned - results_.blocks_done) * (run_.steps + 1);
+    const std::int64_t steps = (results_.blocks_planned - results_.blocks_done) * (run_.warmup + run_.steps + 1);
     if (next + steps > std::numeric_limits<std::int32_t>::max())
       throw std::invalid_argument(fmt::format("steps would be counted beyond 2^31: {} holds step {}, and {} follow",
                                               options_.folder.string(), next - 1, steps));
     return static_cast<std::int32_t>(next);
   }
 
-  std::unique_ptr<Session> built_session() {
-    status_.say(fmt::format("building {} cells", matrix_.cells.size()));
-    return make_session(matrix_.cells, first_step(),
+  void say_parts() {
+    const std::string note = fmt::format(
+        "the cells of this matrix do not fit in memory together: in each block {} parts of it are built one after the "
+        "other, and begin with fresh weights",
+        parts_.size());
+    status_.print("note: " + note);
+    for (CellResult& cell : results_.cells)
+      if (std::ranges::find(cell.notes, note) == cell.notes.end()) cell.notes.push_back(note);
+  }
+
+  std::unique_ptr<Session> built_session(const CellPart& cells, std::int32_t first_step) {
+    status_.say(fmt::format("building {} cells", cells.size()));
+    return make_session(matrix_.cells, first_step,
                         {.source = matrix_.source,
                          .starter = options_.starter,
                          .placement = options_.placement,
                          .log_folder = options_.starter != nullptr ? options_.folder / "logs" : std::filesystem::path(),
-                         .left_out = left_out_});
+                         .cells = cells});
   }
 
   // A block counts when all its cells are done: where one fails, the block begins again on fresh ranks.
@@ -190,10 +202,11 @@ class Measurement {
     std::optional<std::int32_t> block = next_block(0);
     while (block) {
       try {
-        const std::unique_ptr<Session> session = ready_session(*block);
+        open_files();
+        std::unique_ptr<Session> session;
         for (; block; block = next_block(*block + 1)) {
           early_end_.end_if_heeded();
-          run_block(*session, *block, progress);
+          run_block(session, *block, progress);
         }
       } catch (const CellFailure& failure) {
         take_failure(failure, *block);
@@ -216,26 +229,32 @@ class Measurement {
     return !left_out_.contains(cell) && (samples.empty() || samples.back().block < block);
   }
 
-  std::unique_ptr<Session> ready_session(std::int32_t block) {
+  void open_files() {
     finished_ = finished();
-    if (block > 0) results_.resumed_at_blocks.push_back(block);
-    std::unique_ptr<Session> session = built_session();
     for (std::size_t i = 0; i < results_.cells.size(); ++i)
       times_.open(i, report::blocks_of(results_.cells[i]), results_.cells[i].trace_bytes);
     traces_.open(results_.cells, times_);
-    warm_up(*session);
-    return session;
   }
 
-  void run_block(Session& session, std::int32_t block, Progress& progress) {
-    begin_block(session, block);
+  // Where the cells are one part, its session goes on from block to block. `session`: null where there is none yet.
+  void run_block(std::unique_ptr<Session>& session, std::int32_t block, Progress& progress) {
+    const std::int32_t first = session ? 0 : first_step();  // the same for all cells of a block
+    const std::vector<std::size_t> order = shuffled_cells(matrix_.cells.size(), run_.seed, block);
     std::size_t position = 0;
-    for (const std::size_t cell : shuffled_cells(matrix_.cells.size(), run_.seed, block)) {
-      const std::string where = progress.start_cell(matrix_.cells[cell].name, position++, matrix_.cells.size());
-      const auto left = progress.time_left();
-      early_end_.say(
-          where, left ? std::optional(std::chrono::duration_cast<std::chrono::seconds>(*left).count()) : std::nullopt);
-      if (lacks(cell, block)) run_cell(session, cell, block);
+    for (const CellPart& part : parts_) {
+      CellPart cells;
+      for (const std::size_t cell : order)
+        if (std::ranges::find(part, cell) != part.end() && !left_out_.contains(cell)) cells.push_back(cell);
+      if (cells.empty()) continue;
+      get_ready(session, cells, first, block);
+      for (const std::size_t cell : cells) {
+        const std::string where = progress.start_cell(matrix_.cells[cell].name, position++, matrix_.cells.size());
+        const auto left = progress.time_left();
+        early_end_.say(where, left ? std::optional(std::chrono::duration_cast<std::chrono::seconds>(*left).count())
+                                   : std::nullopt);
+        if (lacks(cell, block)) run_cell(*session, cell, block);
+      }
+      if (parts_.size() > 1) session.reset();  // its memory is free for the next one
     }
     results_.blocks_done = std::max(results_.blocks_done, block + 1);
     write_results(options_.folder, results_, report::Statistics::left_out);
@@ -300,10 +319,19 @@ class Measurement {
       throw MachineError(fmt::format("{}: {}; no cell is left", where, failure.what()));
   }
 
-  void begin_block(Session& session, std::int32_t block) {
-    if (!session.begin_block(block)) return;
-    results_.resumed_at_blocks.push_back(block);
-    warm_up(session);
+  // Cells of a session that is new, or whose ranks are, begin with fresh weights.
+  void get_ready(std::unique_ptr<Session>& session, const CellPart& cells, std::int32_t first_step,
+                 std::int32_t block) {
+    const bool has_session = session != nullptr;
+    if (!has_session) {
+      CellPart in_order = cells;
+      std::ranges::sort(in_order);
+      session = built_session(in_order, first_step);
+    }
+    if (!session->begin_block(block) && has_session) return;
+    std::vector<std::int32_t>& resumed_at = results_.resumed_at_blocks;
+    if (block > 0 && (resumed_at.empty() || resumed_at.back() != block)) resumed_at.push_back(block);
+    warm_up(*session, cells);
   }
 
   std::string cell_text(std::size_t cell) const {
@@ -333,9 +361,9 @@ class Measurement {
     }
   }
 
-  void warm_up(Session& session) {
-    for (std::size_t cell = 0; cell < matrix_.cells.size(); ++cell) {
-      if (left_out_.contains(cell)) continue;
+  void warm_up(Session& session, CellPart cells) {
+    std::ranges::sort(cells);
+    for (const std::size_t cell : cells) {
       status_.say("warming up " + cell_text(cell));
       results_.cells[cell].warmup_losses.clear();  // of earlier ranks: weights begin anew
       const report::BlockRun run = run_steps(session, cell, -1, run_.warmup);
@@ -435,6 +463,7 @@ class Measurement {
   RunResults results_;
   KernelFiles times_;
   CellTraces traces_;
+  std::vector<CellPart> parts_;
   static constexpr int kAttempts = 2;    // of a cell in a block
   std::map<std::size_t, int> failures_;  // in the block that is run
   std::set<std::size_t> left_out_;       // cells that failed so often

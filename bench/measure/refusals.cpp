@@ -11,6 +11,7 @@
 
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/host_room.hpp"
+#include "bench/ranks/session.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/model/text_data.hpp"
 
@@ -107,10 +108,10 @@ report::RefusedCell refused(const plan::Cell& cell) {
   return result;
 }
 
-void add_not_run(plan::Matrix& matrix, std::string_view knob, const std::string& complaint) {
+void add_not_run(plan::Matrix& matrix, const CellPart& cells, std::string_view knob, const std::string& complaint) {
   if (complaint.empty()) return;
-  for (plan::Cell& cell : matrix.cells)
-    add_once(cell.plan.not_run, {place_of(matrix, matrix.cells.front(), knob), complaint});
+  for (const std::size_t cell : cells)
+    add_once(matrix.cells[cell].plan.not_run, {place_of(matrix, matrix.cells.front(), knob), complaint});
 }
 
 }  // namespace
@@ -128,8 +129,10 @@ void find_refusals(plan::Matrix& matrix, bool has_launcher) {
   if (std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return !cell.plan.not_run.empty(); })) return;
   if (has_launcher && matrix.cells.front().plan.config.run.backend != Backend::sim) return;
   if (matrix.cells.front().plan.config.run.backend == Backend::cuda)
-    add_not_run(matrix, "run.backend", complaint_of([&] { check_cuda_backend(matrix.cells); }));
-  add_not_run(matrix, "", complaint_of([&] { check_planned_memory(matrix.cells); }));
+    return add_not_run(matrix, all_cells(matrix.cells.size()), "run.backend",
+                       complaint_of([&] { check_cuda_backend(matrix.cells); }));
+  for (const CellPart& part : session_parts(matrix.cells, nullptr))
+    add_not_run(matrix, part, "", complaint_of([&] { check_planned_memory(matrix.cells, part); }));
 }
 
 std::vector<report::RefusedCell> take_out_refused(plan::Matrix& matrix) {

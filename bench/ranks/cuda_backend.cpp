@@ -43,6 +43,12 @@ void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ran
   }
 }
 
+std::int64_t gpu_bytes() {
+  cudaDeviceProp properties{};  // makes no context
+  cuda::check(cudaGetDeviceProperties(&properties, 0));
+  return static_cast<std::int64_t>(properties.totalGlobalMem);
+}
+
 namespace {
 
 // They reach no further than the memory that one operating system sees.

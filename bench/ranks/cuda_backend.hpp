@@ -21,6 +21,9 @@ bool has_cuda_backend();
 /// cannot run CUDA at all.
 void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ranks = kAllRanks);
 
+/// Memory of this machine's first GPU.
+std::int64_t gpu_bytes();
+
 /// See make_session(). Throws as check_cuda_backend() does, before any rank starts.
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                            const SessionOptions& options);

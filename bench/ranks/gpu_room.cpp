@@ -46,10 +46,10 @@ void check_gpu_room(std::span<const plan::Cell> cells, std::span<const std::size
       fitting.empty() ? "no cell fits by itself: shorten the model (--layers N)"
                       : fmt::format("run {} of these cells at a time (--cell NAME), or shorten the model (--layers N)",
                                     fitting.size());
-  throw std::invalid_argument(
-      fmt::format("the cells of this run are predicted to need {} of GPU memory together, and {} of {} are free: {}\n"
-                  "  {}; all cells of a run stay on the GPU, so that they can take turns",
-                  in_bytes(needed), in_bytes(free_bytes), in_bytes(total_bytes), fmt::join(each, ", "), advice));
+  throw std::invalid_argument(fmt::format(
+      "the cells that are built together are predicted to need {} of GPU memory together, and {} of {} are free: {}\n"
+      "  {}",
+      in_bytes(needed), in_bytes(free_bytes), in_bytes(total_bytes), fmt::join(each, ", "), advice));
 }
 
 }  // namespace underlap::bench

@@ -10,7 +10,7 @@
 namespace underlap::bench {
 
 /// Predicted bytes that one rank's cells hold on its GPU at the same time, beside CUDA's context: all of a process's
-/// cells stay built for the whole run. Tensors and communicators add up; the libraries' workspaces are there once.
+/// cells stay built as long as it lives. Tensors and communicators add up; the libraries' workspaces are there once.
 ///
 /// own  cells of the process, as indices of `cells`
 std::int64_t gpu_bytes_together(std::span<const plan::Cell> cells, std::span<const std::size_t> own);

@@ -126,7 +126,7 @@ class HostRankProcess final : public RankRunner {
  private:
   // Before the fabric opens anything.
   static std::span<const plan::Cell> checked(const RankContext& context, Texts& texts) {
-    check_host_process(context.cells, {&context.rank, 1}, texts, context.surroundings.num_sharing);
+    check_host_process(context.cells, context.own_cells, {&context.rank, 1}, texts, context.surroundings.num_sharing);
     return context.cells;
   }
 

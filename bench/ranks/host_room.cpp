@@ -64,10 +64,11 @@ class CellNeeds {
 };
 
 // Cells stay in memory side by side, and share their connections.
-Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts,
-               std::int32_t num_sharing = kAllRanks) {
+Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::size_t> own, std::span<const std::int32_t> ranks,
+               Texts& texts, std::int32_t num_sharing = kAllRanks) {
   Needs all;
-  for (const plan::Cell& cell : cells) {
+  for (const std::size_t index : own) {
+    const plan::Cell& cell = cells[index];
     CellNeeds of_cell(cell.plan.config, texts, num_sharing);
     std::int64_t sockets = 0;
     for (const std::int32_t rank : ranks) {
@@ -82,21 +83,14 @@ Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::int32_t> 
   return all;
 }
 
-std::int32_t most_ranks(std::span<const plan::Cell> cells) {
-  std::int32_t most = 1;
-  for (const plan::Cell& cell : cells) most = std::max(most, cell.plan.config.parallel.world_size());
-  return most;
-}
-
-std::string in_words(std::span<const plan::Cell> cells, std::size_t ranks) {
-  return fmt::format("{} rank{} of {} cell{}", ranks, ranks == 1 ? "" : "s", cells.size(),
-                     cells.size() == 1 ? "" : "s");
+std::string in_words(std::size_t cells, std::size_t ranks) {
+  return fmt::format("{} rank{} of {} cell{}", ranks, ranks == 1 ? "" : "s", cells, cells == 1 ? "" : "s");
 }
 
 [[noreturn]] void refuse_memory(const std::string& what, double bytes, const Room& room) {
-  throw std::invalid_argument(
-      fmt::format("{} need {} together and {} can be had ({}): fewer cells, fewer layers or ranks fit", what,
-                  in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount), room.bound));
+  throw std::invalid_argument(fmt::format("{} need {} together and {} can be had ({}): fewer layers or ranks fit", what,
+                                          in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount),
+                                          room.bound));
 }
 
 void check_memory(const Needs& needs, const std::string& what) {
@@ -113,25 +107,35 @@ int compute_threads(const plan::Config& config, std::int32_t num_sharing) {
   return std::max(1, cores / std::min(config.parallel.world_size(), num_sharing));
 }
 
-void check_planned_memory(std::span<const plan::Cell> cells, std::int32_t most) {
-  double wanted = 0;  // more bytes than 64 bits count, where a shape is absurd
-  for (const plan::Cell& cell : cells)
-    if (cell.plan.config.run.traits().runs_on_cores || cell.plan.config.run.numerics)
-      wanted +=
-          double(cell.plan.peak_memory.of_tensors()) * double(std::min(most, cell.plan.config.parallel.world_size()));
+double planned_bytes(std::span<const plan::Cell> cells, std::span<const std::size_t> own, std::int32_t most_ranks) {
+  double bytes = 0;
+  for (const std::size_t index : own) {
+    const plan::Plan& plan = cells[index].plan;
+    if (plan.config.run.traits().runs_on_cores || plan.config.run.numerics)
+      bytes += double(plan.peak_memory.of_tensors()) * double(std::min(most_ranks, plan.config.parallel.world_size()));
+  }
+  return bytes;
+}
+
+void check_planned_memory(std::span<const plan::Cell> cells, std::span<const std::size_t> own,
+                          std::int32_t most_ranks) {
+  const double wanted = planned_bytes(cells, own, most_ranks);
   const Room room = memory_room();
-  if (wanted > static_cast<double>(room.amount))
-    refuse_memory(in_words(cells, static_cast<std::size_t>(std::min(most, most_ranks(cells)))), wanted, room);
+  if (wanted <= static_cast<double>(room.amount)) return;
+  std::int32_t ranks = 1;
+  for (const std::size_t cell : own) ranks = std::max(ranks, cells[cell].plan.config.parallel.world_size());
+  refuse_memory(in_words(own.size(), static_cast<std::size_t>(std::min(most_ranks, ranks))), wanted, room);
 }
 
-void check_host_memory(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts) {
-  check_memory(needs_of(cells, ranks, texts), in_words(cells, ranks.size()));
+void check_host_memory(std::span<const plan::Cell> cells, std::span<const std::size_t> own,
+                       std::span<const std::int32_t> ranks, Texts& texts) {
+  check_memory(needs_of(cells, own, ranks, texts), in_words(own.size(), ranks.size()));
 }
 
-void check_host_process(std::span<const plan::Cell> cells, std::span<const std::int32_t> ranks, Texts& texts,
-                        std::int32_t num_sharing) {
-  const Needs needs = needs_of(cells, ranks, texts, num_sharing);
-  const std::string what = in_words(cells, ranks.size());
+void check_host_process(std::span<const plan::Cell> cells, std::span<const std::size_t> own,
+                        std::span<const std::int32_t> ranks, Texts& texts, std::int32_t num_sharing) {
+  const Needs needs = needs_of(cells, own, ranks, texts, num_sharing);
+  const std::string what = in_words(own.size(), ranks.size());
   require_open_files(needs.sockets + kSpareFiles, what);
   // One more for each rank, which enqueues. While they are there, their stacks are no memory that can be had.
   const TrialThreads threads(needs.threads + static_cast<std::int64_t>(ranks.size()) + kTransportThreads, what);

@@ -15,11 +15,11 @@
 
 namespace underlap::bench {
 
-HostSession::HostSession(std::span<const plan::Cell> cells, std::int32_t first_step)
-    : cells_(checked(cells, texts_)), fabric_(world_size(cells), peer_timeout(cells)) {
+HostSession::HostSession(std::span<const plan::Cell> cells, const CellPart& own, std::int32_t first_step)
+    : cells_(checked(cells, own, texts_)), fabric_(world_size(cells), peer_timeout(cells)) {
   for (std::int32_t rank = 0; rank < fabric_.world_size(); ++rank)
     ranks_.push_back(std::make_unique<HostRank>(fabric_, texts_, rank, cells, first_step));
-  for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+  for (const std::size_t cell : own) {
     texts_.of(cells[cell].plan.config);  // a file that is wrong is no rank's failure
     on_every_rank(cell, [cell](HostRank& rank) { rank.build(cell); });
   }
@@ -31,10 +31,10 @@ std::map<std::string, std::string> HostSession::library_versions() {
 }
 
 // Before the fabric opens anything.
-std::span<const plan::Cell> HostSession::checked(std::span<const plan::Cell> cells, Texts& texts) {
+std::span<const plan::Cell> HostSession::checked(std::span<const plan::Cell> cells, const CellPart& own, Texts& texts) {
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(world_size(cells)));
   std::iota(ranks.begin(), ranks.end(), 0);
-  check_host_process(cells, ranks, texts);
+  check_host_process(cells, own, ranks, texts);
   return cells;
 }
 

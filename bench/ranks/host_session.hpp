@@ -13,15 +13,15 @@
 
 namespace underlap::bench {
 
-/// All cells of a matrix, built up and ready on the host backend: ranks are threads of this process.
+/// Cells of a matrix, built up and ready on the host backend: ranks are threads of this process.
 ///
 /// Cells share the process and its connections and run one at a time, so that a drift of the machine hits all alike.
 class HostSession final : public Session {
  public:
-  /// Builds every cell on every rank; steps are counted from `first_step`. `cells` outlive this.
+  /// Builds the cells `own` on every rank; steps are counted from `first_step`. `cells` outlive this.
   /// Throws std::invalid_argument for what a cell's data file is missing and for more memory than there is,
   /// MachineError where the ranks cannot have their threads or sockets, or cannot be joined.
-  HostSession(std::span<const plan::Cell> cells, std::int32_t first_step);
+  HostSession(std::span<const plan::Cell> cells, const CellPart& own, std::int32_t first_step);
 
   /// Versions of the libraries that compute and carry the bytes.
   static std::map<std::string, std::string> library_versions();
@@ -31,7 +31,7 @@ class HostSession final : public Session {
   void reserve(std::size_t cell, std::int64_t steps) override;
 
  private:
-  static std::span<const plan::Cell> checked(std::span<const plan::Cell> cells, Texts& texts);
+  static std::span<const plan::Cell> checked(std::span<const plan::Cell> cells, const CellPart& own, Texts& texts);
   void on_every_rank(std::size_t cell, const std::function<void(HostRank&)>& work);
 
   Texts texts_;

@@ -19,6 +19,8 @@ bool has_cuda_backend() { return false; }
 
 void check_cuda_backend(std::span<const plan::Cell>, std::int32_t) { refuse(); }
 
+std::int64_t gpu_bytes() { refuse(); }
+
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell>, std::int32_t, const SessionOptions&) {
   refuse();
 }

@@ -38,8 +38,7 @@ ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t f
   options_.ranks.starter = session.starter;
   options_.ranks.log_folder = session.log_folder;
   options_.ranks.peer_timeout = peer_timeout(cells);
-  for (std::size_t cell = 0; cell < cells.size(); ++cell) {
-    if (session.left_out.contains(cell)) continue;
+  for (const std::size_t cell : session.cells ? *session.cells : all_cells(cells.size())) {
     const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
     const bool is_profiled = options.is_profiled && options.is_profiled(cells[cell].plan);
     auto set = std::find_if(sets_.begin(), sets_.end(), [&](const RankSet& known) {

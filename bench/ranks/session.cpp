@@ -79,7 +79,7 @@ std::string link_text(const plan::RunConfig& run, std::int32_t num_nodes) {
 
 namespace {
 
-// Those that run on this machine, as far as it is known.
+// Those that run on this machine, as far as it is known; virtual time runs all here.
 std::vector<std::int32_t> ranks_here(std::int32_t num_ranks, const Placement* placement) {
   std::vector<std::int32_t> ranks;
   for (std::int32_t rank = 0; rank < num_ranks; ++rank)
@@ -91,20 +91,26 @@ std::vector<std::int32_t> ranks_here(std::int32_t num_ranks, const Placement* pl
 std::unique_ptr<Session> make_host_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                            const SessionOptions& options, std::span<const std::int32_t> here) {
   if (!cells.front().plan.config.run.rank_processes && options.starter == nullptr)
-    return std::make_unique<HostSession>(cells, first_step);
+    return std::make_unique<HostSession>(cells, *options.cells, first_step);
   Texts texts;
-  check_host_memory(cells, here, texts);
+  check_host_memory(cells, *options.cells, here, texts);
   return std::make_unique<ProcessSession>(cells, first_step, options);
 }
 
 }  // namespace
 
+std::vector<CellPart> session_parts(std::span<const plan::Cell> cells, const Placement* placement) {
+  return parts_in_memory(cells, static_cast<std::int32_t>(ranks_here(world_size(cells), placement).size()));
+}
+
 std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                      const SessionOptions& options) {
+                                      SessionOptions options) {
+  if (!options.cells) options.cells = all_cells(cells.size());
   const Backend backend = cells.front().plan.config.run.backend;
   const std::vector<std::int32_t> here =
       ranks_here(world_size(cells), backend == Backend::sim ? nullptr : options.placement);
-  check_planned_memory(cells, backend == Backend::sim ? kAllRanks : static_cast<std::int32_t>(here.size()));
+  check_planned_memory(cells, *options.cells,
+                       backend == Backend::sim ? kAllRanks : static_cast<std::int32_t>(here.size()));
   switch (backend) {
     case Backend::sim: return std::make_unique<SimSession>(cells, first_step);
     case Backend::cuda: return make_cuda_session(cells, first_step, options);

@@ -6,13 +6,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bench/launch/placement.hpp"
 #include "bench/launch/rank_link.hpp"
+#include "bench/ranks/cell_parts.hpp"
 #include "bench/ranks/rank_runner.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
@@ -28,7 +28,7 @@ class CellFailure : public MachineError {
   std::size_t cell;
 };
 
-/// All cells of a matrix, built up and ready on one backend.
+/// Cells of a matrix, built up and ready on one backend.
 class Session {
  public:
   virtual ~Session() = default;
@@ -76,14 +76,18 @@ struct SessionOptions {
   RankStarter* starter = nullptr;         ///< starts the ranks that a launcher started processes for; null: no launcher
   const Placement* placement = nullptr;   ///< of those
   std::filesystem::path log_folder = {};  ///< what ranks print goes to rank-N.txt there; empty: to standard error
-  std::set<std::size_t> left_out = {};    ///< cells that are not built, where ranks are processes
+  std::optional<CellPart> cells = {};     ///< that are built, as indices; nullopt: all
 };
 
-/// Builds every cell on every rank of its backend; steps are counted from `first_step`. `cells` and what `options`
+/// Builds the cells on every rank of their backend; steps are counted from `first_step`. `cells` and what `options`
 /// point to outlive the session. Ranks of a launcher are processes on every backend that has ranks. Throws
 /// std::invalid_argument for what a cell's files are missing or say, for a launch environment that the caller has set
 /// to something else, and for more ranks than there are GPUs; MachineError where ranks cannot be joined.
 std::unique_ptr<Session> make_session(std::span<const plan::Cell> cells, std::int32_t first_step,
-                                      const SessionOptions& options = {});
+                                      SessionOptions options = {});
+
+/// The parts of a matrix that sessions are to hold one after the other, because more do not fit in memory.
+/// `placement`: see SessionOptions.
+std::vector<CellPart> session_parts(std::span<const plan::Cell> cells, const Placement* placement);
 
 }  // namespace underlap::bench

@@ -86,7 +86,7 @@ TEST(Launched, FourProcessesDoTheWorkOfFourThreads) {
 std::uint16_t port_of(const RunFolder& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder.run(), ignored))
-    if (entry.path().filename().string().starts_with("launch-"))
+    if (entry.path().filename().string().starts_with("launch-") && entry.path().extension() == ".json")
       return nlohmann::json::parse(testing_support::read_text(entry.path())).at("port").get<std::uint16_t>();
   return 0;
 }

@@ -66,7 +66,7 @@ TEST(Plan, SaysWhatThisMachineCannotHoldAndIsWellAllTheSame) {
   const Outcome outcome = underlap_program({"plan", folder.config()});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("run refuses this here"));
-  EXPECT_THAT(outcome.out, HasSubstr("): fewer cells"));
+  EXPECT_THAT(outcome.out, HasSubstr("): fewer layers or ranks fit"));
 }
 
 TEST(Plan, SaysFirstWhatAGpuCannotHoldAndWhatWouldFit) {

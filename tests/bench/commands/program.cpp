@@ -39,10 +39,12 @@ void surround(const Surroundings& surroundings, const std::string& out, const st
   redirect(STDERR_FILENO, err);
   surroundings.closed_pipe ? close_reader_of_output() : redirect(STDOUT_FILENO, out);
   if (surroundings.closed_streams) ::close(STDOUT_FILENO), ::close(STDERR_FILENO);
-  if (!surroundings.file_bytes) return;
-  const auto bytes = static_cast<rlim_t>(*surroundings.file_bytes);
-  const rlimit limit{bytes, bytes};
-  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(127);
+  for (const auto& [resource, bytes] :
+       {std::pair(RLIMIT_FSIZE, surroundings.file_bytes), std::pair(RLIMIT_AS, surroundings.memory_bytes)}) {
+    if (!bytes) continue;
+    const rlimit limit{static_cast<rlim_t>(*bytes), static_cast<rlim_t>(*bytes)};
+    if (::setrlimit(resource, &limit) != 0) ::_exit(127);
+  }
 }
 
 std::string text_of(const report::StepSample& sample) {

@@ -28,11 +28,12 @@ struct Outcome {
 
 /// What surrounds a program.
 struct Surroundings {
-  std::optional<std::int64_t> file_bytes = {};  ///< no file may grow beyond this: what a full disk is like
-  std::string out_path = {};                    ///< standard output goes here; empty: it is captured
-  std::string err_path = {};                    ///< the same of standard error; a terminal it may be
-  bool closed_streams = false;                  ///< started without standard output and standard error
-  bool closed_pipe = false;                     ///< standard output is a pipe that nobody reads
+  std::optional<std::int64_t> file_bytes = {};    ///< no file may grow beyond this: what a full disk is like
+  std::optional<std::int64_t> memory_bytes = {};  ///< address space: what a small machine is like
+  std::string out_path = {};                      ///< standard output goes here; empty: it is captured
+  std::string err_path = {};                      ///< the same of standard error; a terminal it may be
+  bool closed_streams = false;                    ///< started without standard output and standard error
+  bool closed_pipe = false;                       ///< standard output is a pipe that nobody reads
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< set on top of what the test has
 };
 

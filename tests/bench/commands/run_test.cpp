@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <ostream>
+#include <thread>
 
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
@@ -73,6 +74,33 @@ TEST(Run, RefusesCellsThatCannotShareTheirBlocks) {
   const RunFolder folder(tiny_config("matrix: {run.steps: [2, 3]}\n"));
   EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "share their blocks"));
 }
+
+class SmallMachine : public testing::TestWithParam<const char*> {};
+
+// Two cells of 330 MB each, beside libraries and the stacks of a few threads.
+TEST_P(SmallMachine, BuildsCellsThatDoNotFitTogetherOneAfterTheOther) {
+  if (std::thread::hardware_concurrency() > 8) GTEST_SKIP() << "the stacks of as many threads take the memory";
+  const RunFolder folder(
+      "model: {num_layers: 1, hidden_size: 64, ffn_hidden_size: 128, num_attention_heads: 2, num_query_groups: 2, "
+      "vocab_size: 100000, seq_length: 16}\nrun: {steps: 1, blocks: 2, warmup: 1}\ndata_parallel_size: 2\n"
+      "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
+  const Outcome outcome = underlap_program(folder.arguments({"--rank-processes", GetParam()}),
+                                           {.memory_bytes = 900'000'000, .environment = {{"MALLOC_ARENA_MAX", "1"}}});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::HasSubstr("do not fit in memory together: in each block 2 parts"));
+  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_THAT(results.resumed_at_blocks, testing::ElementsAre(1));
+  ASSERT_EQ(results.cells.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(results.cells[0].samples.at(i).step, results.cells[1].samples.at(i).step);
+    EXPECT_EQ(results.cells[0].samples.at(i).loss, results.cells[1].samples.at(i).loss);
+  }
+  EXPECT_EQ(results.cells[1].label, report::NumericsLabel::bit_identical);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, SmallMachine, testing::Values("false", "true"), [](const auto& processes) {
+  return std::string(processes.param) == "true" ? "processes" : "threads";
+});
 
 TEST(Run, ModelsOfTwoSizesAreNotHeldAgainstEachOther) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\nmatrix: {model.ffn_hidden_size: [32, 64]}\n"));

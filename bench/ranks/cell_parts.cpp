@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/cell_parts.hpp"
+
+#include <numeric>
+#include <utility>
+
+#include "bench/ranks/cuda_backend.hpp"
+#include "bench/ranks/gpu_room.hpp"
+#include "bench/ranks/host_room.hpp"
+#include "platform/room.hpp"
+
+namespace underlap::bench {
+
+CellPart all_cells(std::size_t num_cells) {
+  CellPart all(num_cells);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+std::vector<CellPart> parts_that_fit(std::size_t num_cells, const std::function<bool(const CellPart&)>& fits) {
+  std::vector<CellPart> parts;
+  CellPart part;
+  for (std::size_t cell = 0; cell < num_cells; ++cell) {
+    part.push_back(cell);
+    if (part.size() == 1 || fits(part)) continue;
+    part.pop_back();
+    parts.push_back(std::exchange(part, {cell}));
+  }
+  parts.push_back(std::move(part));
+  return parts;
+}
+
+std::vector<CellPart> parts_in_memory(std::span<const plan::Cell> cells, std::int32_t most_ranks) {
+  // Of what is free: predictions are of tensors, and libraries, messages and threads take some too.
+  constexpr double kUsed = 0.8;
+  const plan::RunConfig& run = cells.front().plan.config.run;
+  if (run.traits().runs_on_cores) {
+    const double room = kUsed * static_cast<double>(memory_room().amount);
+    return parts_that_fit(cells.size(),
+                          [&](const CellPart& part) { return planned_bytes(cells, part, most_ranks) <= room; });
+  }
+  if (run.traits().runs_on_gpus) {
+    const double room = kUsed * static_cast<double>(gpu_bytes());
+    return parts_that_fit(cells.size(), [&](const CellPart& part) {
+      return static_cast<double>(gpu_bytes_together(cells, part) + cells[part.front()].plan.peak_memory.context) <=
+             room;
+    });
+  }
+  return {all_cells(cells.size())};
+}
+
+}  // namespace underlap::bench
