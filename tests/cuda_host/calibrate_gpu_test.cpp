@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
-#include "bench/calibrate/cuda_gpu.hpp"
-#include "bench/micro/cublaslt_alone.hpp"
-#include "bench/micro/operation_works.hpp"
 #include "kernels/bf16.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
+#include "research/calibrate/cuda_gpu.hpp"
+#include "research/micro/cublaslt_alone.hpp"
+#include "research/micro/operation_works.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "bench/measure/bound.hpp"
-#include "bench/studies/claims/evidence.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "research/studies/claims/evidence.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// underlap-study: the studies behind some of results/. Nobody needs them to measure a machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+#include "impl/plan/plan.hpp"
+#include "platform/atomic_file.hpp"
+#include "platform/exit_code.hpp"
+#include "platform/file_lock.hpp"
+#include "platform/flag_values.hpp"
+#include "platform/json.hpp"
+#include "platform/program.hpp"
+#include "platform/status_line.hpp"
+#include "platform/terminal.hpp"
+#include "platform/text/output.hpp"
+#include "research/studies/study.hpp"
+
+namespace underlap::bench {
+namespace {
+
+struct StudyArguments {
+  std::string name;
+  std::string file;
+  std::string folder;
+};
+
+std::string list_text() {
+  std::string text;
+  for (const Study& study : all_studies())
+    text += fmt::format("{}: {}\n  underlap-study {} {}\n", study.name, study.what, study.name, study.example);
+  return text;
+}
+
+// A study made anew replaces what it left; what was measured once is not there twice.
+void refuse_run(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "results.json", std::ios::binary);
+  if (!file) return;
+  const auto json = parse_json_or_discard(std::string(std::istreambuf_iterator<char>(file), {}));
+  const bool is_study = json.is_object() && json.contains("schema") && json["schema"].is_string() &&
+                        !json["schema"].get<std::string>().starts_with("underlap.results/");
+  if (!is_study)
+    throw std::invalid_argument(fmt::format(
+        "{} holds a run already, which the study would overwrite: -o DIR takes another folder", folder.string()));
+}
+
+StudyOutput run_shown(const Study& study, const std::string& text, const std::string& file) {
+  StatusLine status(status_on_stderr());
+  status.say(fmt::format("running the study {}", study.name));
+  return study.run(text, file);
+}
+
+void write(const StudyOutput& output, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  try {
+    const FileLock lock(folder / "run.lock");
+    refuse_run(folder);
+    remove_temporary_files(folder);
+    write_file_atomically(folder / output.json_name, output.json);
+    write_file_atomically(folder / output.report_name, output.report);
+  } catch (const FileIsHeld& held) {
+    throw std::invalid_argument(fmt::format("{} is in use: {} runs into it", folder.string(), held.what()));
+  }
+  print_text("results: {}\n", (folder / output.json_name).string());
+}
+
+int run_study(const StudyArguments& arguments) {
+  if (arguments.name.empty()) {
+    print_text(list_text());
+    return kWell;
+  }
+  const Study& study = study_named(arguments.name);
+  if (arguments.file.empty()) throw std::invalid_argument(fmt::format("{} needs FILE", study.name));
+  const std::string text = plan::read_config(arguments.file);
+  if (!arguments.folder.empty()) refuse_run(arguments.folder);
+  const StudyOutput output = run_shown(study, text, arguments.file);
+  print_text(render(output.table, terminal_format(STDOUT_FILENO)));
+  if (!arguments.folder.empty()) write(output, arguments.folder);
+  return kWell;
+}
+
+int run_main(int argc, char** argv) {
+  StudyArguments arguments;
+  CLI::App app("Runs a study: a comparison or a calculation that measures nothing on this machine.", "underlap-study");
+  app.add_option("NAME", arguments.name, "study; without it they are listed");
+  app.add_option("FILE", arguments.file, "what it reads, YAML with `study: NAME`");
+  app.add_option("-o,--output", arguments.folder, "folder for its results and report (default: print the table alone)")
+      ->check(not_empty());
+  app.footer("Exit codes: 0 well, 2 bad input, 3 the study failed.\n\n" + list_text());
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kWell : kBadInput;
+  }
+  return run_study(arguments);
+}
+
+}  // namespace
+}  // namespace underlap::bench
+
+int main(int argc, char** argv) {
+  return underlap::run_program("underlap-study", [&] { return underlap::bench::run_main(argc, argv); });
+}
