@@ -24,6 +24,7 @@
 #include "bench/measure/run_folder.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/verify/numerics_labels.hpp"
+#include "impl/step/techniques.hpp"
 #include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
@@ -424,10 +425,12 @@ class Measurement {
     if (ranks.empty()) return 0;
     Trace trace = session.take_trace(index, ranks);
     trace.metadata = compare::metadata_of(cell);
-    trace.metadata.merge(std::map<std::string, std::string>{{"cell", cell.name},
-                                                            {"backend", std::string(to_string(results_.info.backend))},
-                                                            {"link", link_of(matrix_.cells[index])},
-                                                            {"clock", results_.info.clock}});
+    trace.metadata.merge(
+        std::map<std::string, std::string>{{"cell", cell.name},
+                                           {"backend", std::string(to_string(results_.info.backend))},
+                                           {"link", link_of(matrix_.cells[index])},
+                                           {"overlap_knobs", knobs_by_purpose(matrix_.cells[index].plan)},
+                                           {"clock", results_.info.clock}});
     if (!results_.info.gpu_model.empty()) trace.metadata["device_name"] = results_.info.gpu_model;
     traces_.keep(index, block, trace, cell);
     return trace.last_ns();

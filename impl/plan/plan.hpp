@@ -70,6 +70,13 @@ struct Plan {
   std::vector<Message> not_run;  ///< planned, but not run by this version; `run` refuses where any stands here
 };
 
+/// The knob of that name; nullptr where the plan does not list one, since nobody asked for it.
+inline const Knob* find_knob(const Plan& plan, std::string_view name) {
+  for (const Knob& knob : plan.knobs)
+    if (knob.name == name) return &knob;
+  return nullptr;
+}
+
 /// One cell of a matrix: the axis values that set it apart, and its plan.
 struct Cell {
   std::string name;  ///< e.g. "grad_reduce=on param_gather=off"; unique in the matrix

@@ -31,11 +31,6 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-const Knob* find_knob(const Plan& plan, std::string_view name) {
-  const auto found = std::ranges::find_if(plan.knobs, [&](const Knob& knob) { return knob.name == name; });
-  return found == plan.knobs.end() ? nullptr : &*found;
-}
-
 /// Knobs whose effective value is not the same in all cells, in the order of the plans.
 Names differing(const Matrix& matrix) {
   Names names;

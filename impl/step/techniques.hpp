@@ -1,42 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-#include <string_view>
+#include <map>
+#include <string>
 #include <vector>
 
-#include "impl/device/technique.hpp"
-#include "impl/plan/config.hpp"
-#include "profiler/trace/tag.hpp"
+#include "impl/device/mode_techniques.hpp"
 
 namespace underlap {
 
-/// A technique of any kind, as `underlap list` shows it.
-struct ListedTechnique {
-  Mode mode = Mode::none;
-  std::string_view name;
-  std::string_view summary;
-  std::string_view exposed;
-  const TechniqueFacts* facts = nullptr;
-};
-
-/// All techniques that are linked in, kind by kind.
+/// All techniques that are linked in, mode by mode.
 std::vector<ListedTechnique> all_techniques();
 
-/// Whether a communication with this tag is of a technique whose overlap hangs on `knob`.
-bool is_of_knob(std::string_view knob, const Tag& tag);
+/// Those that a configuration puts in effect, mode by mode.
+std::vector<TechniqueInEffect> techniques_in_effect(const plan::Config& config);
 
-/// A technique that a configuration puts in effect.
-struct TechniqueInEffect {
+/// A knob of a configuration, and the mode whose communication it moves.
+struct ModeSwitch : OverlapSwitch {
   Mode mode = Mode::none;
-  std::string_view name;
-  const TechniqueFacts* facts = nullptr;
-  std::optional<plan::TensorSlot> slot = {};  ///< of a tensor-parallel one: whose settings chose it
-  bool reduces = false;                       ///< it adds up what ranks have
+
+  /// Whether it moves a communication with this tag.
+  bool moves(const Tag& tag) const;
 };
 
-/// Those of gradients, parameters, slots, exchanges of context parallelism and the pipeline. Groups of one rank have
-/// none.
-std::vector<TechniqueInEffect> techniques_in_effect(const plan::Config& config);
+/// All knobs that overlap hangs on, mode by mode. They refer to `plan`.
+std::vector<ModeSwitch> overlap_switches(const plan::Plan& plan);
+
+/// What traces carry of them, so that a reader of the trace names the knob that moves a communication: JSON, an object
+/// {"dp": {"grad_reduce_scatter": "comm_overlap.overlap_grad_reduce"}} of knobs by mode and by how purposes begin.
+std::string knobs_by_purpose(const plan::Plan& plan);
 
 }  // namespace underlap

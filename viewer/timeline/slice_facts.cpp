@@ -78,11 +78,15 @@ const analysis::LateArrival* late_arrival_of(const analysis::Summary& summary, s
   return late == summary.waits->arrivals.end() ? nullptr : &*late;
 }
 
+// What the trace's metadata says as JSON; discarded where it says nothing.
+nlohmann::ordered_json json_in(const Trace& trace, const char* key) {
+  const auto said = trace.metadata.find(key);
+  return parse_json_or_discard(said == trace.metadata.end() ? "" : said->second);
+}
+
 // Whether the trace says that a knob is on.
 bool is_on(const Trace& trace, std::string_view knob) {
-  const auto said = trace.metadata.find("knobs");
-  if (said == trace.metadata.end()) return false;
-  const nlohmann::ordered_json knobs = parse_json_or_discard(said->second);
+  const nlohmann::ordered_json knobs = json_in(trace, "knobs");
   const auto value = knobs.is_object() ? knobs.find(std::string(knob)) : knobs.end();
   return value != knobs.end() && value->is_string() && value->get<std::string>() == "true";
 }
@@ -96,11 +100,11 @@ void add_knob(const Timeline& timeline, const analysis::Summary& summary, const 
                fmt::format("no overlap: nearly all of it is waiting for {}",
                            late == nullptr ? "a peer" : fmt::format("rank {}", late->last_rank)));
   }
-  const std::string_view knob = hiding_knob(timeline.trace().tag(exposed.slice));
+  const std::string knob = hiding_knob(timeline.trace(), timeline.trace().tag(exposed.slice));
   if (is_on(timeline.trace(), knob))
     add(facts, "exposed although", fmt::format("{} is on", knob));
   else
-    add(facts, "would be hidden by", std::string(knob));
+    add(facts, "would be hidden by", knob);
 }
 
 void add_exposure(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
@@ -243,18 +247,13 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   return facts;
 }
 
-std::string_view hiding_knob(const Tag& tag) {
-  const std::string_view purpose = name_of(tag.purpose);
-  const auto holds = [&](std::string_view word) { return purpose.find(word) != std::string_view::npos; };
-  switch (tag.mode) {
-    case Mode::dp:
-      if (holds("gather")) return "comm_overlap.overlap_param_gather";
-      return holds("grad") || holds("reduce_scatter") || holds("all_reduce") ? "comm_overlap.overlap_grad_reduce" : "";
-    case Mode::tp: return "comm_overlap.tp_comm_overlap";
-    case Mode::pp: return "comm_overlap.overlap_p2p_comm";
-    case Mode::cp: return "extensions.cp_overlap";
-    default: return "";
-  }
+std::string hiding_knob(const Trace& trace, const Tag& tag) {
+  const nlohmann::ordered_json modes = json_in(trace, "overlap_knobs");
+  const auto knobs = modes.is_object() ? modes.find(std::string(to_string(tag.mode))) : modes.end();
+  if (knobs == modes.end() || !knobs->is_object()) return "";
+  for (const auto& [beginning, knob] : knobs->items())
+    if (knob.is_string() && name_of(tag.purpose).starts_with(beginning)) return knob.get<std::string>();
+  return "";
 }
 
 std::vector<std::uint32_t> members_of(const analysis::Summary& summary, std::uint32_t slice) {

@@ -27,8 +27,8 @@ std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
 /// What a rank does at a moment, as its strip shows it: what, of which modes, for how long.
 std::vector<Fact> strip_facts_of(const Timeline&, std::int32_t rank, std::int64_t time_ns);
 
-/// The knob by whose overlap communication of this tag is hidden, by Megatron's name; empty where there is none.
-std::string_view hiding_knob(const Tag&);
+/// The knob by whose overlap communication of this tag is hidden, as the trace says it; empty where it says none.
+std::string hiding_knob(const Trace&, const Tag&);
 
 /// The slices of the other members of a communication, by rank; empty where it was not matched.
 std::vector<std::uint32_t> members_of(const analysis::Summary&, std::uint32_t slice);

@@ -34,8 +34,8 @@ nlohmann::json cells_of(const std::filesystem::path& run) {
   return nlohmann::json::parse(testing_support::read_text(run / "results.json")).at("cells");
 }
 
-constexpr std::uint64_t kHashOfCells = 12231575152099737137U;
-constexpr std::uint64_t kHashOfTrace = 16174460236690579866U;
+constexpr std::uint64_t kHashOfCells = 15498204008079769241U;
+constexpr std::uint64_t kHashOfTrace = 9514737113571591649U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.
 std::uint64_t hash_of(const std::string& bytes) {

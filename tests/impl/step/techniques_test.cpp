@@ -123,16 +123,22 @@ TEST(TechniqueKnobs, AreKnobs) {
 }
 
 TEST(TechniqueKnobs, OwnTheCommunicationThatTheySwitch) {
-  const auto tag = [](Mode mode, const char* purpose) { return Tag{.mode = mode, .purpose = intern(purpose)}; };
+  const plan::Plan plan;
+  const auto moves = [&](std::string_view knob, Mode mode, const char* purpose) {
+    return std::ranges::any_of(overlap_switches(plan), [&](const ModeSwitch& each) {
+      return each.knob == knob && each.moves({.mode = mode, .purpose = intern(purpose)});
+    });
+  };
   for (const char* purpose : {"grad_reduce_scatter", "grad_all_reduce", "grad_all_to_all"})
-    EXPECT_TRUE(is_of_knob("comm_overlap.overlap_grad_reduce", tag(Mode::dp, purpose))) << purpose;
-  EXPECT_FALSE(is_of_knob("comm_overlap.overlap_grad_reduce", tag(Mode::dp, "grad_norm_all_reduce")));
-  EXPECT_FALSE(is_of_knob("comm_overlap.overlap_grad_reduce", tag(Mode::tp, "grad_reduce_scatter")));
-  EXPECT_FALSE(is_of_knob("comm_overlap.overlap_param_gather", tag(Mode::dp, "grad_reduce_scatter")));
-  EXPECT_TRUE(is_of_knob("comm_overlap.overlap_param_gather", tag(Mode::dp, "param_all_gather")));
-  EXPECT_TRUE(is_of_knob("comm_overlap.overlap_p2p_comm", tag(Mode::pp, "send_forward_recv_backward")));
-  EXPECT_FALSE(is_of_knob("comm_overlap.overlap_p2p_comm", tag(Mode::pp, "embedding_grad_all_reduce")));
-  EXPECT_TRUE(is_of_knob("comm_overlap.defer_embedding_wgrad_compute", tag(Mode::tp, "head_wgrad_all_gather")));
+    EXPECT_TRUE(moves("comm_overlap.overlap_grad_reduce", Mode::dp, purpose)) << purpose;
+  EXPECT_FALSE(moves("comm_overlap.overlap_grad_reduce", Mode::dp, "grad_norm_all_reduce"));
+  EXPECT_FALSE(moves("comm_overlap.overlap_grad_reduce", Mode::tp, "grad_reduce_scatter"));
+  EXPECT_FALSE(moves("comm_overlap.overlap_param_gather", Mode::dp, "grad_reduce_scatter"));
+  EXPECT_TRUE(moves("comm_overlap.overlap_param_gather", Mode::dp, "param_all_gather"));
+  EXPECT_TRUE(moves("comm_overlap.overlap_p2p_comm", Mode::pp, "send_forward_recv_backward"));
+  EXPECT_FALSE(moves("comm_overlap.overlap_p2p_comm", Mode::pp, "embedding_grad_all_reduce"));
+  EXPECT_TRUE(moves("comm_overlap.defer_embedding_wgrad_compute", Mode::tp, "head_wgrad_all_gather"));
+  EXPECT_TRUE(moves("comm_overlap.tp_comm_overlap", Mode::tp, "qkv_fprop_all_gather"));
 }
 
 TEST(TechniquesInEffect, FollowFromTheConfiguration) {

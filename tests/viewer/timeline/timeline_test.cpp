@@ -15,6 +15,7 @@
 #include "profiler/analysis/details/slowed_compute.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/viewer/small_traces.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/search.hpp"
 #include "viewer/timeline/selection_change.hpp"
@@ -352,7 +353,8 @@ std::string value_of(const std::vector<Fact>& facts, const std::string& label) {
 }
 
 TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
-  const Trace trace = small_trace();
+  Trace trace = small_trace();
+  trace.metadata["overlap_knobs"] = testing_support::kOverlapKnobs;
   const Timeline timeline(trace, analysis::Summary{}, 1);
   const std::vector<Fact> facts = facts_of(timeline, analysis::Summary{}, 1);
   EXPECT_EQ(value_of(facts, "duration"), "100 ns");
@@ -366,6 +368,7 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
 
 TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   Trace trace = small_trace();
+  trace.metadata["overlap_knobs"] = testing_support::kOverlapKnobs;
   const auto said = [&](const std::string& label = "would be hidden by") {
     const Timeline timeline(trace, analysis::Summary{}, 1);
     return value_of(facts_of(timeline, analysis::Summary{}, 1), label);
@@ -377,9 +380,12 @@ TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   EXPECT_EQ(said("exposed although"), "comm_overlap.overlap_param_gather is on");
   trace.metadata["knobs"] = "no json";
   EXPECT_EQ(said(), "comm_overlap.overlap_param_gather");
+  trace.metadata["overlap_knobs"] = "no json";
+  EXPECT_EQ(said(), "") << "a trace that names no knob has none";
 
   // Both ranks idle, and the gather waits for 90 of its 100 until the other comes.
   Trace waits;
+  waits.metadata["overlap_knobs"] = testing_support::kOverlapKnobs;
   for (std::int32_t rank = 0; rank < 2; ++rank) waits.add_track({rank, 0, "dp"});
   waits.add_group({intern("param_all_gather"), {0, 1}});
   for (const std::uint32_t rank : {0U, 1U})
