@@ -19,6 +19,7 @@
 #include "bench/commands/config_input.hpp"
 #include "bench/commands/status_watch.hpp"
 #include "bench/observe/observe.hpp"
+#include "impl/plan/layout/rank_layouts.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
@@ -112,32 +113,13 @@ analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, co
       fmt::format("--step: the trace has no measured step {}; it has {}", *arguments.step, fmt::join(steps, ", ")));
 }
 
-// No technique of this version uses experts, so that the plan has their size as a knob alone.
-std::int64_t expert_parallel_size(const plan::Plan& plan) {
-  const auto knob = std::ranges::find(plan.knobs, "model.expert_model_parallel_size", &plan::Knob::name);
-  if (knob == plan.knobs.end() || plan::is_null(knob->effective)) return 1;
-  const std::int64_t* const size = std::get_if<std::int64_t>(&knob->effective);
-  return size == nullptr ? 1 : *size;
-}
-
-// What a configuration says of the groups of ranks: of the cell that a trace names, or of the only one.
-attribution::ParallelSizes sizes_of(const AnalyzeArguments& arguments, const plan::Matrix& matrix, const Trace& trace) {
-  const plan::Plan& plan = cell_of_trace(matrix, trace, arguments.cell).plan;
-  const plan::ParallelConfig& parallel = plan.config.parallel;
-  return {.tp = parallel.tensor_model_parallel_size,
-          .cp = parallel.context_parallel_size,
-          .ep = static_cast<std::int32_t>(expert_parallel_size(plan)),
-          .dp = parallel.data_parallel_size,
-          .pp = parallel.pipeline_model_parallel_size};
-}
-
 input::AttributionOptionsOf attribution_options(const AnalyzeArguments& arguments,
                                                 const std::optional<plan::Matrix>& matrix) {
   attribution::AttributionOptions options;
   if (!arguments.mode_map.empty()) options.mode_map = attribution::read_mode_map(arguments.mode_map);
   return [&arguments, &matrix, options](const Trace& trace) {
     attribution::AttributionOptions of_trace = options;
-    if (matrix) of_trace.sizes = sizes_of(arguments, *matrix, trace);
+    if (matrix) of_trace.layouts = plan::rank_layouts(cell_of_trace(*matrix, trace, arguments.cell).plan);
     return of_trace;
   };
 }

@@ -137,7 +137,7 @@ class Attributor {
   Attributor(Trace& trace, const AttributionOptions& options)
       : trace_(trace),
         map_(options.mode_map),
-        sizes_(options.sizes),
+        layouts_(options.layouts),
         groups_(trace),
         is_ours_(trace.metadata.contains("backend")) {
     for (const GroupRecord& group : trace.groups) group_modes_.push_back(by_group_name(group));
@@ -262,7 +262,7 @@ class Attributor {
       meanings.emplace(open.slice, open.meaning);
     }
     const std::vector<Channel> channels = channels_of(trace_, slices, groups_);
-    const std::vector<Inference> inferences = infer(trace_, channels, sizes_);
+    const std::vector<Inference> inferences = infer(trace_, channels, layouts_);
     find_launches_of_groups(channels);
     for (std::size_t c = 0; c < channels.size(); ++c)
       for (const std::size_t i : channels[c].slices) {
@@ -367,7 +367,7 @@ class Attributor {
 
   Trace& trace_;
   MapLookup map_;
-  ParallelSizes sizes_;
+  RankLayouts layouts_;
   GroupsOfSlices groups_;
   bool is_ours_;
   Names names_;

@@ -12,7 +12,7 @@
 namespace underlap::attribution {
 
 struct AttributionOptions {
-  ParallelSizes sizes = {};
+  RankLayouts layouts = {};  ///< of the configuration that the trace is of, where one is known
   ModeMap mode_map = {};
 };
 

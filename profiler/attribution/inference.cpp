@@ -40,8 +40,8 @@ struct Candidates {
 
 class Inferrer {
  public:
-  Inferrer(const Trace& trace, std::span<const Channel> channels, const ParallelSizes& sizes)
-      : trace_(trace), channels_(channels), sizes_(sizes) {}
+  Inferrer(const Trace& trace, std::span<const Channel> channels, const RankLayouts& layouts)
+      : trace_(trace), channels_(channels), layouts_(layouts) {}
 
   std::vector<Inference> run() {
     std::vector<Inference> all;
@@ -56,14 +56,14 @@ class Inferrer {
 
   Candidates candidates_of(const Channel& channel) const {
     const GroupRecord* group = group_of(channel);
-    if (!sizes_.are_known()) return {{Mode::tp, Mode::cp, Mode::ep, Mode::dp, Mode::pp}, 0, ""};
+    if (!layouts_.are_known()) return {{Mode::tp, Mode::cp, Mode::ep, Mode::dp, Mode::pp}, 0, ""};
     if (group != nullptr && !group->ranks.empty())
-      return {modes_of_ranks(group->ranks, sizes_), kRanksOfConfig,
+      return {modes_of_ranks(group->ranks, layouts_), kRanksOfConfig,
               "its group has the ranks that the configuration gives"};
     if (group != nullptr && group->size() > 0)
-      return {modes_of_size(group->num_ranks, sizes_), kSizesOfConfig,
+      return {modes_of_size(group->num_ranks, layouts_), kSizesOfConfig,
               "by the configuration only it has groups of this size:"};
-    return {modes_in_use(sizes_), kSizesOfConfig, "the configuration has no other mode of more than one rank than"};
+    return {modes_in_use(layouts_), kSizesOfConfig, "the configuration has no other mode of more than one rank than"};
   }
 
   Inference of(const Channel& channel) const {
@@ -86,7 +86,7 @@ class Inferrer {
   }
 
   Inference by_rhythm(Mode mode, std::string_view reason) const {
-    return {mode, AttributionSource::rhythm, sizes_.are_known() ? kRhythmOfConfig : kRhythm, std::string(reason)};
+    return {mode, AttributionSource::rhythm, layouts_.are_known() ? kRhythmOfConfig : kRhythm, std::string(reason)};
   }
 
   Inference of_exchange(const Channel& channel, const std::vector<Mode>& modes) const {
@@ -94,7 +94,7 @@ class Inferrer {
       return by_rhythm(Mode::cp, "sends and receives beside attention");
     if (holds(modes, Mode::pp) && channel.one_way >= kSometimes)
       return by_rhythm(Mode::pp, "sends without receiving, or receives without sending");
-    if (!sizes_.are_known())
+    if (!layouts_.are_known())
       return is_ring_of_a_layer(channel) ? by_rhythm(Mode::tp, "rings for each layer") : Inference{};
     if (holds(modes, Mode::tp) && (!holds(modes, Mode::pp) || is_far_more_frequent(channel)))
       return by_rhythm(Mode::tp, "sends and receives far more often than other exchanges");
@@ -117,7 +117,7 @@ class Inferrer {
   Inference of_all_to_all(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
       return by_rhythm(Mode::cp, "all-to-all beside attention");
-    if (!sizes_.are_known()) return {};
+    if (!layouts_.are_known()) return {};
     if (holds(modes, Mode::ep)) return by_rhythm(Mode::ep, "all-to-all, and not beside attention");
     return holds(modes, Mode::cp) ? by_rhythm(Mode::cp, "all-to-all") : Inference{};
   }
@@ -134,9 +134,9 @@ class Inferrer {
       return by_rhythm(Mode::dp, "gathers and reduces in long runs, or once in the compute of many layers");
     if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
       return by_rhythm(Mode::cp, "gathers beside attention");
-    if (holds(modes, Mode::tp) && (sizes_.are_known() || (is_contiguous(channel) && is_for_each_layer(channel))))
+    if (holds(modes, Mode::tp) && (layouts_.are_known() || (is_contiguous(channel) && is_for_each_layer(channel))))
       return by_rhythm(Mode::tp, "gathers and reduces between few kernels");
-    if (sizes_.are_known() && holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "no other mode gathers or reduces");
+    if (layouts_.are_known() && holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "no other mode gathers or reduces");
     return {};
   }
 
@@ -167,7 +167,7 @@ class Inferrer {
   Inference of_rare_reduces(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::pp) && (has_neighbour(channel, is_of_sharded_gradients) || is_among_stages(channel)))
       return by_rhythm(Mode::pp, "all-reduces once a step, beside gradients that are gathered and scattered");
-    if (!sizes_.are_known() && has_neighbour(channel, is_exchange)) return {};
+    if (!layouts_.are_known() && has_neighbour(channel, is_exchange)) return {};
     if (holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "all-reduces once in the compute of many layers");
     return holds(modes, Mode::pp) ? by_rhythm(Mode::pp, "all-reduces once in the compute of many layers") : Inference{};
   }
@@ -193,13 +193,13 @@ class Inferrer {
 
   const Trace& trace_;
   std::span<const Channel> channels_;
-  const ParallelSizes& sizes_;
+  const RankLayouts& layouts_;
 };
 
 }  // namespace
 
-std::vector<Inference> infer(const Trace& trace, std::span<const Channel> channels, const ParallelSizes& sizes) {
-  return Inferrer(trace, channels, sizes).run();
+std::vector<Inference> infer(const Trace& trace, std::span<const Channel> channels, const RankLayouts& layouts) {
+  return Inferrer(trace, channels, layouts).run();
 }
 
 }  // namespace underlap::attribution

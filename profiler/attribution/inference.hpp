@@ -36,6 +36,6 @@ struct Inference {
 /// Without a configuration, what fits none of these stays without a mode: an all-to-all, or a SendRecv that may be one.
 ///
 /// One Inference for each channel, in their order.
-std::vector<Inference> infer(const Trace&, std::span<const Channel>, const ParallelSizes&);
+std::vector<Inference> infer(const Trace&, std::span<const Channel>, const RankLayouts&);
 
 }  // namespace underlap::attribution

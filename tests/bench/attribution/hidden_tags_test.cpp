@@ -15,6 +15,7 @@
 
 #include "bench/measure/measure.hpp"
 #include "bench/observe/observe.hpp"
+#include "impl/plan/layout/rank_layouts.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/formats/format.hpp"
@@ -31,7 +32,7 @@ using Groups = HiddenTags::Groups;
 
 struct TracedCell {
   std::string name;
-  attribution::ParallelSizes sizes;
+  RankLayouts layouts;
   plan::Plan plan;
   Trace trace;
 };
@@ -74,16 +75,8 @@ class HiddenTagsOfEveryCell : public ::testing::Test {
       traces.emplace(name, std::move(trace));
     }
     for (const plan::Cell& cell : matrix.cells) {
-      const plan::ParallelConfig& p = cell.plan.config.parallel;
       if (cell.plan.config.run.no_comm) continue;
-      cells_.push_back({cell.name,
-                        {.tp = p.tensor_model_parallel_size,
-                         .cp = p.context_parallel_size,
-                         .ep = 1,
-                         .dp = p.data_parallel_size,
-                         .pp = p.pipeline_model_parallel_size},
-                        cell.plan,
-                        std::move(traces.at(cell.name))});
+      cells_.push_back({cell.name, plan::rank_layouts(cell.plan), cell.plan, std::move(traces.at(cell.name))});
     }
   }
   static void TearDownTestSuite() { cells_.clear(); }
@@ -96,8 +89,7 @@ class HiddenTagsOfEveryCell : public ::testing::Test {
 
   static Recovered recover(const TracedCell& cell, const HiddenTags& how, ByConfidence& parts) {
     Trace hidden = testing_support::hide_tags(cell.trace, how);
-    attribution::attribute(hidden,
-                           {.sizes = how.has_config ? cell.sizes : attribution::ParallelSizes{}, .mode_map = {}});
+    attribution::attribute(hidden, {.layouts = how.has_config ? cell.layouts : RankLayouts{}, .mode_map = {}});
     Recovered recovered;
     for (std::size_t i = 0; i < hidden.size(); ++i) {
       const std::int64_t ns = hidden.duration_ns()[i];
@@ -162,7 +154,7 @@ TEST_F(HiddenTagsOfEveryCell, ShowWhatTheKnobsOfEachModeDidAllTheSame) {
   int num_compared = 0;
   for (const TracedCell& cell : cells_) {
     Trace hidden = testing_support::hide_tags(cell.trace, kVariants[1]);
-    attribution::attribute(hidden, {.sizes = cell.sizes, .mode_map = {}});
+    attribution::attribute(hidden, {.layouts = cell.layouts, .mode_map = {}});
     hidden.metadata["format"] = "kineto";
     hidden.marks = cell.trace.marks;
     const auto ours = observed_of(cell.plan, cell.trace);
@@ -224,8 +216,7 @@ TEST_F(HiddenTagsOfEveryCell, AreRecoveredFromTheJsonOfPyTorchsProfiler) {
         make_foreign(file);
         read.append(formats::read_trace(file));
       }
-      attribution::attribute(read,
-                             {.sizes = how.has_config ? cell.sizes : attribution::ParallelSizes{}, .mode_map = {}});
+      attribution::attribute(read, {.layouts = how.has_config ? cell.layouts : RankLayouts{}, .mode_map = {}});
       const auto theirs = streams_of(read);
       std::int64_t right_ns = 0, all_ns = 0;
       for (const auto& [stream, slices] : streams_of(hidden)) {

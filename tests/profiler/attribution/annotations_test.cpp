@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "profiler/attribution/attribution.hpp"
+#include "tests/profiler/attribution/layouts.hpp"
 
 namespace underlap::attribution {
 namespace {
@@ -174,7 +175,7 @@ TEST(Annotations, AreAskedAfterTheRanksOfAGroup) {
   t.add(t.ranges, "grads-reduce-scatter", 0, 100);
   const auto kernel = t.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 50, 500);
   t.trace.set_communication(kernel, {.group = tp, .transfers = {}});
-  attribute(t.trace, {.sizes = {.tp = 2, .cp = 1, .ep = 1, .dp = 2, .pp = 1}, .mode_map = {}});
+  attribute(t.trace, {.layouts = testing_support::layouts_of({.tp = 2, .dp = 2}), .mode_map = {}});
   EXPECT_EQ(t.trace.tag(kernel).mode, Mode::tp);
   EXPECT_EQ(t.trace.attribution(kernel).source, AttributionSource::group_geometry);
 }

@@ -11,13 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "tests/profiler/attribution/layouts.hpp"
+
 namespace underlap::attribution {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing_support::layouts_of;
 
-constexpr ParallelSizes kComposed{.tp = 2, .cp = 2, .ep = 1, .dp = 2, .pp = 2};
+const RankLayouts kComposed = layouts_of({.tp = 2, .cp = 2, .dp = 2, .pp = 2});
 
 TEST(GroupGeometry, TellsModesByRanksInMegatronsOrder) {
   const auto modes = [](std::vector<std::int32_t> ranks) { return modes_of_ranks(ranks, kComposed); };
@@ -35,17 +38,17 @@ TEST(GroupGeometry, TellsModesByRanksInMegatronsOrder) {
 
 TEST(GroupGeometry, LeavesContextAndDataParallelismOpenWhereThereIsOneReplica) {
   const std::vector<std::int32_t> all{0, 1, 2, 3};
-  EXPECT_THAT(modes_of_ranks(all, {.tp = 1, .cp = 4, .ep = 1, .dp = 1, .pp = 1}), ElementsAre(Mode::cp, Mode::dp));
+  EXPECT_THAT(modes_of_ranks(all, layouts_of({.cp = 4})), ElementsAre(Mode::cp, Mode::dp));
 }
 
 TEST(GroupGeometry, CountsExpertsOverTheRanksOfDataParallelism) {
-  const ParallelSizes sizes{.tp = 2, .cp = 1, .ep = 4, .dp = 8, .pp = 1};
+  const RankLayouts sizes = layouts_of({.tp = 2, .ep = 4, .dp = 8});
   EXPECT_THAT(modes_of_ranks(std::vector<std::int32_t>{0, 2, 4, 6}, sizes), ElementsAre(Mode::dp, Mode::ep));
   EXPECT_THAT(modes_of_ranks(std::vector<std::int32_t>{0, 8}, sizes), ElementsAre(Mode::dp));
 }
 
 TEST(GroupGeometry, TellsModesBySize) {
-  EXPECT_THAT(modes_of_size(8, {.tp = 8, .cp = 1, .ep = 1, .dp = 4, .pp = 2}), ElementsAre(Mode::tp));
+  EXPECT_THAT(modes_of_size(8, layouts_of({.tp = 8, .dp = 4, .pp = 2})), ElementsAre(Mode::tp));
   EXPECT_THAT(modes_of_size(2, kComposed), ElementsAre(Mode::tp, Mode::cp, Mode::dp, Mode::pp));
   EXPECT_THAT(modes_of_size(4, kComposed), ElementsAre(Mode::dp));
   EXPECT_THAT(modes_of_size(1, kComposed), IsEmpty());
@@ -79,7 +82,7 @@ struct Rhythms {
     trace.add(slice("ncclDevKernel", Kind::communication), record);
   }
   // By group.
-  std::map<std::uint32_t, Mode> modes(const ParallelSizes& sizes) const {
+  std::map<std::uint32_t, Mode> modes(const RankLayouts& sizes) const {
     const std::vector<Channel> channels = channels_of(trace, communication, GroupsOfSlices(trace));
     const std::vector<Inference> inferences = infer(trace, channels, sizes);
     std::map<std::uint32_t, Mode> found;
@@ -114,7 +117,7 @@ TEST(Inference, TellsModesByRhythmWhereNoConfigurationIsGiven) {
 }
 
 TEST(Inference, BelievesAConfigurationMoreThanRhythm) {
-  const ParallelSizes sizes{.tp = 1, .cp = 1, .ep = 1, .dp = 2, .pp = 8};
+  const RankLayouts sizes = layouts_of({.dp = 2, .pp = 8});
   EXPECT_EQ(layers_of_a_model().modes(sizes).at(0), Mode::dp);
 }
 
@@ -137,7 +140,7 @@ TEST(Inference, GivesRareAllReducesBesideShardedGradientsToThePipeline) {
   r.compute(500);
   r.communicate(dp, {Collective::reduce_scatter});
   r.communicate(embedding, {Collective::all_reduce});
-  EXPECT_EQ(r.modes({.tp = 2, .cp = 1, .ep = 1, .dp = 2, .pp = 2}).at(embedding), Mode::pp);
+  EXPECT_EQ(r.modes(layouts_of({.tp = 2, .dp = 2, .pp = 2})).at(embedding), Mode::pp);
 }
 
 }  // namespace
