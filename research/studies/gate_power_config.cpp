@@ -8,7 +8,7 @@
 namespace underlap::bench {
 namespace {
 
-constexpr const char* kStudy = "gate_power";
+constexpr const char* kGatePowerName = "gate_power";
 
 void read_scenario(StudyParser& parser, const YAML::Node& node, GateScenario& scenario) {
   parser.map(node, {{"runs", parser.value(scenario.runs, 2, 100)},
@@ -18,9 +18,10 @@ void read_scenario(StudyParser& parser, const YAML::Node& node, GateScenario& sc
                     {"interleaved", parser.value(scenario.interleaved, 0, 1)}});
 }
 
-void read_study(StudyParser& parser, const YAML::Node& root, GatePowerStudy& study) {
+void read_gate_power(StudyParser& parser, const YAML::Node& root, GatePowerStudy& study) {
   const auto name = [&](const YAML::Node& node) {
-    if (!node.IsScalar() || node.Scalar() != kStudy) parser.error(node.Mark(), fmt::format("study must be {}", kStudy));
+    if (!node.IsScalar() || node.Scalar() != kGatePowerName)
+      parser.error(node.Mark(), fmt::format("study must be {}", kGatePowerName));
   };
   const auto noise = [&](const YAML::Node& node) {
     parser.map(node, {{"common", parser.value(study.noise.common, 0.0, 1.0)},
@@ -49,7 +50,7 @@ void read_study(StudyParser& parser, const YAML::Node& root, GatePowerStudy& stu
 }  // namespace
 
 GatePowerStudy parse_gate_power_study(const std::string& yaml, const std::string& where) {
-  return parsed_study(yaml, where, GatePowerStudy{}, read_study);
+  return parsed_study(yaml, where, GatePowerStudy{}, read_gate_power);
 }
 
 }  // namespace underlap::bench

@@ -2,14 +2,11 @@
 #include <fmt/format.h>
 
 #include "platform/json.hpp"
+#include "research/studies/errors.hpp"
 #include "research/studies/gate_power.hpp"
 
 namespace underlap::bench {
-namespace {
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-}  // namespace
+namespace {}  // namespace
 
 Table gate_power_table(const std::vector<GatePowerRow>& rows) {
   Table table{{{"runs"},

@@ -8,16 +8,17 @@
 namespace underlap::bench {
 namespace {
 
-constexpr const char* kStudy = "dp_reduction_error";
+constexpr const char* kReductionErrorName = "dp_reduction_error";
 
-void read_study(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy& study) {
+void read_reduction_error(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy& study) {
   const auto gradient = [&](const YAML::Node& node) {
     parser.map(node, {{"noise_to_signal", parser.value(study.noise_to_signal, 0.0, 1e6)},
                       {"scale_median", parser.value(study.scale_median, 1e-30, 1e30)},
                       {"scale_log_sigma", parser.value(study.scale_log_sigma, 0.0, 10.0)}});
   };
   const auto name = [&](const YAML::Node& node) {
-    if (!node.IsScalar() || node.Scalar() != kStudy) parser.error(node.Mark(), fmt::format("study must be {}", kStudy));
+    if (!node.IsScalar() || node.Scalar() != kReductionErrorName)
+      parser.error(node.Mark(), fmt::format("study must be {}", kReductionErrorName));
   };
   parser.map(root, {{"study", name},
                     {"group_sizes", parser.list(study.group_sizes, 1, 4096)},
@@ -29,7 +30,7 @@ void read_study(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy
 }  // namespace
 
 ReductionErrorStudy parse_reduction_error_study(const std::string& yaml, const std::string& where) {
-  return parsed_study(yaml, where, ReductionErrorStudy{}, read_study);
+  return parsed_study(yaml, where, ReductionErrorStudy{}, read_reduction_error);
 }
 
 }  // namespace underlap::bench

@@ -11,8 +11,6 @@
 namespace underlap::bench {
 namespace {
 
-const std::string kFp32 = "grad_reduce_in_fp32";
-
 // 8
 
 bool is_chosen(const plan::Plan& plan, std::string_view knob, const plan::Value& value) {
@@ -72,7 +70,7 @@ Finding examine_bucket_unit(const Evidence& evidence, double) {
          fmt::format("{}", cell.plan.buckets.front().elements.size()), fmt::format("{}", smallest),
          fmt::format("{:.0f}", static_cast<double>(smallest * width) / (1 << 20)), fmt::format("{:g}", reduce.count),
          fmt::format("{:.2f}", reduce.bytes_on_wire / 1e9)});
-    const ClaimCell* bf16 = partner_of(evidence, cell, kFp32, "false");
+    const ClaimCell* bf16 = partner_of(evidence, cell, kGradReduceInFp32, "false");
     if (bf16 == nullptr || bf16 == &cell || bf16->plan.buckets.empty()) continue;
     finding.cases.push_back(
         {fmt::format("bucket_size {}", *ddp.bucket_size),
@@ -145,7 +143,7 @@ Finding examine_launch_settings(const Evidence& evidence, double noticeable) {
   return finding;
 }
 
-constexpr std::array<Claim, 4> kClaims{{
+constexpr std::array<Claim, 4> kBridgeClaims{{
     {.id = "defaults",
      .document = Document::bridge_skill_card,
      .text = "Above one data-parallel rank both overlaps and a bucket_size of 128 * 1024 * 1024 are chosen by "
@@ -202,6 +200,6 @@ constexpr std::array<Claim, 4> kClaims{{
 
 }  // namespace
 
-std::span<const Claim> bridge_claims() { return kClaims; }
+std::span<const Claim> bridge_claims() { return kBridgeClaims; }
 
 }  // namespace underlap::bench

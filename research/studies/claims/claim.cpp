@@ -88,4 +88,8 @@ bool is_spelled_in(const Evidence& evidence, std::string_view path, std::string_
   return false;
 }
 
+std::string in_ms(double ms) { return fmt::format("{:.1f}", ms); }
+std::string in_percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+std::string name_of_slot(plan::TensorSlot slot) { return std::string(plan::kTensorSlotNames[slot]); }
+
 }  // namespace underlap::bench

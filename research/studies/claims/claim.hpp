@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "impl/plan/tensor_slots.hpp"
 #include "platform/table.hpp"
 #include "research/studies/claims/evidence.hpp"
 
@@ -59,6 +60,12 @@ struct Claim {
 /// All claims: of data parallelism, those of the NeMo user guide first; then of tensor, pipeline and context
 /// parallelism.
 std::vector<Claim> all_claims();
+// Figures and names as the findings have them.
+inline constexpr const char* kGradReduceInFp32 = "grad_reduce_in_fp32";
+std::string in_ms(double ms);          ///< "1.2"
+std::string in_percent(double share);  ///< "12.3"
+std::string name_of_slot(plan::TensorSlot);
+
 std::span<const Claim> nemo_claims();
 std::span<const Claim> bridge_claims();
 std::span<const Claim> tensor_claims();

@@ -12,7 +12,6 @@ namespace underlap::bench {
 namespace {
 
 std::string us(double ms) { return fmt::format("{:.0f}", 1000 * ms); }
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 constexpr std::array<std::string_view, 4> kTypes{"p2p", "all_gather", "a2a", "a2a+p2p"};
 
@@ -55,7 +54,7 @@ Finding examine_purposes(const Evidence& evidence) {
 
 // 1
 
-Finding examine_collectives(const Evidence& evidence, double) {
+Finding examine_context_collectives(const Evidence& evidence, double) {
   Finding finding = examine_purposes(evidence);
   for (const ClaimCell& cell : evidence.cells)
     if (cell.run) finding.cases.push_back({cell.name, gathers_of(cell) > 0 && scatters_of(cell) > 0});
@@ -99,8 +98,8 @@ Finding examine_hides(const Evidence& evidence, double noticeable) {
     const std::int64_t gpus = config.run.gpus_per_node.value_or(0);
     finding.found.rows.push_back({fmt::format("{}", gpus), fmt::format("{}", config.model.num_query_groups),
                                   fmt::format("{}", config.model.seq_length), fmt::format("{:.1f}", step_ms),
-                                  us(of.comm_ms), us(cell.cp_under_attention_ms), percent(hidden), us(of.exposed_ms),
-                                  percent(of.exposed_ms / step_ms)});
+                                  us(of.comm_ms), us(cell.cp_under_attention_ms), in_percent(hidden), us(of.exposed_ms),
+                                  in_percent(of.exposed_ms / step_ms)});
     finding.cases.push_back({fmt::format("{} tokens, {} heads, {} GPUs a node", config.model.seq_length,
                                          config.model.num_query_groups, gpus),
                              hidden >= 1 - noticeable});
@@ -117,19 +116,19 @@ Finding examine_default(const Evidence& evidence, double noticeable) {
     if (!cell.run) continue;
     const ModeTime of = context_time_of(cell);
     finding.found.rows.push_back(
-        {cell.name, type_of(cell), us(of.comm_ms), us(of.exposed_ms), percent(hidden_share(of))});
+        {cell.name, type_of(cell), us(of.comm_ms), us(of.exposed_ms), in_percent(hidden_share(of))});
     finding.cases.push_back({cell.name, hidden_share(of) > noticeable});
   }
   return finding;
 }
 
-constexpr std::array<Claim, 4> kClaims{{
+constexpr std::array<Claim, 4> kContextClaims{{
     {.id = "cp_collectives",
      .document = Document::nemo_user_guide,
      .text = "Context parallelism brings all-gathers and reduce-scatters of activations to attention",
      .runs = true,
      .rule = "attention gathers keys and values and reduce-scatters their gradients",
-     .examine = examine_collectives,
+     .examine = examine_context_collectives,
      .why = {.holds = "Every kind of exchange gathers keys and values and scatters their gradients.",
              .holds_where = "That is one of four ways to bring each query to all keys before it, cp_comm_type "
                             "all_gather. A ring passes keys and values on instead, and all-to-alls trade the sequence "
@@ -175,6 +174,6 @@ constexpr std::array<Claim, 4> kClaims{{
 
 }  // namespace
 
-std::span<const Claim> context_claims() { return kClaims; }
+std::span<const Claim> context_claims() { return kContextClaims; }
 
 }  // namespace underlap::bench

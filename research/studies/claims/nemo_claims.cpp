@@ -12,15 +12,12 @@ namespace {
 
 const std::string kGather = "param_all_gather";
 const std::string kReduce = "grad_reduce_scatter";
-const std::string kFp32 = "grad_reduce_in_fp32";
 
 std::string gigabytes(double bytes) { return fmt::format("{:.2f}", bytes / 1e9); }
-std::string ms(double value) { return fmt::format("{:.1f}", value); }
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 // 1
 
-Finding examine_collectives(const Evidence& evidence, double) {
+Finding examine_nemo_collectives(const Evidence& evidence, double) {
   Finding finding{
       .found = {{{"cell", Align::left}, {"collective", Align::left}, {"a step"}, {"wire GB a rank"}, {"comm ms"}}, {}},
       .cases = {},
@@ -29,7 +26,7 @@ Finding examine_collectives(const Evidence& evidence, double) {
     if (!cell.run) continue;
     for (const auto& [purpose, of] : cell.run->purposes)
       finding.found.rows.push_back(
-          {cell.name, purpose, fmt::format("{:g}", of.count), gigabytes(of.bytes_on_wire), ms(of.comm_ms)});
+          {cell.name, purpose, fmt::format("{:g}", of.count), gigabytes(of.bytes_on_wire), in_ms(of.comm_ms)});
     const auto has = [&](const std::string& purpose) { return purpose_of(cell, purpose).count > 0; };
     const bool is_sharded = has(kGather) && has(kReduce) && !has("grad_all_reduce");
     const bool is_whole = !has(kGather) && !has(kReduce) && has("grad_all_reduce");
@@ -105,8 +102,8 @@ Finding examine_exposed_chunk(const Evidence& evidence, double noticeable) {
       const DirectionExposure of = exposure_of(cell, purpose);
       const double beyond = std::max(0.0, of.exposed_ms - of.edge_ms);
       const double share = beyond / cell.run->step_ms->value;
-      finding.found.rows.push_back({cell.name, purpose, fmt::format("{}", of.chunks), ms(of.exposed_ms), ms(of.edge_ms),
-                                    ms(beyond), percent(share)});
+      finding.found.rows.push_back({cell.name, purpose, fmt::format("{}", of.chunks), in_ms(of.exposed_ms),
+                                    in_ms(of.edge_ms), in_ms(beyond), in_percent(share)});
       finding.cases.push_back({fmt::format("{} of {}", purpose, cell.name), of.chunks > 0 && share <= noticeable});
     }
   }
@@ -137,7 +134,7 @@ Finding examine_pipeline_grain(const Evidence& evidence, double) {
     if (cell.run) {
       const ModeTime of = cell.modes.contains("dp") ? cell.modes.at("dp") : ModeTime{};
       finding.note = fmt::format("Of {} ms of data-parallel communication {} are exposed, in a step of {} ms.",
-                                 ms(of.comm_ms), ms(of.exposed_ms), ms(cell.run->step_ms->value));
+                                 in_ms(of.comm_ms), in_ms(of.exposed_ms), in_ms(cell.run->step_ms->value));
     }
   }
   return finding;
@@ -159,9 +156,9 @@ Finding examine_switches(const Evidence& evidence, double noticeable) {
       return of.comm_ms > 0 ? 1 - of.exposed_ms / of.comm_ms : 0;
     };
     const plan::DdpConfig& ddp = cell.plan.config.ddp;
-    finding.found.rows.push_back({cell.name, ms(purpose_of(cell, kGather).comm_ms), percent(hidden(kGather)),
-                                  ms(purpose_of(cell, kReduce).comm_ms), percent(hidden(kReduce)),
-                                  ms(cell.run->step_ms->value)});
+    finding.found.rows.push_back({cell.name, in_ms(purpose_of(cell, kGather).comm_ms), in_percent(hidden(kGather)),
+                                  in_ms(purpose_of(cell, kReduce).comm_ms), in_percent(hidden(kReduce)),
+                                  in_ms(cell.run->step_ms->value)});
     finding.cases.push_back(
         {fmt::format("{} of {}", kGather, cell.name), (hidden(kGather) > noticeable) == ddp.overlap_param_gather});
     finding.cases.push_back(
@@ -188,15 +185,15 @@ Finding examine_bf16_reduction(const Evidence& evidence, double noticeable) {
                   .cases = {},
                   .note = {}};
   for (const ClaimCell& cell : evidence.cells) {
-    const ClaimCell* bf16 = partner_of(evidence, cell, kFp32, "false");
+    const ClaimCell* bf16 = partner_of(evidence, cell, kGradReduceInFp32, "false");
     if (!cell.plan.config.ddp.grad_reduce_in_fp32 || bf16 == nullptr) continue;
     if (!cell.run || !bf16->run || !cell.run->step_ms || !bf16->run->step_ms) continue;
     const plan::Config& config = cell.plan.config;
     const double ratio = bf16->run->step_ms->value / cell.run->step_ms->value;
-    finding.found.rows.push_back({fmt::format("{}", config.parallel.data_parallel_size),
-                                  fmt::format("{}", config.train.num_microbatches), ms(cell.run->step_ms->value),
-                                  ms(bf16->run->step_ms->value), fmt::format("{:.3f}", ratio),
-                                  ms(purpose_of(cell, kReduce).exposed_ms), ms(purpose_of(*bf16, kReduce).exposed_ms)});
+    finding.found.rows.push_back(
+        {fmt::format("{}", config.parallel.data_parallel_size), fmt::format("{}", config.train.num_microbatches),
+         in_ms(cell.run->step_ms->value), in_ms(bf16->run->step_ms->value), fmt::format("{:.3f}", ratio),
+         in_ms(purpose_of(cell, kReduce).exposed_ms), in_ms(purpose_of(*bf16, kReduce).exposed_ms)});
     if (is_on_several_nodes(config))
       finding.cases.push_back(
           {fmt::format("{} ranks, microbatches {}", config.parallel.data_parallel_size, config.train.num_microbatches),
@@ -243,7 +240,7 @@ Finding examine_fp8_gather(const Evidence& evidence, double noticeable) {
   return finding;
 }
 
-constexpr std::array<Claim, 8> kClaims{{
+constexpr std::array<Claim, 8> kNemoClaims{{
     {.id = "collectives",
      .document = Document::nemo_user_guide,
      .text = "The distributed optimizer turns data-parallel communication into a reduce-scatter of gradients and an "
@@ -251,7 +248,7 @@ constexpr std::array<Claim, 8> kClaims{{
      .runs = true,
      .rule = "with the distributed optimizer a step has reduce-scatters and all-gathers and no all-reduce of "
              "gradients, without it all-reduces alone",
-     .examine = examine_collectives,
+     .examine = examine_nemo_collectives,
      .why = {.holds = "Each rank updates the slice that it owns, so it needs the sum of that slice alone, and the "
                       "others need the updated slice: an all-reduce cut in two, with the optimizer between. With bf16 "
                       "parameters and fp32 gradients the two halves have different sizes.",
@@ -361,6 +358,6 @@ constexpr std::array<Claim, 8> kClaims{{
 
 }  // namespace
 
-std::span<const Claim> nemo_claims() { return kClaims; }
+std::span<const Claim> nemo_claims() { return kNemoClaims; }
 
 }  // namespace underlap::bench

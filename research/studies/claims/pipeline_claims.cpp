@@ -14,8 +14,6 @@ const std::string kVpp = "virtual_pipeline_model_parallel_size";
 
 constexpr double kHidden = 0.5;  // share of what is exposed without overlap; with more, it is not hidden
 
-std::string ms(double value) { return fmt::format("{:.1f}", value); }
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 std::string number(double value) { return fmt::format("{:g}", value); }
 
 std::int32_t stages_of(const ClaimCell& cell) { return cell.plan.config.parallel.pipeline_model_parallel_size; }
@@ -70,7 +68,7 @@ Finding examine_exchanges(const Evidence& evidence, double) {
   for (const ClaimCell& cell : evidence.cells) {
     if (!cell.run) continue;
     const Exchanged of = exchanged_by(cell);
-    finding.found.rows.push_back({fmt::format("{}", stages_of(cell)), number(of.count), ms(of.bytes / 1e6),
+    finding.found.rows.push_back({fmt::format("{}", stages_of(cell)), number(of.count), in_ms(of.bytes / 1e6),
                                   std::string(of.forward ? "sent" : "none"),
                                   std::string(of.backward ? "sent" : "none")});
     const bool has_stages = stages_of(cell) > 1;
@@ -92,7 +90,7 @@ Finding examine_growth(const Evidence& evidence, double noticeable) {
     const double bytes = exchanged_by(cell).bytes, ratio = bytes / exchanged_by(*one).bytes;
     finding.found.rows.push_back(
         {fmt::format("{}", chunks_of(cell)),
-         fmt::format("{}", cell.plan.config.model.num_layers / stages_of(cell) / chunks_of(cell)), ms(bytes / 1e6),
+         fmt::format("{}", cell.plan.config.model.num_layers / stages_of(cell) / chunks_of(cell)), in_ms(bytes / 1e6),
          fmt::format("{:.2f}", ratio)});
     if (chunks_of(cell) > 1)
       finding.cases.push_back({fmt::format("chunks {}", chunks_of(cell)), ratio >= 1 + noticeable});
@@ -138,8 +136,9 @@ Finding examine_bottleneck(const Evidence& evidence, double noticeable) {
     if (!ran_in_stages(cell)) continue;
     const double transfer = transfer_of(*cell.phases);
     finding.found.rows.push_back({place_of(cell), fmt::format("{}", cell.plan.config.train.num_microbatches),
-                                  fmt::format("{}", chunks_of(cell)), ms(step_of(cell)), ms(cell.compute_ms),
-                                  ms(transfer), percent(transfer / step_of(cell)), ms(stalled_otherwise_of(cell))});
+                                  fmt::format("{}", chunks_of(cell)), in_ms(step_of(cell)), in_ms(cell.compute_ms),
+                                  in_ms(transfer), in_percent(transfer / step_of(cell)),
+                                  in_ms(stalled_otherwise_of(cell))});
     const ClaimCell* one = partner_of(evidence, cell, kVpp, size_of(1));
     if (chunks_of(cell) == 1 || one == nullptr || !ran_in_stages(*one)) continue;
     finding.cases.push_back(
@@ -163,9 +162,10 @@ Finding examine_cancels(const Evidence& evidence, double noticeable) {
     const ClaimCell* half = partner_of(evidence, cell, kVpp, size_of(chunks_of(cell) / 2));
     const bool has_half = half != nullptr && ran_in_stages(*half);
     const double ratio = has_half ? step_of(cell) / step_of(*half) : 1;
-    finding.found.rows.push_back(
-        {place_of(cell), fmt::format("{}", cell.plan.config.train.num_microbatches), fmt::format("{}", chunks_of(cell)),
-         ms(step_of(cell)), has_half ? fmt::format("{:.3f}", ratio) : std::string("-"), ms(transfer_of(*cell.phases))});
+    finding.found.rows.push_back({place_of(cell), fmt::format("{}", cell.plan.config.train.num_microbatches),
+                                  fmt::format("{}", chunks_of(cell)), in_ms(step_of(cell)),
+                                  has_half ? fmt::format("{:.3f}", ratio) : std::string("-"),
+                                  in_ms(transfer_of(*cell.phases))});
     if (has_half) finding.cases.push_back({workload_of(cell), ratio > 1 - noticeable});
   }
   return finding;
@@ -190,12 +190,12 @@ std::vector<TableCell> phases_row(const ClaimCell& cell, const ClaimCell& waited
   const PipelinePhases& of = *cell.phases;
   const double steady = of.steady.exposed_transfer_ms;
   return {cell.name,
-          ms(step_of(cell)),
-          ms(of.fill.exposed_transfer_ms),
-          ms(steady),
-          ms(of.flush.exposed_transfer_ms),
-          percent(steady / step_of(cell)),
-          percent(steady / waited.phases->steady.exposed_transfer_ms)};
+          in_ms(step_of(cell)),
+          in_ms(of.fill.exposed_transfer_ms),
+          in_ms(steady),
+          in_ms(of.flush.exposed_transfer_ms),
+          in_percent(steady / step_of(cell)),
+          in_percent(steady / waited.phases->steady.exposed_transfer_ms)};
 }
 
 Finding examine_steady(const Evidence& evidence, double noticeable) {
@@ -261,9 +261,9 @@ Finding examine_unbatched(const Evidence& evidence, double noticeable) {
     const ClaimCell* separate = partner_of(evidence, cell, "batch_p2p_comm", "false");
     if (!ran_in_stages(cell) || separate == nullptr || separate == &cell || !ran_in_stages(*separate)) continue;
     const double ratio = step_of(*separate) / step_of(cell);
-    finding.found.rows.push_back({place_of(cell), fmt::format("{}", chunks_of(cell)), ms(step_of(cell)),
-                                  ms(step_of(*separate)), fmt::format("{:.3f}", ratio), ms(transfer_of(*cell.phases)),
-                                  ms(transfer_of(*separate->phases))});
+    finding.found.rows.push_back({place_of(cell), fmt::format("{}", chunks_of(cell)), in_ms(step_of(cell)),
+                                  in_ms(step_of(*separate)), fmt::format("{:.3f}", ratio),
+                                  in_ms(transfer_of(*cell.phases)), in_ms(transfer_of(*separate->phases))});
     finding.cases.push_back({fmt::format("{} chunks, {}", chunks_of(cell), place_of(cell)), ratio <= 1 - noticeable});
   }
   return finding;
@@ -311,8 +311,8 @@ Finding examine_composed(const Evidence& evidence, double noticeable) {
         return found == c.modes.end() ? ModeTime{} : found->second;
       };
       const ModeTime of = time_of(cell);
-      finding.found.rows.push_back(
-          {cell.name, mode, ms(step_of(cell)), ms(of.comm_ms), ms(of.exposed_ms), ms(of.exposed_transfer_ms)});
+      finding.found.rows.push_back({cell.name, mode, in_ms(step_of(cell)), in_ms(of.comm_ms), in_ms(of.exposed_ms),
+                                    in_ms(of.exposed_transfer_ms)});
       if (off == &cell) continue;
       finding.note =
           fmt::format("With these overlaps the step takes {:.3f} of that without.", step_of(cell) / step_of(*off));
@@ -322,7 +322,7 @@ Finding examine_composed(const Evidence& evidence, double noticeable) {
   return finding;
 }
 
-constexpr std::array<Claim, 10> kClaims{{
+constexpr std::array<Claim, 10> kPipelineClaims{{
     {.id = "pp_exchanges",
      .document = Document::nemo_user_guide,
      .text = "Pipelining brings sends and receives of activations and gradients between stages",
@@ -461,6 +461,6 @@ constexpr std::array<Claim, 10> kClaims{{
 
 }  // namespace
 
-std::span<const Claim> pipeline_claims() { return kClaims; }
+std::span<const Claim> pipeline_claims() { return kPipelineClaims; }
 
 }  // namespace underlap::bench

@@ -23,8 +23,6 @@ std::string number(double value) { return fmt::format("{:g}", value); }
 
 bool overlaps(const ClaimCell& cell) { return knob_of(cell.plan, kOverlap).effective == plan::Value(true); }
 
-std::string name_of_slot(TensorSlot slot) { return std::string(plan::kTensorSlotNames[slot]); }
-
 std::vector<TensorSlot> slots_of(std::initializer_list<TensorSlotKind> kinds) {
   std::vector<TensorSlot> slots;
   for (std::size_t i = 0; i < plan::kNumTensorSlots; ++i) {
@@ -64,7 +62,7 @@ std::string case_name(const ClaimCell& cell, TensorSlot slot) {
 
 // 1
 
-Finding examine_collectives(const Evidence& evidence, double) {
+Finding examine_tensor_collectives(const Evidence& evidence, double) {
   Finding finding{.found = {{{"cell", Align::left},
                              {"slot", Align::left},
                              {"all-gathers a step"},
@@ -252,13 +250,13 @@ Finding examine_speedup(const Evidence& evidence, double noticeable) {
   return finding;
 }
 
-constexpr std::array<Claim, 8> kClaims{{
+constexpr std::array<Claim, 8> kTensorClaims{{
     {.id = "tp_collectives",
      .document = Document::nemo_user_guide,
      .text = "Tensor parallelism with sequence parallelism brings all-gathers and reduce-scatters of activations",
      .runs = true,
      .rule = "each GEMM that a method is chosen for has its all-gather or its reduce-scatter, and none an all-reduce",
-     .examine = examine_collectives,
+     .examine = examine_tensor_collectives,
      .why = {.holds = "Between layers each rank holds its part of the sequence, so a column-parallel layer gathers its "
                       "input, forward and again for the gradient of its weight, and a row-parallel layer reduces and "
                       "scatters its output; the backward pass has the mirror images.",
@@ -351,6 +349,6 @@ constexpr std::array<Claim, 8> kClaims{{
 
 }  // namespace
 
-std::span<const Claim> tensor_claims() { return kClaims; }
+std::span<const Claim> tensor_claims() { return kTensorClaims; }
 
 }  // namespace underlap::bench

@@ -16,8 +16,6 @@ namespace {
 using plan::TensorMethod;
 using plan::TensorSlot;
 
-std::string name_of_slot(TensorSlot slot) { return std::string(plan::kTensorSlotNames[slot]); }
-
 const plan::Knob& knob_of(const ClaimCell& cell, TensorSlot slot) {
   return bench::knob_of(cell.plan, plan::kTensorSlotPaths[static_cast<std::size_t>(slot)]);
 }
@@ -157,19 +155,18 @@ Finding examine_preset(const Evidence& evidence, double noticeable) {
   for (const ClaimCell& cell : evidence.cells) {
     const ClaimCell* own = partner_of(evidence, cell, "settings", "own");
     if (own == nullptr || own == &cell || !cell.run || !own->run || !cell.run->step_ms || !own->run->step_ms) continue;
-    const auto ms = [](double value) { return fmt::format("{:.1f}", value); };
     const double ratio = cell.run->step_ms->value / own->run->step_ms->value;
     const std::string shape = cell.values.at("shape");
     finding.found.rows.push_back({shape, fmt::format("{}", cell.plan.config.parallel.tensor_model_parallel_size),
-                                  ms(own->run->step_ms->value), ms(cell.run->step_ms->value),
-                                  fmt::format("{:.3f}", ratio), ms(tensor_time_of(*own).exposed_ms),
-                                  ms(tensor_time_of(cell).exposed_ms)});
+                                  in_ms(own->run->step_ms->value), in_ms(cell.run->step_ms->value),
+                                  fmt::format("{:.3f}", ratio), in_ms(tensor_time_of(*own).exposed_ms),
+                                  in_ms(tensor_time_of(cell).exposed_ms)});
     finding.cases.push_back({shape, ratio <= 1 - noticeable});
   }
   return finding;
 }
 
-constexpr std::array<Claim, 3> kClaims{{
+constexpr std::array<Claim, 3> kTensorSlotClaims{{
     {.id = "tp_single_gemm",
      .document = Document::nemo_user_guide,
      .text = "tp_comm_overlap_cfg configures the overlap of each GEMM by itself",
@@ -222,6 +219,6 @@ constexpr std::array<Claim, 3> kClaims{{
 
 }  // namespace
 
-std::span<const Claim> tensor_slot_claims() { return kClaims; }
+std::span<const Claim> tensor_slot_claims() { return kTensorSlotClaims; }
 
 }  // namespace underlap::bench

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "platform/json.hpp"
+#include "research/studies/errors.hpp"
 #include "research/studies/published/study.hpp"
 
 namespace underlap::bench {
@@ -16,10 +17,6 @@ constexpr double kSameFigure = 0.02;  // published figures that differ by less h
 bool is_throughput(const ModelledTable& table) {
   return table.table.quantity != PublishedQuantity::iteration_from_layer;
 }
-
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
-
-std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
 // One that others are taken as multiples of says nothing by itself.
 bool is_unit(const ModelledRow& row) { return row.row.relative_to == row.row.name; }

@@ -11,18 +11,18 @@
 namespace underlap::bench {
 namespace {
 
-constexpr const char* kStudy = "published_figures";
+constexpr const char* kPublishedName = "published_figures";
 constexpr EnumNames<PublishedQuantity, 4> kQuantities{
     {"model_tflops", "causal_tflops", "hardware_tflops", "iteration_from_layer"}};
 
-class StudyReader {
+class PublishedReader {
  public:
-  explicit StudyReader(StudyParser& parser) : parser_(parser) {}
+  explicit PublishedReader(StudyParser& parser) : parser_(parser) {}
 
   void read(const YAML::Node& root, PublishedStudy& study) {
     const auto name = [this](const YAML::Node& node) {
-      if (!node.IsScalar() || node.Scalar() != kStudy)
-        parser_.error(node.Mark(), fmt::format("study must be {}", kStudy));
+      if (!node.IsScalar() || node.Scalar() != kPublishedName)
+        parser_.error(node.Mark(), fmt::format("study must be {}", kPublishedName));
     };
     const auto tables = each([this, &study](const YAML::Node& node) { add_table(node, study); });
     parser_.map(root, {{"study", name}, {"tables", tables}, {"left_out", texts(study.left_out)}});
@@ -132,7 +132,7 @@ PublishedStudy parse_published_study(const std::string& yaml, const std::string&
       PublishedStudy{
           .matrices = std::filesystem::path(where).parent_path() / "published", .tables = {}, .left_out = {}},
       [](StudyParser& parser, const YAML::Node& root, PublishedStudy& study) {
-        StudyReader(parser).read(root, study);
+        PublishedReader(parser).read(root, study);
       });
 }
 
