@@ -162,7 +162,7 @@ void Engine::hand_over(std::int32_t r, const InFlight& item) {
   const Program& program = item.program();
   const ProgramCommand& command = item.command();
   const Priority priority = program.streams[command.stream].priority;
-  if (options_.records_slices) record_cause(rank, item, item.ready_ns);
+  if (options_.records_slices) record_cause(rank, item, item.ready_ns, std::nullopt);
   if (command.type == ProgramCommand::Type::communicate) {
     const CallTimes::Call& call = rank.calls.of(program, command);
     enter(r, occupy(rank, rank.device.add_transfers(call.sms, priority), item, now_), call);
@@ -221,7 +221,8 @@ void Engine::start(std::int32_t r, SharedDevice::Id id) {
   Running& running = rank.running[id];
   const ProgramCommand& command = running.item.command();
   running.start_ns = now_;
-  if (options_.records_slices && running.handed_ns < now_) record_cause(rank, running.item, running.handed_ns);
+  if (options_.records_slices && running.handed_ns < now_)
+    record_cause(rank, running.item, running.handed_ns, rank.changes.gave_up);
   if (command.type != ProgramCommand::Type::upload) rank.queues.started();
   if (options_.memory != nullptr) {
     options_.memory->allocate(r, running.item.program());
@@ -338,7 +339,8 @@ void Engine::exchange(const std::vector<Member>& members) {
 // Why an operation goes on now that might have gone on at `ready_ns`. Without delay: the host enqueued it no sooner.
 // Else the operation that has just ended held it up, in its hardware queue or for multiprocessors or a copy engine; or
 // the kernel that gave up multiprocessors between two waves.
-void Engine::record_cause(Rank& rank, const InFlight& item, std::int64_t ready_ns) {
+void Engine::record_cause(Rank& rank, const InFlight& item, std::int64_t ready_ns,
+                          std::optional<SharedDevice::Id> gave_up) {
   const EventEdges::Place operation{item.stream, rank.next_index(item.stream)};
   EventEdges& edges = rank.queues.event_edges();
   if (ready_ns == now_) {
@@ -346,8 +348,8 @@ void Engine::record_cause(Rank& rank, const InFlight& item, std::int64_t ready_n
   } else if (rank.last_end_ns == now_) {
     if (rank.last_stream != item.stream)
       edges.add_cause({rank.last_stream, rank.next_index(rank.last_stream) - 1}, operation, FlowKind::resource);
-  } else if (rank.changes.gave_up) {
-    const std::uint32_t stream = rank.running[*rank.changes.gave_up].item.stream;
+  } else if (gave_up) {
+    const std::uint32_t stream = rank.running[*gave_up].item.stream;
     edges.add_cause({stream, rank.next_index(stream)}, operation, FlowKind::resource);
   }
 }

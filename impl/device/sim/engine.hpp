@@ -84,7 +84,7 @@ class Engine {
   void exchange(const std::vector<Member>& members);
   void finish(std::int32_t rank, SharedDevice::Id id);
   void record(std::int32_t rank, const Running& running);
-  void record_cause(Rank& rank, const InFlight& item, std::int64_t ready_ns);
+  void record_cause(Rank& rank, const InFlight& item, std::int64_t ready_ns, std::optional<SharedDevice::Id> gave_up);
   void name_tracks(std::int32_t rank, const Program& program);
   std::int32_t number_of(std::int32_t rank) const;
   double stretched(double ns, std::int32_t rank, const InFlight& item) const;
