@@ -31,16 +31,17 @@ std::vector<CellPart> parts_that_fit(std::size_t num_cells, const std::function<
 }
 
 std::vector<CellPart> parts_in_memory(std::span<const plan::Cell> cells, std::int32_t most_ranks) {
-  // Of what is free: predictions are of tensors, and libraries, messages and threads take some too.
-  constexpr double kUsed = 0.8;
+  // Predictions are of tensors. Libraries, messages and threads take some of a machine's memory, too; of a GPU's the
+  // predictions have what its libraries take.
+  constexpr double kUsedOfMachine = 0.8, kUsedOfGpu = 0.97;
   const plan::RunConfig& run = cells.front().plan.config.run;
   if (run.traits().runs_on_cores) {
-    const double room = kUsed * static_cast<double>(memory_room().amount);
+    const double room = kUsedOfMachine * static_cast<double>(memory_room().amount);
     return parts_that_fit(cells.size(),
                           [&](const CellPart& part) { return planned_bytes(cells, part, most_ranks) <= room; });
   }
-  if (run.traits().runs_on_gpus) {
-    const double room = kUsed * static_cast<double>(gpu_bytes());
+  if (const std::int64_t bytes = run.traits().runs_on_gpus ? gpu_bytes() : 0; bytes > 0) {
+    const double room = kUsedOfGpu * static_cast<double>(bytes);
     return parts_that_fit(cells.size(), [&](const CellPart& part) {
       return static_cast<double>(gpu_bytes_together(cells, part) + cells[part.front()].plan.peak_memory.context) <=
              room;

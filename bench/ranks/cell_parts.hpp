@@ -23,8 +23,8 @@ CellPart all_cells(std::size_t num_cells);
 std::vector<CellPart> parts_that_fit(std::size_t num_cells, const std::function<bool(const CellPart&)>& fits);
 
 /// The same by the memory that plans predict: of this machine where ranks run on its cores, at most `most_ranks` of a
-/// cell; of its first GPU where they run on GPUs. All cells of the virtual-time backend are one part: it holds one cell
-/// at a time by itself.
+/// cell; of its first GPU where they run on GPUs, and one part where this machine has none. All cells of the
+/// virtual-time backend are one part: it holds one cell at a time by itself.
 std::vector<CellPart> parts_in_memory(std::span<const plan::Cell> cells, std::int32_t most_ranks = kAllRanks);
 
 }  // namespace underlap::bench

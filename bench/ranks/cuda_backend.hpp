@@ -21,7 +21,7 @@ bool has_cuda_backend();
 /// cannot run CUDA at all.
 void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ranks = kAllRanks);
 
-/// Memory of this machine's first GPU.
+/// Memory of this machine's first GPU; 0 where it has none, or this build has no CUDA backend.
 std::int64_t gpu_bytes();
 
 /// See make_session(). Throws as check_cuda_backend() does, before any rank starts.
