@@ -81,12 +81,6 @@ std::vector<plan::Message> all_not_run(const plan::Matrix& matrix) {
   return all;
 }
 
-bool refuse_not_run(const plan::Matrix& matrix) {
-  const std::vector<plan::Message> all = all_not_run(matrix);
-  for (const plan::Message& message : all) print_error("{}: {}\n", message.where, message.message);
-  return !all.empty();
-}
-
 bool refuse(const plan::Matrix& matrix, bool json) {
   const std::vector<plan::Message> errors = matrix.has_errors() ? matrix.errors : all_not_run(matrix);
   if (json && !errors.empty()) print_data(errors_json(errors) + "\n");

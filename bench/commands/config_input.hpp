@@ -37,9 +37,6 @@ void print_errors(const plan::Matrix& matrix);
 /// What the matrix plans and neither this version nor this machine runs, each thing once and not for each cell.
 std::vector<plan::Message> all_not_run(const plan::Matrix& matrix);
 
-/// Prints that on stderr, one line each. Returns whether there is any.
-bool refuse_not_run(const plan::Matrix& matrix);
-
 /// Tells why nothing is run: errors, and where there are none what is not run. On stderr a line each, or with `json` on
 /// stdout as errors_json(). Returns whether there is any.
 bool refuse(const plan::Matrix& matrix, bool json = false);
