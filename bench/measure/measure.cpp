@@ -237,7 +237,7 @@ class Measurement {
     traces_.open(results_.cells, times_);
   }
 
-  // Where the cells are one part, its session goes on from block to block. `session`: null where there is none yet.
+  // If all cells fit in memory together, one session serves every block. `session` is null before it is built.
   void run_block(std::unique_ptr<Session>& session, std::int32_t block, Progress& progress) {
     const std::int32_t first = session ? 0 : first_step();  // the same for all cells of a block
     const std::vector<std::size_t> order = shuffled_cells(matrix_.cells.size(), run_.seed, block);

@@ -22,7 +22,7 @@ std::vector<TechniqueInEffect> in_effect(const plan::Config& config) {
   return techniques;
 }
 
-// Whatever the exchange is: of all_gather and a2a it shows that nothing of them is hidden.
+// All communication of the mode counts, so that the result also shows that all_gather and a2a are not hidden.
 std::vector<OverlapSwitch> switches(const plan::Plan& plan) {
   const std::int64_t ranks = plan.config.parallel.context_parallel_size;
   const bool is_on = plan.config.extensions.cp_overlap;

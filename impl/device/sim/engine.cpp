@@ -336,9 +336,9 @@ void Engine::exchange(const std::vector<Member>& members) {
 
 // The trace -----------------------------------------------------------------------------------------------------------
 
-// Why an operation goes on now that might have gone on at `ready_ns`. Without delay: the host enqueued it no sooner.
-// Else the operation that has just ended held it up, in its hardware queue or for multiprocessors or a copy engine; or
-// the kernel that gave up multiprocessors between two waves.
+// Records why an operation that was ready at `ready_ns` proceeds now. If it was not delayed, the host enqueued it only
+// now. Otherwise it waited for the operation that has just ended (in its hardware queue, for multiprocessors or for a
+// copy engine), or for the kernel that released multiprocessors between two waves.
 void Engine::record_cause(Rank& rank, const InFlight& item, std::int64_t ready_ns,
                           std::optional<SharedDevice::Id> gave_up) {
   const EventEdges::Place operation{item.stream, rank.next_index(item.stream)};

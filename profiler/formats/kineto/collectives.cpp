@@ -204,10 +204,11 @@ void add_recorded(KinetoParts& parts) {
   }
 }
 
-// The kernels that are left have that of the process group's range around their launch, which names no group.
+// The remaining kernels take the collective of the process group's range in which they were launched. It names no
+// group.
 void add_ranges(KinetoParts& parts) {
   const Trace& trace = parts.trace;
-  // A range may have a track of its own beside that of its thread.
+  // Ranges and calls of one thread may be on different tracks, so compare the thread instead.
   const auto start = [&](std::uint32_t slice) {
     const Track& track = trace.track_of(slice);
     return std::tuple(track.rank, track.stream, trace.start_ns()[slice]);

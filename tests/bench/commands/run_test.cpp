@@ -77,7 +77,7 @@ TEST(Run, RefusesCellsThatCannotShareTheirBlocks) {
 
 class SmallMachine : public testing::TestWithParam<const char*> {};
 
-// Two cells of 330 MB each, beside libraries and the stacks of a few threads.
+// Each of the two cells needs 330 MB. The libraries and thread stacks take most of the rest.
 TEST_P(SmallMachine, BuildsCellsThatDoNotFitTogetherOneAfterTheOther) {
   if (std::thread::hardware_concurrency() > 8) GTEST_SKIP() << "the stacks of as many threads take the memory";
   const RunFolder folder(

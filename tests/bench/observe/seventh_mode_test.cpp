@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mode that is registered in a folder of its own is found wherever modes are asked for, without another edit.
+// Code that asks for all modes finds a newly registered one, and needs no edit for it.
 #include <gmock/gmock.h>
 
 #include "bench/observe/observe.hpp"
@@ -30,7 +30,7 @@ TEST(SeventhMode, IsListedAndInEffect) {
       std::ranges::any_of(all_techniques(), [](const auto& each) { return each.name == "beside_shared_expert"; }));
   const std::vector<TechniqueInEffect> techniques = techniques_in_effect({});
   ASSERT_FALSE(techniques.empty());
-  EXPECT_EQ(techniques.back().mode, Mode::ep) << "modes stand in their order";
+  EXPECT_EQ(techniques.back().mode, Mode::ep) << "modes are listed in the order of Mode";
 }
 
 TEST(SeventhMode, IsObservedInOwnAndForeignTraces) {
