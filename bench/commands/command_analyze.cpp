@@ -119,7 +119,8 @@ input::AttributionOptionsOf attribution_options(const AnalyzeArguments& argument
   if (!arguments.mode_map.empty()) options.mode_map = attribution::read_mode_map(arguments.mode_map);
   return [&arguments, &matrix, options](const Trace& trace) {
     attribution::AttributionOptions of_trace = options;
-    if (matrix) of_trace.layouts = plan::rank_layouts(cell_of_trace(*matrix, trace, arguments.cell).plan);
+    if (matrix)
+      of_trace.layouts = plan::rank_layouts(cell_of_trace(*matrix, trace, arguments.cell).plan.config.parallel);
     return of_trace;
   };
 }

@@ -23,6 +23,7 @@
 #include "bench/commands/config_input.hpp"
 #include "bench/commands/run_fields.hpp"
 #include "bench/ranks/rank_runner.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
@@ -45,10 +46,10 @@ struct SubmitArguments {
   bool dry_run = false;
 };
 
-std::int32_t largest_tensor_group(const plan::Matrix& matrix) {
+std::int32_t most_sharing_weights(const plan::Matrix& matrix) {
   std::int32_t size = 1;
   for (const plan::Cell& cell : matrix.cells)
-    size = std::max(size, cell.plan.config.parallel.tensor_model_parallel_size);
+    size = std::max(size, plan::ranks_sharing(plan::Shared::weights, cell.plan.config.parallel));
   return size;
 }
 
@@ -69,7 +70,7 @@ void settle_ranks(const plan::Matrix& matrix, BatchJob& job) {
         job.nodes, job.ranks_per_node, asked, run.traits().runs_on_gpus ? "--gpus-per-node" : "--ranks-per-node"));
   if (asked > ranks)
     print_error("note: {} of {} ranks will be idle: the largest cell has {}\n", asked - ranks, asked, ranks);
-  if (const std::int32_t group = largest_tensor_group(matrix); group > job.ranks_per_node)
+  if (const std::int32_t group = most_sharing_weights(matrix); group > job.ranks_per_node)
     print_error(
         "note: tensor-parallel groups of {} cross nodes of {} ranks: their transfers take the network between "
         "nodes\n",

@@ -8,6 +8,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/nccl_variables.hpp"
 
 namespace underlap::bench {
@@ -47,7 +48,7 @@ bool uses_nccl(const plan::Cell& cell) {
 
 // Collectives beside a GEMM have as many multiprocessors as their slot says.
 bool gives_hints(const plan::Cell& cell) {
-  return cell.plan.config.parallel.tensor_model_parallel_size > 1 &&
+  return plan::ranks_sharing(plan::Shared::weights, cell.plan.config.parallel) > 1 &&
          std::ranges::any_of(cell.plan.config.tensor_overlap.slots, [](const plan::TensorSlotOverlap& slot) {
            return slot.method == plan::TensorMethod::bulk || slot.method == plan::TensorMethod::pipeline;
          });

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "bench/launch/launch.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -159,7 +160,7 @@ std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks) 
 }
 
 std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& placement) {
-  const auto size = static_cast<std::size_t>(cell.plan.config.parallel.tensor_model_parallel_size);
+  const auto size = static_cast<std::size_t>(plan::ranks_sharing(plan::Shared::weights, cell.plan.config.parallel));
   const auto world = static_cast<std::size_t>(cell.plan.config.parallel.world_size());
   for (std::size_t first = 0; size > 1 && first < std::min(world, placement.ranks.size()); first += size)
     for (std::size_t rank = first + 1; rank < std::min(first + size, placement.ranks.size()); ++rank)

@@ -15,6 +15,7 @@
 
 #include "impl/plan/memory/advice.hpp"
 #include "impl/plan/memory/memory.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"
@@ -52,8 +53,8 @@ void advised(const plan::Config& config, const std::function<void()>& work) {
 }  // namespace
 
 bool copies_between_peers(const plan::Config& config) {
-  return config.parallel.tensor_model_parallel_size > 1 && config.extensions.tp_ring_transport == "copy_engine" &&
-         !config.run.emulated_link;
+  return plan::ranks_sharing(plan::Shared::weights, config.parallel) > 1 &&
+         config.extensions.tp_ring_transport == "copy_engine" && !config.run.emulated_link;
 }
 
 bool attaches_cupti(const RankContext& context) {
@@ -211,7 +212,8 @@ RankRun CudaRank::take(std::size_t cell) {
   for (const std::string& notice : built.link ? built.link->notices() : parts_.transport->notices())
     note(built, notice);
   const plan::ParallelConfig& parallel = config.parallel;
-  if (parts_.products != nullptr && (parallel.tensor_model_parallel_size > 1 || parallel.context_parallel_size > 1))
+  if (parts_.products != nullptr && (plan::ranks_sharing(plan::Shared::weights, parallel) > 1 ||
+                                     plan::ranks_sharing(plan::Shared::tokens, parallel) > 1))
     for (const std::string& notice : parts_.products->notices()) note(built, notice);
   require_complete(built);
   // Once the kernels are loaded and the clocks are up, before anything is measured.

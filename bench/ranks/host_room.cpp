@@ -49,8 +49,7 @@ class CellNeeds {
       : config_(config), text_(texts.of(config)), num_sharing_(num_sharing) {}
 
   const Needs& of(std::int32_t rank) {
-    const plan::ParallelConfig& parallel = config_.parallel;
-    const std::int32_t stage = rank / (parallel.world_size() / parallel.pipeline_model_parallel_size);
+    const std::int32_t stage = rank / config_.parallel.stage_size();
     const auto [entry, is_new] = by_stage_.try_emplace(stage);
     if (is_new) entry->second = needs_of(config_, rank, text_, num_sharing_);
     return entry->second;

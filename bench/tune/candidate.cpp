@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/value.hpp"
 
 namespace underlap::bench {
@@ -39,28 +40,31 @@ const std::string& refusal_of(const plan::Plan& plan) {
 std::string compute_of(const Candidate& candidate) {
   const plan::Config& config = candidate.plan.config;
   const plan::ParallelConfig& parallel = config.parallel;
-  const std::int64_t chunks =
-      config.recompute.method == plan::RecomputeMethod::block ? parallel.virtual_pipeline_model_parallel_size : 1;
-  return fmt::format("{} {} {} {} {} {}", cell_of(candidate), parallel.tensor_model_parallel_size,
-                     parallel.pipeline_model_parallel_size, parallel.context_parallel_size,
-                     config.train.micro_batch_size, config.recompute.num_layers * chunks);
+  const std::int64_t chunks = config.recompute.method == plan::RecomputeMethod::block ? parallel.chunks_of_stage() : 1;
+  std::string text = cell_of(candidate);
+  for (const plan::ModeRules& mode : plan::all_mode_rules())
+    if (!mode.takes_the_rest) text += fmt::format(" {}", mode.size(parallel));
+  return fmt::format("{} {} {}", text, config.train.micro_batch_size, config.recompute.num_layers * chunks);
 }
 
 std::string size_of(const Candidate& candidate) {
-  return fmt::format("{} {}", cell_of(candidate), candidate.plan.config.parallel.tensor_model_parallel_size);
+  return fmt::format("{} {}", cell_of(candidate),
+                     plan::ranks_sharing(plan::Shared::weights, candidate.plan.config.parallel));
 }
 
 std::string kind_of(const Candidate& candidate) {
   const plan::ParallelConfig& parallel = candidate.plan.config.parallel;
-  return fmt::format("{} {} {} {} {}", size_of(candidate), parallel.pipeline_model_parallel_size > 1,
-                     parallel.virtual_pipeline_model_parallel_size > 1, parallel.context_parallel_size > 1,
-                     parallel.data_parallel_size > 1);
+  std::string text = size_of(candidate);
+  for (const auto& [mode, size] : plan::all_sizes())
+    text += fmt::format(" {}", plan::size_of(parallel, *mode, *size) > 1);
+  return text;
 }
 
 std::string shape_of(const Candidate& candidate) {
   const plan::Config& config = candidate.plan.config;
   return fmt::format("{} {}", size_of(candidate),
-                     config.train.micro_batch_size * config.model.seq_length / config.parallel.context_parallel_size);
+                     config.train.micro_batch_size * config.model.seq_length /
+                         plan::ranks_sharing(plan::Shared::tokens, config.parallel));
 }
 
 bool is_of_tensor_overlap(const std::string& knob) { return knob.starts_with("comm_overlap.tp_comm_overlap"); }

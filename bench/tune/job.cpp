@@ -13,6 +13,7 @@
 
 #include "bench/measure/run_folder.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -22,20 +23,15 @@ constexpr std::int64_t kUsualSequencesOfAGpu = 2;
 // What a job around a configuration does not keep: layout, batch cut and overlap. The model, its precision, the
 // optimizer and the machine are what they are.
 bool is_searched(std::string_view knob) {
-  constexpr std::array<std::string_view, 10> kLayout{"model.tensor_model_parallel_size",
-                                                     "model.pipeline_model_parallel_size",
-                                                     "model.virtual_pipeline_model_parallel_size",
-                                                     "model.context_parallel_size",
-                                                     "model.sequence_parallel",
-                                                     "model.recompute_granularity",
-                                                     "model.recompute_method",
-                                                     "model.recompute_num_layers",
-                                                     "train.micro_batch_size",
-                                                     "data_parallel_size"};
-  return std::ranges::find(kLayout, knob) != kLayout.end() || knob == "train.num_microbatches" ||
-         knob.starts_with("comm_overlap.") || knob == "model.cp_comm_type" ||
-         knob == "model.overlap_p2p_comm_warmup_flush" || knob == "model.microbatch_group_size_per_vp_stage" ||
-         knob == "environment.layernorm_sm_margin" || knob == "environment.cuda_device_max_connections";
+  constexpr std::array<std::string_view, 6> kLayout{"model.sequence_parallel", "model.recompute_granularity",
+                                                    "model.recompute_method",  "model.recompute_num_layers",
+                                                    "train.micro_batch_size",  "train.num_microbatches"};
+  const bool is_size =
+      std::ranges::any_of(plan::all_sizes(), [&](const auto& each) { return each.second->knob == knob; });
+  return is_size || std::ranges::find(kLayout, knob) != kLayout.end() || knob.starts_with("comm_overlap.") ||
+         knob == "model.cp_comm_type" || knob == "model.overlap_p2p_comm_warmup_flush" ||
+         knob == "model.microbatch_group_size_per_vp_stage" || knob == "environment.layernorm_sm_margin" ||
+         knob == "environment.cuda_device_max_connections";
 }
 
 // Whether another value of a knob computes something else: a model, a precision or an optimizer.

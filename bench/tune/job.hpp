@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +17,7 @@ namespace underlap::bench {
 /// Values of knobs by dotted path, as YAML writes them; "" leaves a knob to the automatic rule.
 using Choices = std::map<std::string, std::string>;
 
-/// "model.tensor_model_parallel_size=8 train.micro_batch_size=1": equal for equal choices.
+/// "model.sequence_parallel=true train.micro_batch_size=1": equal for equal choices.
 std::string text_of(const Choices& choices);
 
 /// What is asked of a search.
@@ -42,7 +43,7 @@ class TuneJob {
   /// The plan of one set of choices; what is wrong with them is in its errors.
   plan::Plan plan(const Choices& choices) const;
   /// Whether the search may choose a value for `knob`.
-  bool is_open(const std::string& knob) const { return !kept_.contains(knob); }
+  bool is_open(std::string_view knob) const { return !kept_.contains(knob); }
   /// Names of the cells of the file's matrix, and of each the model as it is without any choice.
   const std::map<std::string, plan::Config>& cells() const { return cells_; }
   /// Where the search begins: what the file says, of a job around it; else nothing.
@@ -71,7 +72,7 @@ class TuneJob {
   std::int64_t num_gpus_ = 0, batch_ = 0, limit_bytes_ = 0, gpus_per_node_ = 0;
   std::string hardware_;
   std::string machine_;
-  std::set<std::string> kept_;
+  std::set<std::string, std::less<>> kept_;
   std::map<std::string, plan::Config> cells_;
   std::map<std::string, sim::Hardware> machines_;  // of the cells, by sim::hardware_words(), each read once
   Choices start_;

@@ -29,7 +29,7 @@ constexpr std::size_t kRefined = 12;
 /// Where the search begins in a layout: of every overlap knob the usual value.
 Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
   Choices usual;
-  for (const TuneAxis& axis : overlap_axes(job, layout)) {
+  for (const plan::SearchAxis& axis : overlap_axes(job, layout)) {
     const auto written = job.start().find(axis.knob);
     const std::string& value = written == job.start().end() ? axis.values.front() : written->second;
     if (!value.empty()) usual[axis.knob] = value;
@@ -106,7 +106,7 @@ class Search {
       if (!least) return;
       for (const std::size_t i : alike[g]) {
         const plan::Config& config = layouts[i].plan.config;
-        const std::int64_t stages = config.parallel.virtual_pipeline_model_parallel_size;
+        const std::int64_t stages = config.parallel.chunks_of_stage();
         layouts[i].least_ns = least->ns(config.train.num_microbatches, stages);
         layouts[i].least_of_rest_ns = layouts[i].least_ns - least->ns(shortened(config).fewer, stages);
       }
@@ -194,7 +194,7 @@ class Search {
   /// What is searched of a candidate's overlap settings: one knob after the other.
   struct Descent {
     Candidate* candidate;
-    std::vector<TuneAxis> axes;
+    std::vector<plan::SearchAxis> axes;
     std::set<std::string> changed = {};  // knobs for which another value than the one before was chosen
   };
   using Helpful = std::map<std::string, std::set<std::string>>;  // knobs, by kind_of()
@@ -221,7 +221,7 @@ class Search {
     for (Descent& descent : others) leave_helpful(descent, helpful.at(kind_of(*descent.candidate)));
     for (Descent& descent : rest) {
       leave_helpful(descent, helpful.at(kind_of(*descent.candidate)));
-      std::erase_if(descent.axes, [](const TuneAxis& axis) { return is_of_tensor_overlap(axis.knob); });
+      std::erase_if(descent.axes, [](const plan::SearchAxis& axis) { return is_of_tensor_overlap(axis.knob); });
     }
     for (const std::vector<Descent>* some : {&others, &rest})
       take_over_tensor_overlap(*some, [&](const Candidate& candidate) { return of_size.at(size_of(candidate)); });
@@ -232,7 +232,7 @@ class Search {
   }
 
   static void leave_helpful(Descent& descent, const std::set<std::string>& knobs) {
-    std::erase_if(descent.axes, [&](const TuneAxis& axis) { return !knobs.contains(axis.knob); });
+    std::erase_if(descent.axes, [&](const plan::SearchAxis& axis) { return !knobs.contains(axis.knob); });
   }
 
   // What helped may help more, or no longer, beside what was chosen after it.
@@ -299,7 +299,7 @@ class Search {
   }
 
   // The candidate with each other value of a knob, where that is another plan and fits.
-  std::vector<Candidate> variants_of(const Candidate& candidate, const TuneAxis& axis) const {
+  std::vector<Candidate> variants_of(const Candidate& candidate, const plan::SearchAxis& axis) const {
     std::vector<Candidate> variants;
     std::set<std::string> seen{effect_of(candidate.plan)};
     for (const std::string& value : axis.values) {
@@ -341,7 +341,7 @@ class Search {
     return all;
   }
 
-  void append_combinations(const Choices& choices, const std::vector<TuneAxis>& axes, std::size_t axis,
+  void append_combinations(const Choices& choices, const std::vector<plan::SearchAxis>& axes, std::size_t axis,
                            std::vector<Candidate>& all, std::set<std::string>& seen) const {
     if (axis < axes.size()) {
       for (const std::string& value : axes[axis].values)
@@ -426,7 +426,7 @@ class Search {
       changes.push_back(std::move(made));
     };
     for (const OverlapSwitch& each : switches_on(config.plan.config)) add(each.name, "on", "off", each.off);
-    for (const TuneAxis& axis : overlap_axes(job_, config.plan.config)) {
+    for (const plan::SearchAxis& axis : overlap_axes(job_, config.plan.config)) {
       const auto chosen = config.choices.find(axis.knob);
       const std::string value = chosen == config.choices.end() ? "" : chosen->second;
       if (value != axis.values.front() && value != "false")

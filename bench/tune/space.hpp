@@ -5,14 +5,9 @@
 #include <vector>
 
 #include "bench/tune/job.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::bench {
-
-/// A knob and the values that the search tries for it, the usual one first.
-struct TuneAxis {
-  std::string knob;
-  std::vector<std::string> values;
-};
 
 /// Every way to cut the job's model over its GPUs and its batch into microbatches, without recomputation: sizes of
 /// tensor, pipeline, virtual pipeline and context parallelism that divide what they cut, and sequences a microbatch.
@@ -25,7 +20,7 @@ std::vector<Choices> layouts_of(const TuneJob& job);
 std::vector<Choices> recomputations(const TuneJob& job, const plan::Config& layout);
 
 /// The overlap knobs that mean something in a layout, those that are kept left out.
-std::vector<TuneAxis> overlap_axes(const TuneJob& job, const plan::Config& layout);
+std::vector<plan::SearchAxis> overlap_axes(const TuneJob& job, const plan::Config& layout);
 
 /// Overlap knobs of which each hides communication by itself, and how each is switched off.
 struct OverlapSwitch {

@@ -50,9 +50,8 @@ plan::Config computing_alone(plan::Config config) {
   config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = false;  // one bucket, one optimizer kernel
   config.ddp.average_in_collective = true;
   if (config.recompute.method == plan::RecomputeMethod::block)
-    config.recompute.num_layers *= config.parallel.virtual_pipeline_model_parallel_size;
-  config.parallel.virtual_pipeline_model_parallel_size = 1;
-  config.parallel.interleaves_one_chunk = false;
+    config.recompute.num_layers *= config.parallel.chunks_of_stage();
+  config.parallel.set_plain_stages();
   config.pipeline = {};
   config.extensions.pipeline_schedule.reset();
   config.optimizer.overlap_param_gather_with_optimizer_step = false;
@@ -120,10 +119,9 @@ plan::Config with_microbatches(plan::Config config, std::int64_t num) {
 
 // From one round of the pipeline to the next.
 Shortened shortened(const plan::Config& config) {
-  const std::int64_t unit = config.parallel.pipeline_model_parallel_size == 1
-                                ? 1
-                                : std::max<std::int64_t>(config.parallel.pipeline_model_parallel_size,
-                                                         config.pipeline.microbatch_group_size_per_vp_stage);
+  const std::int64_t stages = config.parallel.num_stages();
+  const std::int64_t unit =
+      stages == 1 ? 1 : std::max<std::int64_t>(stages, config.pipeline.microbatch_group_size_per_vp_stage);
   const Shortened of_step{unit, 2 * unit};
   if (of_step.fewer + of_step.more >= config.train.num_microbatches) return {config.train.num_microbatches, 0};
   return of_step;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "bench/tune/report.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "platform/json.hpp"
 #include "profiler/certainty/certainty.hpp"
 
@@ -22,23 +24,20 @@ Tree tree_of(const KnobWorth& worth) {
 Tree tree_of(const TunedConfig& config, plan::FlopConvention convention) {
   const plan::Config& c = config.plan.config;
   const report::StepRates rates = rates_of(c, config.step.step_ns, convention);
-  Tree tree{{"choices", Tree::object()},
-            {"tensor_model_parallel_size", c.parallel.tensor_model_parallel_size},
-            {"pipeline_model_parallel_size", c.parallel.pipeline_model_parallel_size},
-            {"virtual_pipeline_model_parallel_size", c.parallel.virtual_pipeline_model_parallel_size},
-            {"context_parallel_size", c.parallel.context_parallel_size},
-            {"data_parallel_size", c.parallel.data_parallel_size},
-            {"micro_batch_size", c.train.micro_batch_size},
-            {"num_microbatches", c.train.num_microbatches},
-            {"step_ns", config.step.step_ns},
-            {"least_step_ns", config.least_step_ns},
-            {"tflops_per_gpu", rates.tflops_per_gpu},
-            {"mfu", rates.mfu.value_or(0)},
-            {"tokens_per_s", rates.tokens_per_s},
-            {"peak_memory_bytes", config.plan.peak_memory.total()},
-            {"comm_ns", config.step.comm_ns},
-            {"exposed_ns", config.step.exposed_ns},
-            {"worth", Tree::array()}};
+  Tree tree{{"choices", Tree::object()}};
+  for (const auto& [mode, size] : plan::sizes_in({&c.parallel}))
+    tree[std::string(plan::last_component(size->knob))] = plan::size_of(c.parallel, *mode, *size);
+  tree.update(Tree{{"micro_batch_size", c.train.micro_batch_size},
+                   {"num_microbatches", c.train.num_microbatches},
+                   {"step_ns", config.step.step_ns},
+                   {"least_step_ns", config.least_step_ns},
+                   {"tflops_per_gpu", rates.tflops_per_gpu},
+                   {"mfu", rates.mfu.value_or(0)},
+                   {"tokens_per_s", rates.tokens_per_s},
+                   {"peak_memory_bytes", config.plan.peak_memory.total()},
+                   {"comm_ns", config.step.comm_ns},
+                   {"exposed_ns", config.step.exposed_ns},
+                   {"worth", Tree::array()}});
   for (const auto& [knob, value] : config.choices) tree["choices"][knob] = value;
   for (const KnobWorth& worth : config.worth) tree["worth"].push_back(tree_of(worth));
   return tree;

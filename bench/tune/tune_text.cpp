@@ -7,6 +7,7 @@
 #include "bench/measure/described_cells.hpp"
 #include "bench/tune/report.hpp"
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 #include "profiler/certainty/certainty.hpp"
 
 namespace underlap::bench {
@@ -55,7 +56,11 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
   Table table{{{"", Align::right}}, {}};
   const bool has_cells = job.cells().size() > 1;
   if (has_cells) table.columns.push_back({"model", Align::left});
-  for (const char* title : {"TP", "PP", "VP", "CP", "DP", "mb", "re"}) table.columns.push_back({title});
+  std::vector<const plan::ParallelConfig*> layouts;
+  for (const TunedConfig& best : result.best) layouts.push_back(&best.plan.config.parallel);
+  const auto sizes = plan::sizes_in(layouts);
+  for (const auto& [mode, size] : sizes) table.columns.push_back({std::string(size->letters)});
+  for (const char* title : {"mb", "re"}) table.columns.push_back({title});
   for (const char* title : {"step ms", "TF/s", "MFU %", "GB", "exposed ms"}) table.columns.push_back({title});
   table.columns.push_back({"tokens/s", Align::right, 2});
   const std::set<std::string> modes = exposed_modes(result);
@@ -67,11 +72,8 @@ Table best_table(const TuneJob& job, const SearchResult& result, plan::FlopConve
     std::vector<TableCell>& row = table.rows.emplace_back();
     row.push_back({std::to_string(i + 1)});
     if (has_cells) row.push_back({best.choices.at(plan::kOneCell)});
-    for (const std::int64_t size :
-         {std::int64_t{c.parallel.tensor_model_parallel_size}, std::int64_t{c.parallel.pipeline_model_parallel_size},
-          std::int64_t{c.parallel.virtual_pipeline_model_parallel_size}, std::int64_t{c.parallel.context_parallel_size},
-          std::int64_t{c.parallel.data_parallel_size}, c.train.micro_batch_size})
-      row.push_back({std::to_string(size)});
+    for (const auto& [mode, size] : sizes) row.push_back({std::to_string(plan::size_of(c.parallel, *mode, *size))});
+    row.push_back({std::to_string(c.train.micro_batch_size)});
     row.push_back({recomputed_text(c.recompute)});
     row.push_back({fmt::format("{:.1f}", in_ms(best.step.step_ns))});
     row.push_back({fmt::format("{:.0f}", rates.tflops_per_gpu)});

@@ -9,6 +9,7 @@
 #include <optional>
 #include <tuple>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/precision.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/techniques.hpp"
@@ -86,7 +87,8 @@ std::size_t first_of_equal_mathematics(const std::vector<plan::Cell>& cells, std
 // Whether a technique in effect sums in another order than NCCL would, or may: on GPUs alone, for other backends sum in
 // one order.
 bool sums_in_its_own_order(const plan::Config& config) {
-  const bool may_differ = config.run.traits().runs_on_gpus && config.parallel.tensor_model_parallel_size > 2;
+  const bool may_differ =
+      config.run.traits().runs_on_gpus && plan::ranks_sharing(plan::Shared::weights, config.parallel) > 2;
   return std::ranges::any_of(techniques_in_effect(config), [&](const TechniqueInEffect& technique) {
     const SumOrder order = technique.reduces ? technique.facts->sums : SumOrder::same;
     return order == SumOrder::differs || (order == SumOrder::may_differ && may_differ);

@@ -9,6 +9,7 @@
 
 #include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/step/groups.hpp"
 
 namespace underlap::bench {
@@ -48,7 +49,7 @@ void shrink_micro_batch(std::vector<ShrunkCell>& cells) {
 
 // Virtual stages take microbatches in groups, and what is left over must fill the pipeline.
 bool fill_the_pipeline(const Config& c, std::int64_t num_microbatches) {
-  const std::int64_t stages = c.parallel.pipeline_model_parallel_size;
+  const std::int64_t stages = c.parallel.num_stages();
   if (stages == 1 || !c.parallel.is_interleaved()) return true;
   const std::int64_t rest = num_microbatches % c.pipeline.microbatch_group_size_per_vp_stage;
   return num_microbatches >= c.pipeline.microbatch_group_size_per_vp_stage && (rest == 0 || rest >= stages);
@@ -88,7 +89,8 @@ bool has_fp8(const Config& c) {
 // The ranks of a layer cut tokens, twice each where context is parallel; in fp8 they multiply eight at least.
 void shrink_sequence(Config& c) {
   const std::int64_t least = has_fp8(c) ? kFp8Multiple : 2;
-  const std::int64_t parts = least * c.parallel.context_parallel_size * c.parallel.tensor_model_parallel_size;
+  const std::int64_t parts = least * plan::ranks_sharing(plan::Shared::tokens, c.parallel) *
+                             plan::ranks_sharing(plan::Shared::weights, c.parallel);
   if (c.model.seq_length > kSequence && kSequence % parts == 0) c.model.seq_length = kSequence;
 }
 
@@ -97,10 +99,7 @@ void shrink_sequence(Config& c) {
 void shrink_layers(std::vector<ShrunkCell>& cells) {
   const bool any_fp8 = std::any_of(cells.begin(), cells.end(), [](const ShrunkCell& c) { return has_fp8(c.config); });
   std::int64_t chunks = 1;
-  for (const ShrunkCell& cell : cells) {
-    const plan::ParallelConfig& p = cell.config.parallel;
-    chunks = std::lcm(chunks, std::int64_t{p.pipeline_model_parallel_size} * p.virtual_pipeline_model_parallel_size);
-  }
+  for (const ShrunkCell& cell : cells) chunks = std::lcm(chunks, cell.config.parallel.num_chunks());
   const std::int64_t least = any_fp8 ? 3 : 2;
   const std::int64_t layers = (least + chunks - 1) / chunks * chunks;
   for (ShrunkCell& cell : cells) {
@@ -113,7 +112,7 @@ void shrink_layers(std::vector<ShrunkCell>& cells) {
 }
 
 void shrink_vocabulary(Config& c) {
-  if (c.model.vocab_size > kVocabulary && kVocabulary % c.parallel.tensor_model_parallel_size == 0)
+  if (c.model.vocab_size > kVocabulary && kVocabulary % plan::ranks_sharing(plan::Shared::tables, c.parallel) == 0)
     c.model.vocab_size = kVocabulary;
 }
 
@@ -126,7 +125,7 @@ struct WidthUnits {
 WidthUnits width_units(const std::vector<ShrunkCell>& cells) {
   WidthUnits units;
   for (const ShrunkCell& cell : cells) {
-    units.ranks = std::lcm(units.ranks, std::int64_t{cell.config.parallel.tensor_model_parallel_size});
+    units.ranks = std::lcm(units.ranks, std::int64_t{plan::ranks_sharing(plan::Shared::heads, cell.config.parallel)});
     for (const plan::TensorSlotOverlap& slot : cell.config.tensor_overlap.slots)
       if (slot.method == plan::TensorMethod::pipeline)
         units.splits =

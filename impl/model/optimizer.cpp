@@ -10,8 +10,7 @@ Optimizer::Optimizer(Device& device, const plan::Config& config, std::span<const
                      plan::TensorRank tensor, const std::optional<Communicator>& norm)
     : device_(device),
       clip_grad_(config.optimizer.clip_grad),
-      has_one_mode_(config.parallel.world_size() ==
-                    config.parallel.data_parallel_size * config.parallel.context_parallel_size),
+      has_one_mode_(config.parallel.world_size() == config.parallel.num_replicas()),
       norm_(norm) {
   for (const OptimizedChunk& chunk : chunks) chunks_.emplace_back(device, config, chunk, tensor);
   grad_factor_ = device.allocate("grad_factor", DataType::f32, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/shape.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 #include <algorithm>
 
@@ -14,7 +15,7 @@ Shape::Shape(const plan::Config& config, plan::TensorRank tensor_rank)
       head_size(config.model.head_size()),
       ffn(config.model.ffn_hidden_size / tensor_rank.size),
       vocab(config.model.vocab_size / tensor_rank.size),
-      seq_length(config.model.seq_length / config.parallel.context_parallel_size),
+      seq_length(config.model.seq_length / plan::ranks_sharing(plan::Shared::tokens, config.parallel)),
       tokens(config.train.micro_batch_size * seq_length),
       tokens_here(config.parallel.sequence_parallel ? tokens / tensor_rank.size : tokens),
       activation(config.model.activation),

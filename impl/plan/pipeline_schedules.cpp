@@ -32,7 +32,7 @@ std::vector<std::string_view> pipeline_schedule_names() {
 }
 
 std::string_view schedule_in_effect(const Config& config) {
-  if (config.parallel.pipeline_model_parallel_size == 1) return "single_stage";
+  if (config.parallel.num_stages() == 1) return "single_stage";
   if (config.extensions.pipeline_schedule) return *config.extensions.pipeline_schedule;
   if (config.pipeline.overlap_p2p_comm) return "overlapped";
   return config.parallel.is_interleaved() ? "interleaved" : "one_forward_one_backward";

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/plan_words.hpp"
 #include "impl/plan/schema/paths.hpp"
 #include "platform/room.hpp"
@@ -158,19 +159,15 @@ std::string findings_text(const Matrix& matrix, int width) {
 /// Without its section, which --all shows.
 std::string short_name(const Knob& knob) { return std::string(last_component(knob.name)); }
 
-/// "pp 4 x 5 virtual"; nothing for a size of 1.
+/// "TP 2 with sequence parallelism, DP 4": the modes that number the ranks, data parallelism last. Nothing for a size
+/// of 1.
 std::string sizes_text(const ParallelConfig& p) {
   Names words;
-  const auto add = [&](const char* name, std::int32_t size, const std::string& more) {
-    if (size > 1) words.push_back(fmt::format("{} {}{}", name, size, more));
-  };
-  add("TP", p.tensor_model_parallel_size, p.sequence_parallel ? " with sequence parallelism" : "");
-  add("CP", p.context_parallel_size, "");
-  add("PP", p.pipeline_model_parallel_size,
-      p.virtual_pipeline_model_parallel_size > 1 ? fmt::format(" of {} chunks", p.virtual_pipeline_model_parallel_size)
-      : p.is_interleaved()                       ? " of one chunk, interleaved"
-                                                 : "");
-  add("DP", p.data_parallel_size, "");
+  for (const bool is_rest : {false, true})
+    for (const ModeRules* mode : dense_modes())
+      if (mode->takes_the_rest == is_rest && mode->size(p) > 1)
+        words.push_back(fmt::format("{} {}{}", mode->sizes.front().letters, mode->size(p),
+                                    mode->size_details == nullptr ? "" : mode->size_details(p)));
   return words.empty() ? "" : fmt::format(": {}", fmt::join(words, ", "));
 }
 

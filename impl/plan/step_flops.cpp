@@ -26,9 +26,7 @@ double recomputed_layers(const Config& config) {
     case RecomputeMethod::uniform: return layers;
     case RecomputeMethod::block: break;
   }
-  const double chunks = double(config.parallel.pipeline_model_parallel_size) *
-                        double(config.parallel.virtual_pipeline_model_parallel_size);
-  return std::min(layers, chunks * config.recompute.num_layers);
+  return std::min(layers, static_cast<double>(config.parallel.num_chunks()) * config.recompute.num_layers);
 }
 
 // Of one layer's forward pass, by token.

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/step/groups.hpp"
 
 namespace underlap {
@@ -58,7 +59,7 @@ class Spreads {
     std::vector<std::int32_t> contexts;
     for (const std::int32_t member : members) {
       ++in_node[member / gpus_per_node];
-      contexts.push_back(place_of(parallel, member).context);
+      contexts.push_back(place_of(parallel, member).context());
     }
     const auto list = lists_.try_emplace(std::move(contexts), static_cast<std::int32_t>(lists_.size())).first->second;
     const auto num_nodes = static_cast<std::int32_t>(in_node.size());
@@ -83,8 +84,9 @@ class Distances {
   std::vector<std::int32_t> of(std::int32_t rank, bool contexts_are_alike) const {
     std::vector<std::int32_t> distances;
     const Place place = place_of(config_.parallel, rank);
-    for (const auto group_of : {tensor_group, context_group, pipeline_group})
-      append_distances(group_of(config_.parallel, place), gpus_per_node_, distances);
+    for (const plan::ModeRules* mode : plan::dense_modes())
+      if (!mode->takes_the_rest)
+        append_distances(group_of(config_.parallel, place, mode->mode), gpus_per_node_, distances);
     for (const Spreads& spreads : spreads_) spreads.append_to(distances, rank, contexts_are_alike);
     return distances;
   }
@@ -120,16 +122,15 @@ bool may_fold(const plan::RunConfig& run) { return run.fold && !run.numerics && 
 
 std::int32_t Folding::simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const {
   Place place = place_of(parallel, rank);
-  if (tensor) place.tensor = 0;
-  if (data) place.data = 0;
-  if (context) place.context = 0;
+  for (const auto& [is_folded, mode] : {std::pair{tensor, Mode::tp}, {data, Mode::dp}, {context, Mode::cp}})
+    if (is_folded) place[mode] = 0;
   return rank_of(parallel, place);
 }
 
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   const plan::ParallelConfig& parallel = config.parallel;
   if (!may_fold(config.run)) return with_simulated({}, parallel);
-  const bool tensor = parallel.tensor_model_parallel_size > 1, data = parallel.data_parallel_size > 1;
+  const bool tensor = plan::ranks_sharing(plan::Shared::weights, parallel) > 1, data = parallel.data_parallel_size > 1;
   std::string reason;
   const Distances distances(config, gpus_per_node);
   for (Folding folding : {Folding{tensor, data}, Folding{false, data}, Folding{tensor, false}}) {
@@ -142,7 +143,7 @@ Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
 
 Folding fold_nearly_alike(const plan::Config& config, std::int32_t gpus_per_node) {
   Folding folding = fold_ranks(config, gpus_per_node);
-  if (config.parallel.context_parallel_size == 1 || !may_fold(config.run)) return folding;
+  if (plan::ranks_sharing(plan::Shared::tokens, config.parallel) == 1 || !may_fold(config.run)) return folding;
   Folding more{folding.tensor, folding.data, true, {}, folding.reason};
   if (!are_as_far_apart(config, Distances(config, gpus_per_node), more)) return folding;
   return with_simulated(more, config.parallel);

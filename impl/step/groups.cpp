@@ -5,20 +5,34 @@
 #include <utility>
 
 #include "impl/plan/layout/chunk_buckets.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap {
 namespace {
 
+// How far apart the ranks are that differ by one in the digit of `mode`.
+std::int32_t stride_of(const plan::ParallelConfig& parallel, Mode mode) {
+  std::int32_t stride = 1;
+  for (const plan::ModeRules* each : plan::dense_modes()) {
+    if (each->mode == mode) break;
+    stride *= each->size(parallel);
+  }
+  return stride;
+}
+
+std::int32_t size_of(const plan::ParallelConfig& parallel, Mode mode) {
+  const auto modes = plan::dense_modes();
+  const auto found = std::ranges::find(modes, mode, &plan::ModeRules::mode);
+  return found == modes.end() ? 1 : (*found)->size(parallel);
+}
+
 // The ranks that `place` becomes where each of `varied` runs over its size, the first of them slowest.
-Group group_over(const plan::ParallelConfig& parallel, Place place,
-                 std::initializer_list<std::pair<std::int32_t Place::*, std::int32_t>> varied) {
+Group group_over(const plan::ParallelConfig& parallel, Place place, std::initializer_list<Mode> varied) {
   const std::int32_t mine = rank_of(parallel, place);
-  for (const auto& [coordinate, size] : varied) place.*coordinate = 0;
+  for (const Mode mode : varied) place[mode] = 0;
   Group group{{rank_of(parallel, place)}, 0};
-  for (const auto& [coordinate, size] : varied) {
-    Place next;
-    next.*coordinate = 1;
-    const std::int32_t stride = rank_of(parallel, next);
+  for (const Mode mode : varied) {
+    const std::int32_t stride = stride_of(parallel, mode), size = size_of(parallel, mode);
     const std::vector<std::int32_t> first = std::move(group.members);
     group.members = {};
     group.members.reserve(first.size() * static_cast<std::size_t>(size));
@@ -38,10 +52,6 @@ Group part_of(const Group& group, std::int32_t first, std::int32_t stride, std::
   return part;
 }
 
-std::int32_t index_in_data_group(const plan::ParallelConfig& parallel, const Place& place) {
-  return place.data * parallel.context_parallel_size + place.context;
-}
-
 // Data- and context-parallel ranks that share one optimizer's state.
 std::int32_t size_of_optimizer(const plan::Config& config) {
   return config.ddp.use_distributed_optimizer ? instance_size(config) : 1;
@@ -49,45 +59,40 @@ std::int32_t size_of_optimizer(const plan::Config& config) {
 
 }  // namespace
 
-Place place_of(const plan::ParallelConfig& p, std::int32_t rank) {
-  const auto digit = [&rank](std::int32_t base) {
-    const std::int32_t value = rank % base;
-    rank /= base;
-    return value;
-  };
+Place place_of(const plan::ParallelConfig& parallel, std::int32_t rank) {
   Place place;
-  place.tensor = digit(p.tensor_model_parallel_size);
-  place.context = digit(p.context_parallel_size);
-  place.data = digit(p.data_parallel_size);
-  place.stage = rank;
+  for (const plan::ModeRules* mode : plan::dense_modes()) {
+    const std::int32_t size = mode->size(parallel);
+    place[mode->mode] = rank % size;
+    rank /= size;
+  }
   return place;
 }
 
-std::int32_t rank_of(const plan::ParallelConfig& p, const Place& place) {
-  return ((place.stage * p.data_parallel_size + place.data) * p.context_parallel_size + place.context) *
-             p.tensor_model_parallel_size +
-         place.tensor;
+std::int32_t rank_of(const plan::ParallelConfig& parallel, const Place& place) {
+  std::int32_t rank = 0, stride = 1;
+  for (const plan::ModeRules* mode : plan::dense_modes()) {
+    rank += place[mode->mode] * stride;
+    stride *= mode->size(parallel);
+  }
+  return rank;
 }
 
-Group tensor_group(const plan::ParallelConfig& p, const Place& place) {
-  return group_over(p, place, {{&Place::tensor, p.tensor_model_parallel_size}});
-}
-
-Group context_group(const plan::ParallelConfig& p, const Place& place) {
-  return group_over(p, place, {{&Place::context, p.context_parallel_size}});
-}
-
-Group pipeline_group(const plan::ParallelConfig& p, const Place& place) {
-  return group_over(p, place, {{&Place::stage, p.pipeline_model_parallel_size}});
+Group group_of(const plan::ParallelConfig& parallel, const Place& place, Mode mode) {
+  return group_over(parallel, place, {mode});
 }
 
 GroupNumbers group_numbers(const plan::Config& config, const Place& place) {
-  const plan::ParallelConfig& p = config.parallel;
-  const std::int32_t replicas = p.data_parallel_size * p.context_parallel_size;
-  const std::int32_t size = instance_size(config), mine = index_in_data_group(p, place);
-  const std::int32_t shard = place.stage * p.tensor_model_parallel_size + place.tensor;  // of the model
-  return {.instance = shard * (replicas / size) + mine / size,
-          .across_instances = shard * size + mine % size,
+  const std::int32_t contexts = size_of(config.parallel, Mode::cp), size = instance_size(config);
+  const std::int32_t mine = place.data() * contexts + place.context();
+  const auto rank_of_replica = [&](std::int32_t index) {
+    Place other = place;
+    other[Mode::dp] = index / contexts;
+    other[Mode::cp] = index % contexts;
+    return rank_of(config.parallel, other);
+  };
+  return {.instance = rank_of_replica(mine - mine % size),
+          .across_instances = rank_of_replica(mine % size),
           .model = mine,
           .optimizer = mine / size_of_optimizer(config)};
 }
@@ -95,18 +100,15 @@ GroupNumbers group_numbers(const plan::Config& config, const Place& place) {
 ParallelGroups parallel_groups(const plan::Config& config, std::int32_t rank) {
   const plan::ParallelConfig& p = config.parallel;
   const Place place = place_of(p, rank);
-  const Group replicas =
-      group_over(p, place, {{&Place::data, p.data_parallel_size}, {&Place::context, p.context_parallel_size}});
+  const Group replicas = group_over(p, place, {Mode::dp, Mode::cp});
   const std::int32_t of_instance = instance_size(config), in_instance = replicas.my_index % of_instance;
-  return {
-      .place = place,
-      .instance = part_of(replicas, replicas.my_index - in_instance, 1, of_instance),
-      .across_instances = part_of(replicas, in_instance, of_instance, replicas.size() / of_instance),
-      .tensor = tensor_group(p, place),
-      .context = context_group(p, place),
-      .pipeline = pipeline_group(p, place),
-      .model = group_over(
-          p, place, {{&Place::stage, p.pipeline_model_parallel_size}, {&Place::tensor, p.tensor_model_parallel_size}})};
+  return {.place = place,
+          .instance = part_of(replicas, replicas.my_index - in_instance, 1, of_instance),
+          .across_instances = part_of(replicas, in_instance, of_instance, replicas.size() / of_instance),
+          .tensor = group_of(p, place, Mode::tp),
+          .context = group_of(p, place, Mode::cp),
+          .pipeline = group_of(p, place, Mode::pp),
+          .model = group_over(p, place, {Mode::pp, Mode::tp})};
 }
 
 Group optimizer_group(const plan::Config& config, std::int32_t rank) {

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "impl/device/device.hpp"
 #include "impl/plan/config.hpp"
 
 namespace underlap {
 
-/// Where a rank stands in each kind of parallelism. Ranks are numbered as Megatron does, tensor-parallel ones next to
-/// each other, pipeline stages farthest apart:
-/// rank = ((stage * data_parallel_size + data) * context_parallel_size + context) * tensor_model_parallel_size +
-/// tensor.
-struct Place {
-  std::int32_t tensor = 0;
-  std::int32_t context = 0;
-  std::int32_t data = 0;
-  std::int32_t stage = 0;
+/// A rank's digit of each mode that numbers ranks (plan::dense_modes). As in Megatron, tensor-parallel ranks are next
+/// to each other, and pipeline stages farthest apart.
+class Place {
+ public:
+  std::int32_t& operator[](Mode mode) { return digits_[static_cast<std::size_t>(mode)]; }
+  std::int32_t operator[](Mode mode) const { return digits_[static_cast<std::size_t>(mode)]; }
+
+  std::int32_t context() const { return (*this)[Mode::cp]; }
+  std::int32_t data() const { return (*this)[Mode::dp]; }
+  std::int32_t stage() const { return (*this)[Mode::pp]; }
+
+ private:
+  std::array<std::int32_t, kNumModes> digits_{};
 };
 
 Place place_of(const plan::ParallelConfig& parallel, std::int32_t rank);
@@ -32,10 +38,8 @@ struct ParallelGroups {
   Group model;             ///< tensor-parallel ranks of all stages, stage by stage: together one copy of the model
 };
 
-/// The groups whose members exchange messages.
-Group tensor_group(const plan::ParallelConfig& parallel, const Place& place);
-Group context_group(const plan::ParallelConfig& parallel, const Place& place);
-Group pipeline_group(const plan::ParallelConfig& parallel, const Place& place);
+/// The ranks that differ from `place` in the digit of `mode` alone.
+Group group_of(const plan::ParallelConfig& parallel, const Place& place, Mode mode);
 
 /// Which group of a kind a rank is in: ranks with one number share the group. Each is that of parallel_groups(), and of
 /// optimizer_group(), without a list of its members.

@@ -37,7 +37,7 @@ struct ModelStage::ChunkOfStage {
 void ModelStage::ChunkOfStage::make_buffers(const Rank& rank, std::int32_t chunk) {
   const plan::Config& config = *rank.config;
   Device& device = *rank.device;
-  buffers.layout = bucket_layout(config, rank.groups->place.stage, chunk);
+  buffers.layout = bucket_layout(config, rank.groups->place.stage(), chunk);
   buffers.parameters = parameters.all;
   buffers.group = rank.groups->instance;
   buffers.is_sharded = config.ddp.use_distributed_optimizer;
@@ -59,7 +59,7 @@ void ModelStage::ChunkOfStage::make_techniques(const Rank& rank) {
                             .gather = rank.gather,
                             .across_instances = rank.across_instances,
                             .config = rank.config,
-                            .schedule_starts = pp::launches_reduces(*rank.config, rank.groups->place.stage)};
+                            .schedule_starts = pp::launches_reduces(*rank.config, rank.groups->place.stage())};
   grad_reduce = dp::make_grad_reduce(context);
   param_gather = dp::make_param_gather(context);
   fp8_parameters = std::make_unique<dp::Fp8Parameters>(context);
@@ -67,9 +67,9 @@ void ModelStage::ChunkOfStage::make_techniques(const Rank& rank) {
 
 ModelStage::ModelStage(const Rank& rank) : rank_(rank), shared_(*rank.tensor, *rank.context, *rank.config) {
   const plan::Config& config = *rank.config;
-  const std::int32_t stage = rank.groups->place.stage;
+  const std::int32_t stage = rank.groups->place.stage();
   const auto script = pp::script_of(config, stage);
-  for (std::int32_t c = 0; c < config.parallel.virtual_pipeline_model_parallel_size; ++c) {
+  for (std::int32_t c = 0; c < config.parallel.chunks_of_stage(); ++c) {
     ChunkOfStage& chunk = *chunks_.emplace_back(std::make_unique<ChunkOfStage>());
     chunk.range = plan::layers_of(config, stage, c);
     chunk.parameters = chunk_parameters(config, stage, c, shared_.shape.tensor);
@@ -142,7 +142,7 @@ std::vector<std::int32_t> ModelStage::tokens_of(const ChunkOfStage& chunk, std::
   const plan::TrainConfig& train = rank_.config->train;
   const std::int64_t replicas = rank_.config->parallel.data_parallel_size;
   const std::int64_t first =
-      ((step_ * train.num_microbatches + microbatch) * replicas + rank_.groups->place.data) * train.micro_batch_size;
+      ((step_ * train.num_microbatches + microbatch) * replicas + rank_.groups->place.data()) * train.micro_batch_size;
   const cp::SequencePart part(rank_.config->model.seq_length, rank_.groups->context);
   std::vector<std::int32_t> inputs, positions, targets;
   for (std::int64_t i = 0; i < train.micro_batch_size; ++i) {

@@ -18,7 +18,7 @@ namespace {
 // A layer and microbatch launches four GEMMs forward, their dgrads and their wgrads, and more.
 double least_bytes_of_a_step(const plan::Config& config) {
   constexpr double kOfLayer = 12 * sizeof(ProgramCommand);
-  const double layers = static_cast<double>(config.model.num_layers) / config.parallel.pipeline_model_parallel_size;
+  const double layers = static_cast<double>(config.model.num_layers) / config.parallel.num_stages();
   return kOfLayer * layers * static_cast<double>(config.train.num_microbatches);
 }
 

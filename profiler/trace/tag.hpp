@@ -11,6 +11,7 @@ namespace underlap {
 
 /// The kind of parallelism that a communication serves.
 enum class Mode : std::uint8_t { none, dp, tp, pp, cp, ep, fsdp, other };
+inline constexpr std::size_t kNumModes = 8;
 
 /// What a slice does, whatever its CUDA activity kind: a tagged peer copy is communication. none: nothing on a device,
 /// as a call, a range or a wait.

@@ -70,18 +70,6 @@ ChartFigures figures(const ChartInput& input) {
   return of;
 }
 
-// A colour for each collective, those of Okabe and Ito 2008: colour-blind eyes tell them apart.
-QColor colour_of(std::size_t collective, const Theme& theme) {
-  const std::array colours{theme.accent,
-                           theme.exposed(Mode::pp),
-                           theme.exposed(Mode::ep),
-                           theme.exposed(Mode::cp),
-                           theme.exposed(Mode::tp),
-                           theme.exposed(Mode::fsdp),
-                           theme.dim_text};
-  return colours.at(collective % colours.size());
-}
-
 // And a shape for each group size.
 struct Shape {
   QScatterSeries::MarkerShape shape;
@@ -165,7 +153,7 @@ void add_marks(Figure& figure, const QList<QPointF>& points, QScatterSeries::Mar
 
 // What waits for peers is hollow and dashed.
 void add_series(Figure& figure, const Rates& of) {
-  const QColor colour = colour_of(of.collective, figure.theme());
+  const QColor colour = figure.theme().series(of.collective);
   const QScatterSeries::MarkerShape shape = kShapes.at(of.group_size % kShapes.size()).shape;
   if (!of.whole.isEmpty()) {
     add_line(figure, of.whole, of.name + ", with waits", QPen(colour, 1.2, Qt::DashLine));
@@ -216,7 +204,7 @@ std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme&
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend;
   for (const Rates& of : rates)
-    legend.push_back({kShapes.at(of.group_size % kShapes.size()).mark, colour_of(of.collective, theme), {}, of.name});
+    legend.push_back({kShapes.at(of.group_size % kShapes.size()).mark, theme.series(of.collective), {}, of.name});
   const auto has = [&](auto points) {
     return std::ranges::any_of(rates, [&](const Rates& of) { return !(of.*points).isEmpty(); });
   };

@@ -167,15 +167,6 @@ Plotted::Plotted(const FigureTable& of) : table(of) {
   std::erase_if(plots, [&](const Plot& plot) { return plot.what != kStep && plot.high < kLeastExposed * longest; });
 }
 
-// Those of Okabe and Ito 2008; beyond them a cell has the colour of another, in another shape.
-constexpr std::size_t kColours = 6;
-QColor colour_of(std::size_t cell, const Theme& theme) {
-  const std::array<QColor, kColours> colours{
-      theme.accent, theme.exposed(Mode::pp), theme.exposed(Mode::ep), theme.exposed(Mode::cp), theme.exposed(Mode::tp),
-      theme.text};
-  return colours.at(cell % kColours);
-}
-
 constexpr std::array kMarks{LegendEntry::Mark::dot, LegendEntry::Mark::square, LegendEntry::Mark::diamond,
                             LegendEntry::Mark::triangle};
 
@@ -267,8 +258,8 @@ void paint_mark(QPainter& painter, const QPointF& at, LegendEntry::Mark mark, co
 }
 
 void paint_line(QPainter& painter, const Canvas& canvas, const Line& line) {
-  const QColor colour = colour_of(line.cell, canvas.theme);
-  const LegendEntry::Mark mark = kMarks.at(line.cell / kColours % kMarks.size());
+  const QColor colour = canvas.theme.series(line.cell);
+  const LegendEntry::Mark mark = kMarks.at(line.cell / Theme::kSeriesColors % kMarks.size());
   paint_path(painter, canvas, line, kLength,
              QPen(colour, line.is_modelled ? 1.4 : 2, line.is_modelled ? Qt::DashLine : Qt::SolidLine));
   for (const FigureRow* row : line.points) {
@@ -282,7 +273,7 @@ void paint_plot(QPainter& painter, const Canvas& canvas) {
   paint_frame(painter, canvas);
   for (const Line& line : canvas.plot.lines)
     paint_path(painter, canvas, line, kIdeal,
-               QPen(mixed(colour_of(line.cell, canvas.theme), canvas.theme.background, 0.6), 0.8));
+               QPen(mixed(canvas.theme.series(line.cell), canvas.theme.background, 0.6), 0.8));
   for (const Line& line : canvas.plot.lines) paint_line(painter, canvas, line);
 }
 
@@ -308,8 +299,8 @@ std::vector<LegendEntry> legend_of(const Plotted& all, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend;
   for (std::size_t cell = 0; cell < all.cells.size(); ++cell)
-    legend.push_back({kMarks.at(cell / kColours % kMarks.size()),
-                      colour_of(cell, theme),
+    legend.push_back({kMarks.at(cell / Theme::kSeriesColors % kMarks.size()),
+                      theme.series(cell),
                       {},
                       QString::fromStdString(all.cells[cell])});
   if (all.has(false)) legend.push_back({Mark::line, theme.dim_text, {}, "measured"});

@@ -26,8 +26,6 @@ class Palette {
   const Theme& theme() const { return *theme_; }
 
  private:
-  static constexpr std::size_t kNumModes = 8;
-
   const Theme* theme_;
   QRgb background_;
   std::array<QRgb, kNumPaints> of_paint_{};

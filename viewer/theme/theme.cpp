@@ -2,6 +2,9 @@
 #include "viewer/theme/theme.hpp"
 
 #include <cmath>
+#include <vector>
+
+#include "profiler/trace/mode_colors.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -44,15 +47,9 @@ Theme make_dark() {
 }
 
 QColor of_mode(Mode mode, bool is_dark) {
-  switch (mode) {
-    case Mode::dp: return is_dark ? QColor(0x22, 0x86, 0xd8) : QColor(0x00, 0x72, 0xb2);
-    case Mode::tp: return QColor(0xe6, 0x9f, 0x00);
-    case Mode::pp: return is_dark ? QColor(0xf0, 0x70, 0x1a) : QColor(0xd5, 0x5e, 0x00);
-    case Mode::cp: return QColor(0xcc, 0x79, 0xa7);
-    case Mode::ep: return is_dark ? QColor(0x1c, 0xc4, 0x95) : QColor(0x00, 0x9e, 0x73);
-    case Mode::fsdp: return is_dark ? QColor(0xa6, 0xdc, 0xff) : QColor(0x56, 0xb4, 0xe9);
-    case Mode::other: return is_dark ? QColor(0xf0, 0xe4, 0x42) : QColor(0xc9, 0xb8, 0x1a);
-    case Mode::none: break;
+  if (mode != Mode::none) {
+    const ModeColor& color = kModeColors[static_cast<std::size_t>(mode)];
+    return QColor(QRgb(is_dark ? color.dark : color.light));
   }
   // No grey, however pale: next to compute it would look like compute.
   return is_dark ? QColor(0x8f, 0x45, 0xff) : QColor(0x6b, 0x21, 0xc8);
@@ -85,6 +82,14 @@ QColor Theme::hidden(Mode mode) const { return mixed(exposed(mode), background, 
 QColor Theme::exposed(std::string_view mode) const { return exposed(mode_of(mode)); }
 
 QColor Theme::hidden(std::string_view mode) const { return hidden(mode_of(mode)); }
+
+QColor Theme::series(std::size_t index) const {
+  std::vector<QColor> colors{accent};
+  for (const Mode mode : kModesOfSeries) colors.push_back(exposed(mode));
+  colors.push_back(dim_text);
+  static_assert(kSeriesColors == kModesOfSeries.size() + 2);
+  return colors.at(index % colors.size());
+}
 
 QColor mixed(const QColor& over, const QColor& under, double share) {
   return {between(over.red(), under.red(), share), between(over.green(), under.green(), share),

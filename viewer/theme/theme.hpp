@@ -40,6 +40,10 @@ struct Theme {
   /// By the name that figures use: "dp", "unattributed"; of "dp+tp", modes exposed at once, the first one's.
   QColor exposed(std::string_view mode) const;
   QColor hidden(std::string_view mode) const;
+
+  /// Of the series of a chart that are not modes; beyond the first ones colors repeat.
+  static constexpr std::size_t kSeriesColors = 7;
+  QColor series(std::size_t index) const;
 };
 
 /// `share` of one colour over the other, 0 to 1.

@@ -13,8 +13,6 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr std::size_t kNumModes = static_cast<std::size_t>(Mode::other) + 1;
-
 // What a slice goes through: communication whose last arrival is known has two parts.
 enum class Phase : std::uint8_t { begin, arrival, end };
 

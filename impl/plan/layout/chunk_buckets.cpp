@@ -2,6 +2,7 @@
 #include "impl/plan/layout/chunk_buckets.hpp"
 
 #include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {
@@ -17,8 +18,7 @@ bool is_cut(const Config& config, std::int32_t stage, std::int32_t chunk) {
 }  // namespace
 
 std::int32_t instance_size(const Config& config) {
-  return config.parallel.data_parallel_size * config.parallel.context_parallel_size /
-         config.ddp.num_distributed_optimizer_instances;
+  return static_cast<std::int32_t>(config.parallel.num_replicas() / config.ddp.num_distributed_optimizer_instances);
 }
 
 ModelParameters chunk_parameters(const Config& config, std::int32_t stage, std::int32_t chunk, TensorRank tensor) {
@@ -30,7 +30,7 @@ ModelParameters chunk_parameters(const Config& config, std::int32_t stage, std::
 
 BucketLayout bucket_layout(const Config& config, std::int32_t stage, std::int32_t chunk) {
   // Parts of a weight are equal, so every tensor-parallel rank has the same layout.
-  return lay_out(chunk_parameters(config, stage, chunk, {config.parallel.tensor_model_parallel_size, 0}).all,
+  return lay_out(chunk_parameters(config, stage, chunk, {ranks_sharing(Shared::weights, config.parallel), 0}).all,
                  {.bucket_size = is_cut(config, stage, chunk) ? config.ddp.bucket_size : std::nullopt,
                   .num_shards = instance_size(config),
                   .pad_buckets_for_high_nccl_busbw = config.ddp.pad_buckets_for_high_nccl_busbw,
@@ -40,8 +40,8 @@ BucketLayout bucket_layout(const Config& config, std::int32_t stage, std::int32_
 
 std::vector<ChunkBuckets> chunk_buckets(const Config& config) {
   std::vector<ChunkBuckets> all;
-  for (std::int32_t stage = 0; stage < config.parallel.pipeline_model_parallel_size; ++stage)
-    for (std::int32_t chunk = 0; chunk < config.parallel.virtual_pipeline_model_parallel_size; ++chunk) {
+  for (std::int32_t stage = 0; stage < config.parallel.num_stages(); ++stage)
+    for (std::int32_t chunk = 0; chunk < config.parallel.chunks_of_stage(); ++chunk) {
       ChunkBuckets& buckets = all.emplace_back(ChunkBuckets{stage, chunk, {}});
       for (const Bucket& bucket : bucket_layout(config, stage, chunk).buckets)
         buckets.elements.push_back(bucket.elements());

@@ -22,8 +22,8 @@ struct LayerRange {
 /// Source: Narayanan et al. 2021, section 2.2; Megatron Core's layer assignment.
 inline LayerRange layers_of(const Config& config, std::int32_t stage, std::int32_t chunk) {
   const ParallelConfig& p = config.parallel;
-  const std::int32_t ranges = p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
-  const std::int32_t index = chunk * p.pipeline_model_parallel_size + stage;
+  const auto ranges = static_cast<std::int32_t>(p.num_chunks());
+  const std::int32_t index = chunk * p.num_stages() + stage;
   const auto length = static_cast<std::int32_t>(config.model.num_layers) / ranges;
   if (p.layers_of_ranges.empty()) return {index * length, length, index == 0, index == ranges - 1};
   const auto begin = p.layers_of_ranges.begin(), own = begin + index;

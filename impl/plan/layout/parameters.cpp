@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/parameters.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -161,6 +162,11 @@ void mark_tied(ModelParameters& parameters, const LayerRange& range) {
 }
 
 }  // namespace
+
+bool uploads_positions(const Config& config) {
+  return ranks_sharing(Shared::tokens, config.parallel) > 1 &&
+         config.model.position_embedding_type == PositionEmbedding::learned_absolute;
+}
 
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor) {
   return list_parameters(model, tensor, {.num_layers = static_cast<std::int32_t>(model.num_layers)});

@@ -58,10 +58,7 @@ struct ModelParameters {
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor = {});
 
 /// Whether a rank must be told where its tokens stand in their sequences: it holds parts of them, and a table asks.
-inline bool uploads_positions(const Config& config) {
-  return config.parallel.context_parallel_size > 1 &&
-         config.model.position_embedding_type == PositionEmbedding::learned_absolute;
-}
+bool uploads_positions(const Config& config);
 
 /// The same of a range alone. A tied head that lies apart from the embedding is a copy of it.
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, const LayerRange& range);

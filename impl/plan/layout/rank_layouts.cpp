@@ -1,35 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/rank_layouts.hpp"
 
-#include <variant>
+#include <algorithm>
+
+#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::plan {
 namespace {
 
-// No technique of this version uses experts, so the plan has their size as a knob alone.
-std::int32_t expert_parallel_size(const Plan& plan) {
-  const Knob* knob = find_knob(plan, "model.expert_model_parallel_size");
-  const auto* size = knob == nullptr ? nullptr : std::get_if<std::int64_t>(&knob->effective);
-  return size == nullptr ? 1 : static_cast<std::int32_t>(*size);
+/// Nothing where the ranks cannot be numbered so.
+RankLayout expert_layout(const ParallelConfig& parallel) {
+  RankLayout layout;
+  std::int32_t others = 1;
+  std::vector<const ModeRules*> modes;
+  for (const ModeRules& mode : all_mode_rules()) {
+    if (!mode.expert_digit) continue;
+    modes.push_back(&mode);
+    if (!mode.takes_the_rest) others *= mode.size(parallel);
+  }
+  if (parallel.world_size() % others != 0) return {};
+  std::ranges::sort(modes, {}, [](const ModeRules* mode) { return *mode->expert_digit; });
+  for (const ModeRules* mode : modes)
+    layout.push_back({.mode = mode->mode,
+                      .size = mode->takes_the_rest ? parallel.world_size() / others : mode->size(parallel),
+                      .has_part_groups = false});
+  return layout;
+}
+
+/// All modes over which dense gradients are reduced: what takes the rest of the ranks, and those that share tokens.
+std::vector<Mode> replica_digits() {
+  std::vector<Mode> digits;
+  for (const ModeRules* mode : dense_modes())
+    if (mode->takes_the_rest || std::ranges::find(mode->shares, Shared::tokens) != mode->shares.end())
+      digits.push_back(mode->mode);
+  return digits;
+}
+
+bool has_experts(const ParallelConfig& parallel) {
+  return std::ranges::any_of(all_mode_rules(), [&](const ModeRules& mode) {
+    return mode.expert_digit && !mode.dense_digit && mode.size(parallel) > 1;
+  });
 }
 
 }  // namespace
 
-RankLayouts rank_layouts(const Plan& plan) {
-  const ParallelConfig& p = plan.config.parallel;
-  const RankDigit stages{.mode = Mode::pp, .size = p.pipeline_model_parallel_size, .has_pair_groups = true};
-  RankLayouts layouts{.layouts = {{{.mode = Mode::tp, .size = p.tensor_model_parallel_size},
-                                   {.mode = Mode::cp, .size = p.context_parallel_size},
-                                   {.mode = Mode::dp, .size = p.data_parallel_size},
-                                   stages}},
-                      .joint_groups = {{.mode = Mode::dp, .layout = 0, .digits = {Mode::cp, Mode::dp}}}};
-  const std::int32_t experts = expert_parallel_size(plan);
-  const std::int32_t replicas = p.context_parallel_size * p.data_parallel_size;
-  if (experts > 1 && replicas % experts == 0)
-    layouts.layouts.push_back({{.mode = Mode::tp, .size = p.tensor_model_parallel_size, .has_part_groups = false},
-                               {.mode = Mode::ep, .size = experts, .has_part_groups = false},
-                               {.mode = Mode::dp, .size = replicas / experts, .has_part_groups = false},
-                               {.mode = Mode::pp, .size = p.pipeline_model_parallel_size, .has_part_groups = false}});
+RankLayout dense_layout(const ParallelConfig& parallel) {
+  RankLayout layout;
+  for (const ModeRules* mode : dense_modes())
+    layout.push_back({.mode = mode->mode,
+                      .size = mode->size(parallel),
+                      .has_part_groups = mode->has_part_groups,
+                      .has_pair_groups = mode->has_pair_groups});
+  return layout;
+}
+
+RankLayouts rank_layouts(const ParallelConfig& parallel) {
+  RankLayouts layouts{.layouts = {dense_layout(parallel)},
+                      .joint_groups = {{.mode = Mode::dp, .layout = 0, .digits = replica_digits()}}};
+  if (has_experts(parallel))
+    if (RankLayout experts = expert_layout(parallel); !experts.empty()) layouts.layouts.push_back(std::move(experts));
   return layouts;
 }
 

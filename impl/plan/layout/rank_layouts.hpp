@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/plan/plan.hpp"
+#include "impl/plan/config.hpp"
 #include "profiler/trace/rank_layout.hpp"
 
 namespace underlap::plan {
 
-/// How a plan's ranks are numbered, as Megatron does: of the dense layers tensor, context, data and pipeline
-/// parallelism, the first innermost; of experts tensor, expert, data and pipeline parallelism, where there are several
-/// expert-parallel ranks. Gradients of dense layers are reduced over context and data parallelism together.
-RankLayouts rank_layouts(const Plan& plan);
+/// How the ranks of a configuration are numbered, as in Megatron. Dense layers: tensor, context, data and pipeline
+/// parallelism, the first innermost. Experts, where there are several expert-parallel ranks: tensor, expert, data and
+/// pipeline parallelism. Gradients of dense layers are reduced over context and data parallelism together.
+RankLayouts rank_layouts(const ParallelConfig& parallel);
+
+/// The layout of dense layers alone.
+RankLayout dense_layout(const ParallelConfig& parallel);
 
 }  // namespace underlap::plan

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "impl/plan/config.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::plan {
 
@@ -30,10 +31,11 @@ struct RankShape {
         up(c.model.activation == Activation::swiglu ? 2 : 1),
         attention(heads * double(c.model.head_size())),
         kv(double(c.model.num_query_groups) * double(c.model.head_size())),
-        tp(c.parallel.tensor_model_parallel_size),
+        tp(ranks_sharing(Shared::weights, c.parallel)),
         sequence_ranks(c.parallel.sequence_parallel ? tp : 1),
         kv_of_rank(kv / std::max(1.0, std::min(tp, double(c.model.num_query_groups)))),
-        tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) / c.parallel.context_parallel_size),
+        tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) /
+               ranks_sharing(Shared::tokens, c.parallel)),
         norm(hidden * (c.model.normalization == Normalization::layer_norm ? 2 : 1)),
         positions(c.model.position_embedding_type == PositionEmbedding::learned_absolute
                       ? hidden * double(c.model.seq_length)

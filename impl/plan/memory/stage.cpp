@@ -12,7 +12,7 @@ namespace {
 /// All stages, with the layers that are written down for each range. A sum over ranges, where layers_of() had one for
 /// each of them.
 std::vector<Stage> uneven_stages(const Config& c) {
-  const std::int32_t num_stages = c.parallel.pipeline_model_parallel_size;
+  const std::int32_t num_stages = c.parallel.num_stages();
   std::vector<Stage> stages;
   for (std::int32_t s = 0; s < num_stages; ++s) stages.push_back({s, num_stages, {}});
   std::int32_t first = 0, range = 0;
@@ -26,8 +26,8 @@ std::vector<Stage> uneven_stages(const Config& c) {
 
 /// Sizes that do not divide are an error of their own, and their layers are rounded down here.
 Stage even_stage(const Config& c, std::int32_t index) {
-  const std::int64_t num_stages = c.parallel.pipeline_model_parallel_size;
-  const std::int64_t chunks = num_stages > 1 ? c.parallel.virtual_pipeline_model_parallel_size : 1;
+  const std::int64_t num_stages = c.parallel.num_stages();
+  const std::int64_t chunks = num_stages > 1 ? c.parallel.chunks_of_stage() : 1;
   const std::int64_t layers = c.model.num_layers / (num_stages * chunks);
   Stage stage{index, static_cast<std::int32_t>(num_stages), {}};
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
@@ -64,7 +64,7 @@ StageParameters stage_parameters(const Config& config, const RankShape& shape, c
 
 std::vector<Stage> stages_to_compare(const Config& config) {
   if (!config.parallel.layers_of_ranges.empty()) return uneven_stages(config);
-  const std::int32_t last = config.parallel.pipeline_model_parallel_size - 1;
+  const std::int32_t last = config.parallel.num_stages() - 1;
   std::vector<Stage> stages;
   for (const std::int32_t index : std::set<std::int32_t>{0, std::min(1, last), last})
     stages.push_back(even_stage(config, index));

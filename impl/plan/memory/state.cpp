@@ -10,8 +10,7 @@ namespace {
 
 /// Ranks that the shards of one optimizer, or of all with Megatron-FSDP, are spread over.
 double num_shards(const Config& c) {
-  const double ranks = double(c.parallel.data_parallel_size) * c.parallel.context_parallel_size;
-  return std::max(1.0, ranks / c.ddp.num_distributed_optimizer_instances);
+  return std::max(1.0, static_cast<double>(c.parallel.num_replicas()) / c.ddp.num_distributed_optimizer_instances);
 }
 
 bool shards(const Config& c, ShardingStrategy what) { return c.ddp.fsdp && c.ddp.fsdp->strategy >= what; }

@@ -51,7 +51,7 @@ void decide_overlap(Resolution& r, std::string_view path, bool& field, std::stri
 /// What Megatron Core's DistributedDataParallel takes where bucket_size is None.
 std::int64_t core_bucket(const Config& config) {
   const ParallelConfig& p = config.parallel;
-  return std::max<std::int64_t>(40'000'000, 1'000'000 * std::int64_t{p.data_parallel_size} * p.context_parallel_size);
+  return std::max<std::int64_t>(40'000'000, 1'000'000 * p.num_replicas());
 }
 
 void decide_bucket(Resolution& r) {
@@ -109,7 +109,7 @@ void check_instances(Resolution& r) {
   constexpr std::string_view kPath = "ddp.num_distributed_optimizer_instances";
   const DdpConfig& ddp = r.config().ddp;
   const ParallelConfig& p = r.config().parallel;
-  const std::int64_t ranks = std::int64_t{p.data_parallel_size} * p.context_parallel_size;
+  const std::int64_t ranks = p.num_replicas();
   const std::int32_t instances = ddp.num_distributed_optimizer_instances;
   if (instances < 2) return;
   if (ranks % instances != 0)

@@ -4,6 +4,7 @@
 // TP or CP, unless the experts' all-to-all overlaps. What is in effect goes to Config as well, for virtual time.
 #include <fmt/format.h>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/schema/paths.hpp"
 #include "impl/plan/userbuffers.hpp"
@@ -28,8 +29,8 @@ Count connections_by_rule(const Resolution& r) {
   const ParallelConfig& p = r.plan.config.parallel;
   const std::string& arch = r.plan.config.environment.gpu_arch;
   const bool is_sm100 = architecture_of(arch) >= 100;
-  const bool splits_layers = p.tensor_model_parallel_size > 1 || p.context_parallel_size > 1;
-  const bool splits_batch = p.data_parallel_size > 1 || p.pipeline_model_parallel_size > 1;
+  const bool splits_layers = ranks_sharing(Shared::weights, p) > 1 || ranks_sharing(Shared::tokens, p) > 1;
+  const bool splits_batch = p.data_parallel_size > 1 || p.num_stages() > 1;
   const bool overlaps_all_to_all = r.settings.flag(kAllToAll, false);
   if (is_sm100 && splits_layers && splits_batch)
     return {32, fmt::format("{} with TP or CP beside DP or PP: many streams at once", arch)};

@@ -36,7 +36,7 @@ void expose_data(Resolution& r) {
 
 void expose_tensor(Resolution& r) {
   const ParallelConfig& p = r.config().parallel;
-  if (p.tensor_model_parallel_size == 1) return;
+  if (!in_scope(Scope::tp, r)) return;
   const auto& slots = r.config().tensor_overlap.slots;
   const auto uses_nccl = [](const TensorSlotOverlap& slot) {
     return slot.method == TensorMethod::nccl || slot.method == TensorMethod::waited;
@@ -66,7 +66,7 @@ void expose_pipeline(Resolution& r) {
         {"comm_overlap.overlap_p2p_comm", kPp},
         fmt::format("every transfer between stages is exposed: overlap_p2p_comm is false, so each is waited for; {}",
                     c.parallel.is_interleaved() ? "set comm_overlap.overlap_p2p_comm to true"
-                                                : "set model.virtual_pipeline_model_parallel_size above 1"));
+                                                : fmt::format("set {} above 1", kVpp)));
 }
 
 void expose_context(Resolution& r) {

@@ -41,7 +41,7 @@ void read_offload(Resolution& r) {
     r.error({kOffloadLayers}, fmt::format("cpu_offloading_num_layers is {}, and Megatron Core takes fewer than the {} "
                                           "layers of the model; lower it",
                                           layers, r.config().model.num_layers));
-  if (r.config().parallel.pipeline_model_parallel_size > 1)
+  if (r.config().parallel.num_stages() > 1)
     r.error({kOffload},
             "cpu_offloading does not go with pipeline_model_parallel_size above 1: Megatron Core refuses it; leave one "
             "of them out");

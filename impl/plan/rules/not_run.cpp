@@ -2,8 +2,10 @@
 // What a plan may hold and `run` of this version does not do.
 #include <fmt/format.h>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
+#include "impl/plan/schema/paths.hpp"
 #include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {
@@ -11,9 +13,9 @@ namespace {
 
 /// What GPUs multiply in fp8: whole groups of 16 along the dimension that is summed over, of 8 along the others.
 void refuse_fp8_sizes(Resolution& r) {
-  constexpr std::string_view kHidden = "model.hidden_size", kTp = "model.tensor_model_parallel_size";
+  constexpr std::string_view kHidden = "model.hidden_size";
   const ModelConfig& m = r.config().model;
-  const std::int64_t tp = r.config().parallel.tensor_model_parallel_size;
+  const std::int64_t tp = ranks_sharing(Shared::weights, r.config().parallel);
   if (m.num_layers < 3 || m.num_attention_heads < 1) return;  // no layer but the first and the last
   const auto refuse = [&](std::string_view path, std::string_view what, std::int64_t size, std::int64_t multiple) {
     if (size % multiple != 0)
@@ -21,7 +23,7 @@ void refuse_fp8_sizes(Resolution& r) {
                 fmt::format("{} {}: products in fp8 need a multiple of {}; change {}", size, what, multiple, path));
   };
   const std::int64_t tokens =
-      r.config().train.micro_batch_size * m.seq_length / r.config().parallel.context_parallel_size;
+      r.config().train.micro_batch_size * m.seq_length / ranks_sharing(Shared::tokens, r.config().parallel);
   refuse("model.seq_length", "tokens of a microbatch", tokens, 16);
   if (tp > 1 && r.config().parallel.sequence_parallel)
     refuse("model.seq_length", "tokens of a tensor-parallel rank", tokens / tp, 8);

@@ -68,7 +68,7 @@ Value word_or_null(std::string_view word) { return word.empty() ? Value() : Valu
 /// More layers in bf16 than the first or last stage has stop Megatron Core. Its stages are num_layers over the
 /// pipeline's size, chunks and uneven stages apart.
 void check_edge_layers(Resolution& r) {
-  const std::int64_t of_stage = r.config().model.num_layers / r.config().parallel.pipeline_model_parallel_size;
+  const std::int64_t of_stage = r.config().model.num_layers / r.config().parallel.num_stages();
   if (r.decisions.at(row_index("mixed_precision.first_last_layers_bf16")).effective != Value(true)) return;
   for (const std::string_view end : {"start", "end"}) {
     const std::string path = fmt::format("mixed_precision.num_layers_at_{}_in_bf16", end);
@@ -78,8 +78,8 @@ void check_edge_layers(Resolution& r) {
       r.error(
           {path, kRecipe, "model.num_layers"},
           fmt::format("{} is {}, more than the {} layers of a pipeline stage, and Megatron Core takes at most these; "
-                      "set it to fewer, or pipeline_model_parallel_size lower",
-                      path, *count, of_stage));
+                      "set it to fewer, or {} lower",
+                      path, *count, of_stage, last_component(kPp)));
   }
 }
 

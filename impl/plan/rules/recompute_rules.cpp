@@ -24,8 +24,7 @@ constexpr std::array<std::string_view, 4> kOfOtherModels{"mla_up_proj", "moe", "
 /// Of the largest chunk. 0 where the sizes do not divide, which is an error of its own.
 std::int64_t layers_of_chunk(const Config& c) {
   if (const auto& ranges = c.parallel.layers_of_ranges; !ranges.empty()) return *std::ranges::max_element(ranges);
-  const std::int64_t chunks =
-      std::int64_t{c.parallel.pipeline_model_parallel_size} * c.parallel.virtual_pipeline_model_parallel_size;
+  const std::int64_t chunks = c.parallel.num_chunks();
   return c.model.num_layers % chunks == 0 ? c.model.num_layers / chunks : 0;
 }
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/precision.hpp"
+#include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -16,18 +18,27 @@ void store_requests(Resolution& r) {
       rows()[i].slot.store(r.config(), r.settings[i].value);
 }
 
-std::string_view scope_words(Scope scope) {
+/// Sizes of modes that have no field in the configuration.
+void store_further_sizes(Resolution& r) {
+  for (const ModeRules& mode : all_mode_rules())
+    if (const SizeField& size = mode.sizes.front(); size.field == nullptr)
+      set_size(r.config().parallel, mode, size, static_cast<std::int32_t>(r.settings.integer(size.knob, 1)));
+}
+
+/// nullptr for a scope that is no mode.
+const ModeRules* rules_of(Scope scope) {
+  return scope <= Scope::cp ? find_mode_rules(static_cast<Mode>(scope)) : nullptr;
+}
+
+std::string scope_words(Scope scope) {
   switch (scope) {
-    case Scope::dp: return "data_parallel_size is 1";
-    case Scope::tp: return "tensor_model_parallel_size is 1";
-    case Scope::pp: return "pipeline_model_parallel_size is 1";
-    case Scope::cp: return "context_parallel_size is 1";
     case Scope::fp8: return "the precision recipe has no fp8";
     case Scope::moe: return "the model has no experts";
     case Scope::fsdp: return "ddp.use_megatron_fsdp is not set";
-    case Scope::always: break;
+    default: break;
   }
-  return "";
+  const ModeRules* mode = rules_of(scope);
+  return mode == nullptr ? "" : fmt::format("{} is 1", last_component(mode->sizes.front().knob));
 }
 
 Decision without_rule(Resolution& r, std::size_t i) {
@@ -149,13 +160,8 @@ Value default_of(std::size_t row) {
 }
 
 bool has_ranks(Scope scope, const ParallelConfig& parallel) {
-  switch (scope) {
-    case Scope::dp: return parallel.data_parallel_size > 1 || parallel.context_parallel_size > 1;
-    case Scope::tp: return parallel.tensor_model_parallel_size > 1;
-    case Scope::pp: return parallel.pipeline_model_parallel_size > 1;
-    case Scope::cp: return parallel.context_parallel_size > 1;
-    default: return true;
-  }
+  const ModeRules* mode = rules_of(scope);
+  return mode == nullptr || mode->is_in_use(parallel);
 }
 
 bool in_scope(Scope scope, const Resolution& r) {
@@ -173,6 +179,7 @@ Plan resolve(const Settings& settings, Problems& problems) {
     resolution.plan.notices.push_back({problems.text(place), message});
   resolve_model(resolution);
   store_requests(resolution);
+  store_further_sizes(resolution);
   fill_sizes(resolution);
   resolve_world(resolution);
   resolve_layers(resolution);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "impl/plan/link.hpp"
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/rules/tensor_checks.hpp"
 #include "impl/plan/schema/paths.hpp"
@@ -154,17 +155,16 @@ void check_emulated_link(Resolution& r) {
     r.error({kLink}, fmt::format("an emulated link needs run.backend cuda; run.backend is {}: {}", run.traits().name,
                                  run.traits().measures_time ? "it paces its real link with run.link_gbps"
                                                             : "its links are those of run.hardware"));
-  if (const std::int32_t stages = r.config().parallel.pipeline_model_parallel_size; stages > 1)
+  if (const std::int32_t stages = r.config().parallel.num_stages(); stages > 1)
     r.error({kLink}, fmt::format("an emulated link stands for a rank of a symmetric group, and "
-                                 "model.pipeline_model_parallel_size is {}: the stages of a pipeline work at other "
+                                 "{} is {}: the stages of a pipeline work at other "
                                  "times than this one, and their times do not exist on one GPU; leave one of them out",
-                                 stages));
+                                 kPp, stages));
 }
 
 /// Peer copies go from GPU to GPU of one node, and an emulated link has no peer to copy to.
 void check_peer_copies(Resolution& r) {
   constexpr std::string_view kTransport = "extensions.tp_ring_transport";
-  constexpr std::string_view kTp = "model.tensor_model_parallel_size";
   const Config& c = r.config();
   if (!c.run.traits().runs_on_gpus || !in_scope(Scope::tp, r) || c.extensions.tp_ring_transport != "copy_engine")
     return;
@@ -174,7 +174,7 @@ void check_peer_copies(Resolution& r) {
                                  "it to nccl, and {} to emulated:RATE,copy_engine where copy engines are to carry it",
                                  kTransport, kLink, kLink));
   const UsualHardware* node = usual_hardware_of(c.environment.gpu_arch);
-  const std::int32_t tp = c.parallel.tensor_model_parallel_size;
+  const std::int32_t tp = ranks_sharing(Shared::weights, c.parallel);
   if (node != nullptr && tp > node->gpus_per_node)
     r.error({kTransport, kTp}, fmt::format("{} is copy_engine, and {} is {}: peer copies stay in a node, and one of {} "
                                            "has {} GPUs; set it to nccl",

@@ -210,7 +210,7 @@ class DumpReader {
     if (multiple != nullptr)
       if (const auto value = read_value(whole, *multiple->value, problems_); value)
         if (const auto* number = std::get_if<std::int64_t>(&*value)) divisor = *number;
-    divisor *= settings_.integer("model.tensor_model_parallel_size", 1);
+    divisor *= settings_.integer(kTp, 1);
     put_integer("model.vocab_size", (vocabulary + divisor - 1) / divisor * divisor,
                 settings_["model.vocab_size"].place);
   }

@@ -26,7 +26,7 @@ enum class Status : std::uint8_t {
   known,     ///< the name is known; `run` refuses a value other than the fallback where it would matter
 };
 
-/// The kind of parallelism or precision without which a key has no effect.
+/// The kind of parallelism or precision without which a key has no effect. Up to cp, scopes have the numbers of Mode.
 enum class Scope : std::uint8_t { always, dp, tp, pp, cp, fp8, moe, fsdp };
 
 /// What a key decides of a step.

@@ -76,7 +76,8 @@ class HiddenTagsOfEveryCell : public ::testing::Test {
     }
     for (const plan::Cell& cell : matrix.cells) {
       if (cell.plan.config.run.no_comm) continue;
-      cells_.push_back({cell.name, plan::rank_layouts(cell.plan), cell.plan, std::move(traces.at(cell.name))});
+      cells_.push_back(
+          {cell.name, plan::rank_layouts(cell.plan.config.parallel), cell.plan, std::move(traces.at(cell.name))});
     }
   }
   static void TearDownTestSuite() { cells_.clear(); }

@@ -202,8 +202,8 @@ TEST(TuneSpace, TriesBucketsThatCutTheModelWhateverItsSize) {
     const plan::Config config = job.plan({}).config;
     std::int64_t elements = 0;
     for (const plan::Bucket& bucket : plan::bucket_layout(config).buckets) elements += bucket.elements();
-    const std::vector<TuneAxis> axes = overlap_axes(job, config);
-    const auto axis = std::ranges::find(axes, "comm_overlap.bucket_size", &TuneAxis::knob);
+    const std::vector<plan::SearchAxis> axes = overlap_axes(job, config);
+    const auto axis = std::ranges::find(axes, "comm_overlap.bucket_size", &plan::SearchAxis::knob);
     ASSERT_NE(axis, axes.end());
     EXPECT_GE(axis->values.size(), 6U) << preset;
     for (const std::string& value : axis->values) {

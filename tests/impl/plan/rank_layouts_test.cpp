@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include "impl/plan/plan.hpp"
+
 namespace underlap::plan {
 namespace {
 
 RankLayouts layouts_of(const std::string& yaml) {
-  return rank_layouts(parse("model: {preset: tiny, " + yaml, "config.yaml").cells.front().plan);
+  return rank_layouts(parse("model: {preset: tiny, " + yaml, "config.yaml").cells.front().plan.config.parallel);
 }
 
 std::vector<std::pair<Mode, std::int32_t>> digits_of(const RankLayout& layout) {

@@ -24,10 +24,10 @@ plan::Config two_of_each() {
 
 TEST(ParallelGroups, NumberTensorRanksNextToEachOtherAndStagesFarthestApart) {
   const ParallelGroups groups = parallel_groups(two_of_each(), 6);  // tensor 0, context 1, data 1, stage 0
-  EXPECT_EQ(groups.place.tensor, 0);
-  EXPECT_EQ(groups.place.context, 1);
-  EXPECT_EQ(groups.place.data, 1);
-  EXPECT_EQ(groups.place.stage, 0);
+  EXPECT_EQ(groups.place[Mode::tp], 0);
+  EXPECT_EQ(groups.place.context(), 1);
+  EXPECT_EQ(groups.place.data(), 1);
+  EXPECT_EQ(groups.place.stage(), 0);
   EXPECT_THAT(groups.tensor.members, ElementsAre(6, 7));
   EXPECT_THAT(groups.context.members, ElementsAre(4, 6));
   EXPECT_THAT(groups.pipeline.members, ElementsAre(6, 14));
