@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
+#include <string>
 
+#include "platform/input/input_file.hpp"
 #include "platform/text/escape.hpp"
 
 namespace underlap {
@@ -52,6 +55,19 @@ ordered_json parse_json(std::string_view text) {
 ordered_json parse_json_or_discard(std::string_view text) {
   if (too_deep(text)) return ordered_json(ordered_json::value_t::discarded);
   return ordered_json::parse(text, nullptr, false);
+}
+
+ordered_json parse_json_of(const std::filesystem::path& file, std::string_view text) {
+  try {
+    return parse_json(text);
+  } catch (const ordered_json::exception& error) {
+    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
+    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
+  }
+}
+
+ordered_json read_json_file(const std::filesystem::path& file) {
+  return parse_json_of(file, read_input_file(file, {.memory_factor = kJsonMemoryFactor}));
 }
 
 }  // namespace underlap

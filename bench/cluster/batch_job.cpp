@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "platform/atomic_file.hpp"
-#include "platform/input_file.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
 
 namespace underlap::bench {
@@ -129,7 +129,7 @@ std::optional<SubmittedJob> read_job(const std::filesystem::path& folder) {
   const std::filesystem::path file = file_of(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
   try {
-    const Json json = parse_json(read_input_file(file, kMostBytes));
+    const Json json = parse_json(read_input_file(file, {.bytes = kMostBytes}));
     if (json.at("schema") != kSchema) throw std::invalid_argument(file.string() + ": its schema is not underlap.job/1");
     SubmittedJob job{.job = json.at("job"),
                      .nodes = json.at("nodes"),

@@ -11,7 +11,7 @@
 
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
-#include "platform/input_file.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
 
 namespace underlap::bench {
@@ -68,7 +68,7 @@ std::optional<RunStatus> read_status(const std::filesystem::path& folder) {
   const std::filesystem::path file = status_file(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
   try {
-    const Json json = parse_json(read_input_file(file, kMostStatusBytes));
+    const Json json = parse_json(read_input_file(file, {.bytes = kMostStatusBytes}));
     if (json.at("schema") != kStatusSchema)
       throw std::invalid_argument(file.string() + ": its schema is not underlap.status/1");
     return status_from(json);

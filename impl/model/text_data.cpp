@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "impl/model/shipped_text.hpp"
-#include "platform/room.hpp"
+#include "platform/input/input_file.hpp"
 
 namespace underlap::model {
 namespace {
@@ -24,32 +20,11 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view why) {
-  throw std::invalid_argument(fmt::format("cannot read {}: {} (train.data)", path.string(), why));
-}
-
-// A pipe would hold the run up, and a device may never end.
-std::uintmax_t size_of_regular_file(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (error) refuse(path, error.message() + "; name a text file");
-  if (std::filesystem::is_directory(status)) refuse(path, "it is a directory; name a text file");
-  if (!std::filesystem::is_regular_file(status)) refuse(path, "it is a pipe, a socket or a device; name a text file");
-  return std::filesystem::file_size(path);
-}
-
-std::string read(const std::filesystem::path& path) {
-  const std::uintmax_t size = size_of_regular_file(path);
-  if (const Room room = memory_room(); std::cmp_greater(size, room.amount))
-    refuse(path, fmt::format("it has {} and {} of memory can be had ({}); name a smaller file",
-                             in_bytes(static_cast<std::int64_t>(size)), in_bytes(room.amount), room.bound));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, fmt::format("{}; name a text file", std::strerror(errno)));
-  std::string text(size, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(size));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) refuse(path, "reading it failed");
-  return text;
+// Each rank reads it, which a pipe allows once.
+std::string read(const std::filesystem::path& path) try {
+  return read_input_file(path, {.memory_factor = 1}, GivenPipes::refused);
+} catch (const std::invalid_argument& error) {
+  throw std::invalid_argument(fmt::format("{} (train.data)", error.what()));
 }
 
 // Repeated for a sequence that is longer than the text, so that there are as many places to start a sample.

@@ -11,7 +11,7 @@
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/schema/megatron_arguments.hpp"
 #include "impl/plan/schema/nemo_dump.hpp"
-#include "platform/input_file.hpp"
+#include "platform/input/input_file.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -139,7 +139,9 @@ Matrix parse_text(const std::string& yaml, const std::string& where, const std::
 
 }  // namespace
 
-std::string read_config(const std::filesystem::path& file) { return read_input_file(file, kLargestFile + 1); }
+std::string read_config(const std::filesystem::path& file) {
+  return read_input_file(file, {.bytes = kLargestFile + 1});
+}
 
 Matrix parse(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Matrix matrix = parse_text(yaml, where, overrides);

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "platform/input_file.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/yaml_document.hpp"
 
@@ -140,7 +140,7 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
 }
 
 ModeMap read_mode_map(const std::string& file) {
-  const std::string yaml = read_input_file(file, kMostBytes + 1);
+  const std::string yaml = read_input_file(file, {.bytes = kMostBytes + 1});
   if (yaml.size() > kMostBytes)
     throw std::invalid_argument(file + ": is larger than 1 MiB; give a mode map, some rules in YAML");
   return parse_mode_map(yaml, file);

@@ -30,7 +30,7 @@ void ArrivingBytes::open(const std::filesystem::path& path, Reading& reading) {
   stream_.emplace(path);
   if (stream_->is_compressed()) {
     reading.begin_stage(0, kUnpacking);
-    unpacked_ = read_bytes(path, {}, reading);
+    unpacked_ = read_bytes(*stream_, {}, [&] { reading.at(stream_->bytes_taken(), stream_->file_length()); });
     reading.begin_stage(kUnpacking, 1);
     stream_.reset();
     ended_ = true;

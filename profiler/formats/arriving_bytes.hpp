@@ -12,8 +12,7 @@
 #include <string_view>
 #include <thread>
 
-#include "profiler/formats/byte_stream.hpp"
-#include "profiler/formats/file_bytes.hpp"
+#include "platform/input/input_file.hpp"
 
 namespace underlap {
 class Reading;

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "platform/errors.hpp"
-#include "profiler/formats/file_bytes.hpp"
+#include "platform/input/input_file.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -43,6 +43,18 @@ const Format& format_of(const std::filesystem::path& path) {
       fmt::format("{}: no format is written with this extension; known are {}", path.string(), written_extensions()));
 }
 
+FileBytes first_bytes(const std::filesystem::path& path) {
+  ByteStream stream(path);
+  return read_bytes(stream, {.bytes = kSniffBytes});
+}
+
+// nullptr: a trace of no known format.
+const Format* format_with(const FileBytes& head) {
+  const auto bytes = std::as_bytes(std::span(head.bytes));
+  const auto format = std::ranges::find_if(formats(), [&](const Format& one) { return one.sniff(bytes); });
+  return format == formats().end() ? nullptr : &*format;
+}
+
 Trace read_as(const Format& format, const std::filesystem::path& path, Reading& reading) {
   try {
     return format.read(path, reading);
@@ -57,6 +69,8 @@ Trace read_as(const Format& format, const std::filesystem::path& path, Reading& 
 
 }  // namespace
 
+bool is_trace(const std::filesystem::path& path) { return format_with(first_bytes(path)) != nullptr; }
+
 Trace read_trace(const std::filesystem::path& path) {
   Reading unwatched;
   return read_trace(path, unwatched);
@@ -64,14 +78,13 @@ Trace read_trace(const std::filesystem::path& path) {
 
 Trace read_trace(const std::filesystem::path& path, Reading& reading) {
   reading.check();
-  const FileBytes head = read_bytes(path, {.bytes = kSniffBytes});
+  const FileBytes head = first_bytes(path);
   if (head.bytes.empty())
     throw std::invalid_argument(
         fmt::format("{}: {}; give a trace of `underlap run`, of PyTorch's profiler or of Nsight Systems", path.string(),
                     head.fault.empty() ? "an empty file, no trace" : head.fault));
-  const auto fits = [&](const Format& format) { return format.sniff(head.span()); };
-  const auto format = std::find_if(formats().begin(), formats().end(), fits);
-  if (format == formats().end())
+  const Format* format = format_with(head);
+  if (format == nullptr)
     throw std::invalid_argument(
         fmt::format("{}: a trace of no known format; known are {}", path.string(), known_formats()));
   Trace trace = read_as(*format, path, reading);

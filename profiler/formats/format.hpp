@@ -39,7 +39,10 @@ inline constexpr std::size_t kSniffBytes = 4096;
 /// Every format, in the order in which they sniff.
 std::span<const Format> formats();
 
-/// Reads a trace of any format, told by its first bytes, compressed with zstd or not.
+/// Whether a file starts as a trace of some format does. Throws as ByteStream.
+bool is_trace(const std::filesystem::path&);
+
+/// Reads a trace of any format, which its first bytes show, compressed with zstd or gzip or not.
 ///
 /// Throws std::invalid_argument for what is no file or cannot be opened, for an empty file, for one of no known format
 /// (naming the known ones), for one that memory does not hold, and for a native trace of a newer schema; MachineError

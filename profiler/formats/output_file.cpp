@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -17,7 +19,6 @@
 
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
-#include "profiler/formats/file_bytes.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -25,6 +26,10 @@ namespace {
 [[noreturn]] void fail(const std::filesystem::path& path) {
   throw MachineError(fmt::format("{}: cannot be written: {}", path.string(), system_reason(errno)));
 }
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+};
 
 // One gzip stream; it holds no time, so equal traces are equal files.
 class Gzip {
@@ -65,6 +70,18 @@ class Gzip {
 };
 
 }  // namespace
+
+std::string zstd_frame(std::string_view bytes) {
+  constexpr int kLevel = 3;
+  const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
+  const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
+  if (ZSTD_isError(size)) throw MachineError(fmt::format("zstd: {}", ZSTD_getErrorName(size)));
+  frame.resize(size);
+  return frame;
+}
 
 struct OutputFile::State {
   std::filesystem::path path;

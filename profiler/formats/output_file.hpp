@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace underlap::formats {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+/// One whole zstd frame of `bytes`, at level 3, with a checksum of its content.
+std::string zstd_frame(std::string_view bytes);
 
 /// A file that is written piece by piece and appears whole or not at all: the pieces go to a temporary file beside it,
 /// which close() renames. A path that ends in `.gz` is compressed with gzip, one that ends in `.zst` with zstd.

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "platform/errors.hpp"
-#include "profiler/formats/file_bytes.hpp"
+#include "profiler/formats/output_file.hpp"
 #include "profiler/formats/perfetto_encoder.hpp"
 
 namespace underlap::formats {

@@ -13,7 +13,6 @@
 
 #include "platform/json.hpp"
 #include "profiler/compare/sides.hpp"
-#include "profiler/gate/json_file.hpp"
 #include "profiler/report/results_reader.hpp"
 
 namespace underlap::gate {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "platform/json.hpp"
-#include "profiler/gate/json_file.hpp"
 #include "profiler/report/results_reader.hpp"
 
 namespace underlap::gate {

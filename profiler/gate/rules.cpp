@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "platform/input_file.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/problems.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/yaml_document.hpp"
@@ -177,7 +177,7 @@ Rules default_rules(const Tolerance& tolerance) {
 
 Rules with_rules_of(Rules rules, const std::filesystem::path& file) {
   yaml::Problems problems(file.string(), {});
-  const yaml::Document document = yaml::read_document(read_input_file(file, kMostRuleBytes), problems);
+  const yaml::Document document = yaml::read_document(read_input_file(file, {.bytes = kMostRuleBytes}), problems);
   if (document.root != nullptr) Reader(problems).read(*document.root, rules);
   if (document.root == nullptr && problems.empty())
     problems.add({}, fmt::format("is empty; write a rule, {}", kExample));

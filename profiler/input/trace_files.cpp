@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "profiler/formats/file_bytes.hpp"
 #include "profiler/formats/format.hpp"
 
 namespace underlap::input {
@@ -70,9 +69,7 @@ bool has_extension_of_a_trace(const fs::path& file) {
 // Whether its first bytes are those of a trace. What cannot be read is none.
 bool begins_as_a_trace(const fs::path& file) {
   try {
-    const formats::FileBytes head = formats::read_bytes(file, {.bytes = formats::kSniffBytes});
-    return std::ranges::any_of(formats::formats(),
-                               [&](const formats::Format& format) { return format.sniff(head.span()); });
+    return formats::is_trace(file);
   } catch (const std::invalid_argument&) {
     return false;
   }

@@ -14,10 +14,9 @@
 #include <utility>
 
 #include "platform/atomic_file.hpp"
-#include "platform/input_file.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
 #include "platform/problems.hpp"
-#include "platform/room.hpp"
 #include "platform/threads/on_all_cores.hpp"
 #include "profiler/report/cut_windows.hpp"
 #include "profiler/report/results_reader.hpp"
@@ -233,30 +232,6 @@ void decode(const Cursor& from, T& value) {
   check(from, value);
 }
 
-std::filesystem::path file_in(const std::filesystem::path& folder) { return folder / "results.json"; }
-
-// A document takes several times its text.
-std::string read_text(const std::filesystem::path& file) {
-  constexpr std::int64_t kTimesItsText = 16;
-  const auto most = static_cast<std::uintmax_t>(memory_room().amount / kTimesItsText);
-  std::error_code none;
-  const std::uintmax_t bytes = std::filesystem::file_size(file, none);
-  if (!none && bytes > most)
-    throw std::invalid_argument(fmt::format("{}: has {}, and memory here allows {} at most", file.string(),
-                                            in_bytes(static_cast<std::int64_t>(bytes)),
-                                            in_bytes(static_cast<std::int64_t>(most))));
-  return read_input_file(file, most);
-}
-
-Json parse(const std::string& text, const std::filesystem::path& file) {
-  try {
-    return parse_json(text);
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
-    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
-  }
-}
-
 void check_schema(const Cursor& schema) {
   const std::string name = schema.string();
   if (name == fmt::format("{}{}", kSchemaFamily, kSchemaVersion)) return;
@@ -409,14 +384,14 @@ std::string results_text(const RunResults& results, Statistics statistics) {
 }
 
 void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
-  write_file_atomically(file_in(folder), results_text(results, statistics));
+  write_file_atomically(folder / "results.json", results_text(results, statistics));
 }
 
 RunResults read_results(const std::filesystem::path& folder) try {
-  const std::string text = read_text(file_in(folder));
-  if (std::optional<RunResults> results = well_formed(text, file_in(folder))) return std::move(*results);
-  const Json document = parse(text, file_in(folder));
-  return results_in(document, file_in(folder));
+  const std::filesystem::path file = folder / "results.json";
+  const std::string text = read_input_file(file, {.memory_factor = kJsonMemoryFactor});
+  if (std::optional<RunResults> results = well_formed(text, file)) return std::move(*results);
+  return results_in(parse_json_of(file, text), file);
 } catch (const std::invalid_argument& error) {
   throw std::invalid_argument(fmt::format("{}; mend the file, or measure into another folder", error.what()));
 }

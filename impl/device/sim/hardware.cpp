@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -16,6 +15,7 @@
 #include "impl/device/sim/measured.hpp"
 #include "impl/device/sim/shipped_hardware.hpp"
 #include "impl/device/sim/yaml_section.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/suggestion.hpp"
 
 namespace underlap::sim {
@@ -396,15 +396,6 @@ class Reader {
   std::map<std::string, std::string, std::less<>> sources_;
 };
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) throw std::invalid_argument(fmt::format("{}: cannot be read", path.string()));
-  return text;
-}
-
 [[noreturn]] void unknown_hardware(const std::string& name) {
   const std::vector<std::string> known = hardware_names();
   throw std::invalid_argument(fmt::format("hardware {} is neither one of {} nor a file{}", yaml::in_quotes(name),
@@ -425,7 +416,7 @@ Hardware load_hardware(const std::string& name_or_path) {
     if (shipped.name == name_or_path) return parse_hardware(std::string(shipped.yaml), name_or_path + ".yaml");
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(name_or_path, ignored)) unknown_hardware(name_or_path);
-  return parse_hardware(read_file(name_or_path), name_or_path);
+  return parse_hardware(read_input_file(name_or_path, {.bytes = kMostBytes + 1}), name_or_path);
 }
 
 Hardware parse_hardware(const std::string& yaml, const std::string& where) {

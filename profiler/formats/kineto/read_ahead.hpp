@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/formats/byte_stream.hpp"
+#include "platform/input/byte_stream.hpp"
 
 namespace underlap::formats {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "profiler/formats/byte_stream.hpp"
+#include "platform/input/byte_stream.hpp"
 #include "profiler/formats/kineto/builder.hpp"
 #include "profiler/formats/kineto/header.hpp"
 #include "profiler/formats/kineto/own_header.hpp"

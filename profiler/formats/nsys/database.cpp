@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <utility>
 
 #include "platform/errors.hpp"
+#include "platform/input/byte_stream.hpp"
 #include "platform/room.hpp"
 
 namespace underlap::formats::nsys {
@@ -25,10 +24,6 @@ constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kLeastRowBytes = 20;
 constexpr std::array kOwnTables{"StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS",
                                 "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 std::string as_uri(const std::filesystem::path& path) {
   std::string uri = "file:";
@@ -48,12 +43,11 @@ constexpr std::size_t kDatabaseHeaderBytes = 100;
 using Header = std::array<std::byte, kDatabaseHeaderBytes>;
 
 Header read_header(const std::filesystem::path& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (!file) refuse(path, fmt::format("cannot be read: {}", std::strerror(errno)));
-  Header header{};
-  const std::size_t count = std::fread(header.data(), 1, header.size(), file.get());
-  if (!is_sqlite(std::span(header).first(count)))
+  ByteStream file(path);
+  if (file.is_compressed())
     refuse(path, "an SQLite database that is compressed; give it unpacked, since SQLite reads from the file itself");
+  Header header{};
+  file.read({reinterpret_cast<char*>(header.data()), header.size()});
   return header;
 }
 

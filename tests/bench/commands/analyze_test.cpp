@@ -117,8 +117,8 @@ TEST_F(Analyze, RefusesWhatIsNoTrace) {
   EXPECT_THAT(underlap_program({"analyze"}), fails_with(2, "TRACE is required"));
   const testing_support::TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(underlap_program({"analyze", folder / "pipe"}), fails_with(2, "a pipe, socket or device, not a file"));
-  EXPECT_THAT(underlap_program({"analyze", "/dev/zero"}), fails_with(2, "a pipe, socket or device, not a file"));
+  EXPECT_THAT(underlap_program({"analyze", folder / "pipe"}), fails_with(2, "a named pipe, not a file"));
+  EXPECT_THAT(underlap_program({"analyze", "/dev/zero"}), fails_with(2, "a device, not a file"));
   EXPECT_THAT(underlap_program({"analyze", folder / ""}), fails_with(2, "a directory without traces"));
 }
 

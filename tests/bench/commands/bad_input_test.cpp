@@ -95,8 +95,8 @@ TEST(BadInput, DataFileThatHoldsNoSampleIsRefused) {
   const testing_support::TemporaryFolder folder;
   testing_support::write_text(folder / "empty", "");
   testing_support::write_text(folder / "short", "0123456789abcdef");
-  EXPECT_THAT(run_with(folder / "none"), fails_with(2, "No such file or directory; name a text file (train.data)"));
-  EXPECT_THAT(run_with(folder / ""), fails_with(2, "it is a directory; name a text file (train.data)"));
+  EXPECT_THAT(run_with(folder / "none"), fails_with(2, "no such file; name one that is there (train.data)"));
+  EXPECT_THAT(run_with(folder / ""), fails_with(2, "a directory, not a file; name a file in it (train.data)"));
   EXPECT_THAT(run_with(folder / "empty"), fails_with(2, "is empty; name a text of at least 17 bytes (train.data)"));
   EXPECT_THAT(run_with(folder / "short"), fails_with(2, "has 16 bytes; seq_length 16 needs at least 17 (train.data)"));
 }

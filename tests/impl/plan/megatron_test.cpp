@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "impl/plan/rules/resolution.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
-#include "profiler/formats/file_bytes.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 /// The lines of a file of answers.
 std::vector<Json> answers(const std::filesystem::path& file) {
   std::vector<Json> lines;
-  const std::string text = formats::read_bytes(file).bytes;
+  const std::string text = read_input_file(file);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     if (end > begin) lines.push_back(parse_json(std::string_view(text).substr(begin, end - begin)));

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "profiler/formats/output_file.hpp"
 #include "profiler/formats/perfetto_reader.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
 #include "tests/profiler/random_trace.hpp"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "platform/errors.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
-#include "profiler/formats/file_bytes.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
@@ -261,7 +261,7 @@ TEST(KinetoWriter, CompressesByExtension) {
   const Trace trace = random_trace(random, {.num_ranks = 1, .num_slices = 20'000});
   for (const char* name : {"t.json", "t.json.gz", "t.json.zst"}) write_kineto(folder / name, trace);
   const std::string plain = read_text(folder / "t.json");
-  EXPECT_EQ(read_bytes(folder / "t.json.zst").bytes, plain);
+  EXPECT_EQ(read_input_file(folder / "t.json.zst"), plain);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> gzip(::gzopen((folder / "t.json.gz").c_str(), "rb"), ::gzclose);
   std::string unpacked(plain.size() + 1, '\0');
   unpacked.resize(

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "profiler/formats/file_bytes.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/formats/output_file.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 

@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/formats/file_bytes.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/formats/output_file.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
 #include "tests/profiler/random_trace.hpp"

@@ -1,43 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/byte_stream.hpp"
+#include "platform/input/byte_stream.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "platform/errors.hpp"
+#include "platform/file_descriptor.hpp"
+#include "platform/suggestion.hpp"
 
-namespace underlap::formats {
+namespace underlap {
 namespace {
 
-constexpr std::string_view kZstdHead{"\x28\xB5\x2F\xFD", 4};
+constexpr std::string_view kZstdMagic{"\x28\xB5\x2F\xFD", 4};
 constexpr std::string_view kGzipMagic{"\x1F\x8B", 2};
+constexpr std::size_t kLongestFrameHeader = 18;  // of zstd
 constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
 
-struct CloseStream {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+[[noreturn]] void refuse(const std::filesystem::path& file, std::string_view why) {
+  throw std::invalid_argument(fmt::format("{}: {}", file.string(), why));
+}
+
+/// Somebody else's end of it is open already, so that reading comes to an end.
+bool is_given_pipe(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
+}
+
+/// The name in the file's folder that may have been meant, or that one is wanted.
+std::string name_beside(const std::filesystem::path& file) {
+  constexpr std::size_t kMost = 1000;
+  std::vector<std::string> names;
+  std::error_code error;
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end && names.size() < kMost;
+       at.increment(error))
+    if (at->path().filename() != file.filename()) names.push_back(at->path().filename().string());  // it leads nowhere
+  const std::filesystem::path before = file.has_parent_path() ? folder / "" : "";
+  const std::string meant = did_you_mean(file.filename().string(), names, before.string());
+  return meant.empty() ? "; name one that is there" : meant;
+}
+
+void check_kind(const std::filesystem::path& file, mode_t mode, GivenPipes given_pipes) {
+  if (S_ISREG(mode)) return;
+  if (S_ISDIR(mode)) refuse(file, "a directory, not a file; name a file in it");
+  if (S_ISFIFO(mode) && is_given_pipe(file)) {
+    if (given_pipes == GivenPipes::read) return;
+    refuse(file, "a pipe, not a file; write what it gives to a file, and name that");
+  }
+  if (S_ISFIFO(mode)) refuse(file, "a named pipe, not a file: nobody may ever write to it; name a file");
+  if (S_ISSOCK(mode)) refuse(file, "a socket, not a file; name a file");
+  refuse(file, "a device, not a file; name a file");
+}
+
+struct OpenFile {
+  FileDescriptor file;
+  std::uint64_t length = 0;
 };
 
-// The file itself. Its first bytes are read at once, so that they tell what it is.
+OpenFile open_file(const std::filesystem::path& path, GivenPipes given_pipes) {
+  // Without O_NONBLOCK a named pipe that nobody writes to is waited for before anyone could see what it is.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file)
+    refuse(path, errno == ENOENT || errno == ENOTDIR
+                     ? "no such file" + name_beside(path)
+                     : fmt::format("cannot be opened for reading: {}; name another", system_reason(errno)));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) refuse(path, system_reason(errno));
+  check_kind(path, status.st_mode, given_pipes);
+  ::fcntl(file.get(), F_SETFL, 0);
+  return {std::move(file), S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0};
+}
+
+// The file itself. Its first bytes are read at once: they show what it is.
 class PlainFile final : public Decoder {
  public:
   /// `taken` outlives this, and counts the bytes that were read.
-  PlainFile(const std::filesystem::path& path, std::atomic<std::uint64_t>& taken)
-      : path_(path), taken_(taken), file_(std::fopen(path.c_str(), "rb")) {
-    if (!file_) throw std::invalid_argument(complaint());
-    std::setvbuf(file_.get(), nullptr, _IONBF, 0);
-    head_.resize(kZstdHead.size());
+  PlainFile(std::filesystem::path path, FileDescriptor file, std::atomic<std::uint64_t>& taken)
+      : path_(std::move(path)), file_(std::move(file)), taken_(taken), head_(kLongestFrameHeader, '\0') {
     head_.resize(read_file(head_));
+    if (error_ != 0) refuse(path_, fmt::format("cannot be read: {}; name another", system_reason(error_)));
   }
 
   std::string_view head() const { return head_; }
@@ -46,21 +99,29 @@ class PlainFile final : public Decoder {
     const std::size_t from_head = std::min(into.size(), head_.size() - head_used_);
     std::copy_n(head_.data() + head_used_, from_head, into.data());
     head_used_ += from_head;
-    return from_head + read_file(into.subspan(from_head));
+    const std::size_t count = from_head + read_file(into.subspan(from_head));
+    if (error_ != 0) throw MachineError(fmt::format("{}: cannot be read: {}", path_.string(), system_reason(error_)));
+    return count;
   }
 
  private:
   std::size_t read_file(std::span<char> into) {
-    const std::size_t count = std::fread(into.data(), 1, into.size(), file_.get());
-    if (std::ferror(file_.get())) throw MachineError(complaint());
-    taken_.fetch_add(count, std::memory_order_relaxed);
-    return count;
+    std::size_t done = 0;
+    while (done < into.size()) {
+      const ssize_t count = ::read(file_.get(), into.data() + done, into.size() - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) error_ = errno;
+      if (count <= 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    taken_.fetch_add(done, std::memory_order_relaxed);
+    return done;
   }
-  std::string complaint() const { return fmt::format("{}: cannot be read: {}", path_.string(), std::strerror(errno)); }
 
   std::filesystem::path path_;
+  FileDescriptor file_;
   std::atomic<std::uint64_t>& taken_;
-  std::unique_ptr<std::FILE, CloseStream> file_;
+  int error_ = 0;
   std::string head_;
   std::size_t head_used_ = 0;
 };
@@ -182,37 +243,32 @@ class ZstdFile final : public Compressed {
   bool ended_ = false;
 };
 
+// Four bytes unpack to 128 KiB at most: a header that states more than the file can hold is wrong.
+std::uint64_t length_by_header(std::string_view head, std::uint64_t file_length) {
+  const auto length = ZSTD_getFrameContentSize(head.data(), head.size());
+  const bool is_stated = length != ZSTD_CONTENTSIZE_UNKNOWN && length != ZSTD_CONTENTSIZE_ERROR;
+  return is_stated && length >> 15 <= file_length ? length : 0;
+}
+
 }  // namespace
 
-ByteStream::ByteStream(const std::filesystem::path& path)
-    : file_length_(length_of_file(path)), taken_(std::make_unique<std::atomic<std::uint64_t>>(0)) {
-  auto file = std::make_unique<PlainFile>(path, *taken_);
+ByteStream::ByteStream(const std::filesystem::path& path, GivenPipes given_pipes)
+    : path_(path), taken_(std::make_unique<std::atomic<std::uint64_t>>(0)) {
+  OpenFile opened = open_file(path, given_pipes);
+  file_length_ = opened.length;
+  auto file = std::make_unique<PlainFile>(path, std::move(opened.file), *taken_);
   const std::string head(file->head());
   is_compressed_ = true;
-  if (is_gzip(head)) {
+  if (head.starts_with(kGzipMagic)) {
     decoder_ = std::make_unique<GzipFile>(std::move(file));
-  } else if (head == kZstdHead) {
+  } else if (head.starts_with(kZstdMagic)) {
+    stated_length_ = length_by_header(head, file_length_);
     decoder_ = std::make_unique<ZstdFile>(std::move(file));
   } else {
+    stated_length_ = file_length_;
     decoder_ = std::move(file);
     is_compressed_ = false;
   }
 }
 
-bool is_gzip(std::string_view head) { return head.starts_with(kGzipMagic); }
-
-std::uint64_t length_of_file(const std::filesystem::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    throw std::invalid_argument(
-        errno == ENOENT ? fmt::format("{}: no such file; name one that is there", path.string())
-                        : fmt::format("{}: cannot be read: {}; name a file", path.string(), std::strerror(errno)));
-  if (S_ISDIR(status.st_mode))
-    throw std::invalid_argument(path.string() + ": a directory, not a file; name a file in it");
-  if (!S_ISREG(status.st_mode))
-    throw std::invalid_argument(fmt::format(
-        "{}: a pipe, socket or device, not a file; write what it gives to a file, and name that", path.string()));
-  return static_cast<std::uint64_t>(status.st_size);
-}
-
-}  // namespace underlap::formats
+}  // namespace underlap
