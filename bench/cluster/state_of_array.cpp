@@ -9,6 +9,7 @@
 #include "platform/json.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/report/results.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -47,7 +48,7 @@ StateOfTask read_task(const std::filesystem::path& folder, const SubmittedJob& j
 
 // The merged results, held against those that they were made of.
 bool is_merged(const std::filesystem::path& folder, const std::vector<StateOfTask>& tasks) {
-  if (!std::filesystem::exists(folder / "results.json")) return false;
+  if (!report::find_results(folder)) return false;
   const report::RunResults merged = report::read_results(folder);
   return std::ranges::equal(merged.cells, tasks, [](const report::CellResult& cell, const StateOfTask& task) {
     const std::int32_t blocks = task.run.cells.empty() ? 0 : task.run.cells.front().blocks_done;

@@ -14,6 +14,7 @@
 #include "platform/json.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/report/results.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -113,15 +114,11 @@ std::string sentence(const StateOfRun& state, std::int64_t now_s) {
                      time_text(now_s - state.status->updated_s), state.status->host, state.status->doing);
 }
 
-bool has_results(const std::filesystem::path& folder) {
-  return std::filesystem::exists(std::filesystem::symlink_status(folder / "results.json"));
-}
-
 StateOfRun read_state(const std::filesystem::path& folder) {
   StateOfRun state;
   state.status = read_status(folder);
   state.holder = FileLock::holder(folder / "run.lock").value_or("");
-  if (has_results(folder)) add_results(folder, state);
+  if (report::find_results(folder)) add_results(folder, state);
   if (state.blocks_planned == 0 && state.status) state.blocks_planned = state.status->blocks_planned;
   return state;
 }
@@ -143,7 +140,7 @@ StateOfRun state_of_run(const std::filesystem::path& folder,
                         const std::function<std::optional<JobState>(const std::string&)>& ask) {
   StateOfRun state = read_state(folder);
   state.job = read_job(folder);
-  if (!has_results(folder) && !state.status && !state.job && state.holder.empty())
+  if (!report::find_results(folder) && !state.status && !state.job && state.holder.empty())
     throw std::invalid_argument(
         fmt::format("{} holds no run: no results.json, no status.json, no job.json", folder.string()));
   const bool is_done = state.blocks_planned > 0 && state.blocks_done >= state.blocks_planned;

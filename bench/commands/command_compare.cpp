@@ -23,6 +23,7 @@
 #include "profiler/compare/report_of.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -43,14 +44,10 @@ struct RunFolder {
   compare::ComparedRun run = {};
 };
 
-bool holds_results(const std::string& path) {
-  return std::filesystem::exists(std::filesystem::path(path) / "results.json") ||
-         std::filesystem::path(path).filename() == "results.json";
-}
+bool holds_results(const std::string& path) { return report::is_results_file(path) || report::find_results(path); }
 
 RunFolder read_run(const std::string& path) {
-  const std::filesystem::path named = path;
-  RunFolder read{.folder = named.filename() == "results.json" ? named.parent_path() : named};
+  RunFolder read{.folder = report::folder_of_run(path)};
   read.run.results = report::read_results(read.folder);
   read.run.figures = compare::figures_of(read.run.results, path);
   return read;

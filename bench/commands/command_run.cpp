@@ -210,7 +210,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   print_text(report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
                               arguments.details ? report::Details::included : report::Details::left_out));
   print_text("\nresults: {}\nreport:  {}  (every table; underlap show DIR --details prints them){}",
-             (options.folder / "results.json").string(), (options.folder / "report.md").string(),
+             (options.folder / report::kResultsFile).string(), (options.folder / "report.md").string(),
              traces_text(outcome.results, options.folder));
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
     for (const std::string& complaint : *complaints) print_error("underlap: {}\n", complaint);

@@ -20,6 +20,7 @@
 #include "profiler/report/page/html.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/results.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -36,8 +37,7 @@ struct ShowArguments {
 
 // Whoever names what a run left, and not its folder, means the run.
 std::filesystem::path run_folder(const std::filesystem::path& path) {
-  const std::string file = path.filename().string();
-  const bool is_within = file == "results.json" || file == "report.md";
+  const bool is_within = report::is_results_file(path) || path.filename() == "report.md";
   const std::filesystem::path folder = is_within ? path.parent_path() : path;
   if (!is_within && std::filesystem::is_regular_file(folder))
     throw std::invalid_argument(
@@ -46,7 +46,7 @@ std::filesystem::path run_folder(const std::filesystem::path& path) {
   if (!folder.empty() && !std::filesystem::exists(folder))
     throw std::invalid_argument(
         fmt::format("{}: no such folder\n  name the folder that `underlap run CONFIG -o DIR` wrote", folder.string()));
-  if (std::filesystem::exists(folder / "results.json")) return folder;
+  if (report::find_results(folder)) return folder;
   throw std::invalid_argument(
       fmt::format("{}: no run that can be shown, since it holds no results.json\n  `underlap run CONFIG -o DIR` writes "
                   "one when its first block is finished; --resume goes on with a run",

@@ -29,6 +29,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -125,7 +126,7 @@ void check_array(const SubmitArguments& arguments, const plan::Matrix& matrix) {
 // What the folder holds already.
 void check_folder(const SubmitArguments& arguments) {
   const fs::path folder = arguments.job.folder;
-  const bool is_run = fs::exists(folder / "results.json") || fs::exists(folder / "job.json");
+  const bool is_run = report::find_results(folder) || fs::exists(folder / "job.json");
   if (!is_run) return;
   if (!arguments.resume)
     throw std::invalid_argument(

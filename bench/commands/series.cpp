@@ -175,7 +175,7 @@ class Series {
   // All runs of a series share it, over a resume too.
   void find_id() {
     for (const PlannedRun& run : runs_) {
-      if (!fs::exists(run.folder / "results.json")) continue;
+      if (!report::find_results(run.folder)) continue;
       id_ = report::read_results(run.folder).info.series;
       if (!id_.empty()) return;
     }
@@ -265,7 +265,7 @@ void check_folder(const SeriesRequest& request) {
   const auto refuse = [&](const char* what) {
     throw std::invalid_argument(fmt::format("{} {}: -o DIR takes another folder", request.folder.string(), what));
   };
-  if (fs::exists(request.folder / "results.json")) refuse("holds a single run");
+  if (report::find_results(request.folder)) refuse("holds a single run");
   const bool has_sides = fs::exists(request.folder / "baseline") || fs::exists(request.folder / "candidate");
   if (request.other.empty() && has_sides) refuse("holds runs that took turns, which --interleave goes on with");
   if (!request.other.empty() && !report::run_folders(request.folder).empty()) refuse("holds runs of one side");

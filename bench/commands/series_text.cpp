@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using Runs = std::vector<compare::RunFigures>;
 
 bool holds_runs(const fs::path& folder) {
-  return !fs::exists(folder / "results.json") && !report::numbered_runs(folder).empty();
+  return !report::find_results(folder) && !report::numbered_runs(folder).empty();
 }
 
 // Whole runs; what is missing is said below them, of what is going as well.

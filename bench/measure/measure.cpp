@@ -30,6 +30,7 @@
 #include "platform/status_line.hpp"
 #include "profiler/compare/run_figures.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/run_folders.hpp"
 #include "profiler/report/samples.hpp"
 #include "profiler/report/summary.hpp"
 
@@ -71,8 +72,7 @@ class Measurement {
     if (!folder_->why_not_locked().empty())
       status_.print(fmt::format("{} cannot be locked ({}): nothing keeps a second run out of it",
                                 options.folder.string(), folder_->why_not_locked()));
-    if (std::filesystem::exists(std::filesystem::symlink_status(options.folder / "results.json")))
-      take_up_what_is_there();
+    if (report::find_results(options.folder)) take_up_what_is_there();
     if (parts_.size() > 1) say_parts();
     if (options.resume && results_.blocks_done == 0)
       status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));

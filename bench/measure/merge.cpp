@@ -18,6 +18,7 @@
 #include "bench/verify/numerics_labels.hpp"
 #include "platform/errors.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -64,7 +65,7 @@ Measured read_measured(const fs::path& folder, const plan::Matrix& matrix) {
   for (std::size_t i = 0; i < matrix.cells.size(); ++i) {
     const fs::path own = task_folder(folder, i);
     RunResults task;
-    if (fs::exists(own / "results.json")) task = report::read_results(own);
+    if (report::find_results(own)) task = report::read_results(own);
     if (!task.cells.empty() && (task.cells.size() != 1 || task.cells.front().name != matrix.cells[i].name))
       throw std::invalid_argument(fmt::format("{} holds another cell than {}", own.string(), matrix.cells[i].name));
     if (!task.cells.empty() && task.cells.front().samples.empty()) task.cells.clear();

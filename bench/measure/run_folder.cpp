@@ -18,6 +18,7 @@
 #include "impl/device/sim/hardware.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -67,7 +68,7 @@ HeldRunFolder::HeldRunFolder(std::filesystem::path folder) : folder_(std::move(f
 
 HeldRunFolder::~HeldRunFolder() {
   std::error_code ignored;  // what is not empty stays
-  const bool holds_results = std::filesystem::exists(folder_ / "results.json", ignored);
+  const bool holds_results = report::find_results(folder_).has_value();
   for (const char* part : kParts)
     if (!holds_results) std::filesystem::remove(folder_ / part, ignored);
   lock_.reset();

@@ -164,7 +164,7 @@ class SeriesCheck {
 // Of one run, or of `run --runs`; nullopt where the folder is neither, and holds at most other folders.
 std::optional<Runs> of_run_folder(const fs::path& folder, ReadingWatch& watch) {
   if (fs::exists(folder / kBaselineFile)) return read_baseline(folder / kBaselineFile);
-  if (fs::exists(folder / "results.json")) {
+  if (report::find_results(folder)) {
     if (report::is_folder_of_series(folder)) refuse_both(folder);
     return Runs{compare::figures_of(report::read_results(folder), folder.string())};
   }
@@ -222,8 +222,8 @@ SeriesRuns series_runs(const fs::path& folder) {
 }
 
 bool holds_runs(const fs::path& path) {
-  if (!fs::is_directory(path)) return path.filename() == kBaselineFile || path.filename() == "results.json";
-  return fs::exists(path / kBaselineFile) || fs::exists(path / "results.json") ||
+  if (!fs::is_directory(path)) return path.filename() == kBaselineFile || report::is_results_file(path);
+  return fs::exists(path / kBaselineFile) || report::find_results(path).has_value() ||
          std::ranges::any_of(report::numbered_runs(path), &report::NumberedRun::has_results);
 }
 
@@ -233,7 +233,7 @@ std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatc
   const std::string file = named.filename().string();
   const fs::path folder = named.has_parent_path() ? named.parent_path() : fs::path(".");
   if (fs::exists(named) && file == kBaselineFile) return read_baseline(named);
-  if (fs::exists(named) && file == "results.json") return of_folder(folder, watch);
+  if (fs::exists(named) && report::is_results_file(named)) return of_folder(folder, watch);
   if (fs::exists(named)) return run_of_traces(path, watch);
   std::vector<std::string> paths = fitting(path);
   // What a run printed stands beside its folder.

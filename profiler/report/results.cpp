@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <type_traits>
@@ -21,6 +22,7 @@
 #include "profiler/report/cut_windows.hpp"
 #include "profiler/report/results_reader.hpp"
 #include "profiler/report/results_schema.hpp"
+#include "profiler/report/run_folders.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::report {
@@ -384,11 +386,15 @@ std::string results_text(const RunResults& results, Statistics statistics) {
 }
 
 void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
-  write_file_atomically(folder / "results.json", results_text(results, statistics));
+  write_file_atomically(folder / kResultsFile, results_text(results, statistics));
+  for (const std::string_view compressed : std::span(kResultsFiles).subspan(1)) {
+    std::error_code ignored;  // the first is read, whatever is left of the others
+    std::filesystem::remove(folder / compressed, ignored);
+  }
 }
 
 RunResults read_results(const std::filesystem::path& folder) try {
-  const std::filesystem::path file = folder / "results.json";
+  const std::filesystem::path file = find_results(folder).value_or(folder / kResultsFile);
   const std::string text = read_input_file(file, {.memory_factor = kJsonMemoryFactor});
   if (std::optional<RunResults> results = well_formed(text, file)) return std::move(*results);
   return results_in(parse_json_of(file, text), file);

@@ -183,13 +183,13 @@ struct RefusedCell {
   std::vector<std::string> because;
 };
 
-/// A whole run: results.json, schema underlap.results/1.
+/// A whole run: its results file, schema underlap.results/1.
 struct RunResults {
   RunInfo info;
   std::int32_t blocks_planned = 0;
   std::int32_t blocks_done = 0;
-  std::vector<std::int32_t>
-      resumed_at_blocks;        ///< blocks before which --resume, or ranks started anew, began with fresh weights
+  /// Blocks before which --resume, or ranks started anew, began with fresh weights; none in results before it
+  std::vector<std::int32_t> resumed_at_blocks;
   std::vector<BlockLoad> load;  ///< by block; empty in virtual time, and in results of before it was kept
   std::vector<CellResult> cells;
   std::vector<RefusedCell> refused;  ///< none in results before it
@@ -204,13 +204,14 @@ enum class Statistics : std::uint8_t { included, left_out };
 /// is not JSON or an axis stands twice.
 std::string results_text(const RunResults& results, Statistics statistics = Statistics::included);
 
-/// Writes results_text() to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Throws as that
-/// does, and MachineError with the path and the system's reason.
+/// Writes results_text() to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Removes what
+/// was compressed there, which is of an earlier state of the run. Throws as results_text() does, and MachineError with
+/// the path and the system's reason.
 void write_results(const std::filesystem::path& folder, const RunResults& results,
                    Statistics statistics = Statistics::included);
 
-/// Reads what write_results wrote. Throws std::invalid_argument naming the file, and the place where JSON is wrong
-/// or a field is missing; also for a newer schema.
+/// Reads what write_results wrote, also compressed (find_results()). Throws std::invalid_argument naming the file, and
+/// the place where JSON is wrong or a field is missing; also for a newer schema.
 RunResults read_results(const std::filesystem::path& folder);
 
 }  // namespace underlap::report

@@ -266,7 +266,7 @@ struct Fields<RunResults> {
     field("run", results.info);
     field("blocks_planned", results.blocks_planned);
     field("blocks_done", results.blocks_done);
-    field("resumed_at_blocks", results.resumed_at_blocks);
+    field("resumed_at_blocks", NewerField{results.resumed_at_blocks});
     field("load", NewerField{results.load});
     field("refused", NewerField{results.refused});
     field("cells", results.cells);

@@ -26,6 +26,23 @@ std::int32_t index_of(std::string_view name) {
 
 }  // namespace
 
+std::optional<std::filesystem::path> find_results(const std::filesystem::path& folder) {
+  for (const std::string_view name : kResultsFiles) {
+    std::error_code ignored;  // a folder that may not be searched: opening the file gives the reason
+    if (std::filesystem::symlink_status(folder / name, ignored).type() != std::filesystem::file_type::not_found)
+      return folder / name;
+  }
+  return std::nullopt;
+}
+
+bool is_results_file(const std::filesystem::path& path) {
+  return std::ranges::find(kResultsFiles, path.filename().native()) != kResultsFiles.end();
+}
+
+std::filesystem::path folder_of_run(const std::filesystem::path& named) {
+  return is_results_file(named) ? named.parent_path() : named;
+}
+
 std::filesystem::path run_of_series(const std::filesystem::path& folder, std::int32_t index) {
   return folder / fmt::format("{}{:02}", kPrefix, index);
 }
@@ -37,7 +54,7 @@ std::vector<NumberedRun> numbered_runs(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder)) return found;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (const std::int32_t index = index_of(entry.path().filename().string()); index >= 0 && entry.is_directory())
-      found.push_back({index, entry.path(), std::filesystem::exists(entry.path() / "results.json")});
+      found.push_back({index, entry.path(), find_results(entry.path()).has_value()});
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -48,7 +65,7 @@ bool is_folder_of_series(const std::filesystem::path& folder) {
 }
 
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) {
-  if (std::filesystem::exists(folder / "results.json")) return {folder};
+  if (find_results(folder)) return {folder};
   std::vector<std::filesystem::path> folders;
   for (NumberedRun& run : numbered_runs(folder))
     if (run.has_results) folders.push_back(std::move(run.folder));

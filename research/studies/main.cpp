@@ -5,8 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -15,11 +13,13 @@
 #include "platform/exit_code.hpp"
 #include "platform/file_lock.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
 #include "platform/program.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/report/run_folders.hpp"
 #include "research/studies/study.hpp"
 
 namespace underlap::bench {
@@ -40,9 +40,9 @@ std::string list_text() {
 
 // A study made anew replaces what it left; what was measured once is not there twice.
 void refuse_run(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "results.json", std::ios::binary);
+  const auto file = report::find_results(folder);
   if (!file) return;
-  const auto json = parse_json_or_discard(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto json = parse_json_or_discard(read_input_file(*file));
   const bool is_study = json.is_object() && json.contains("schema") && json["schema"].is_string() &&
                         !json["schema"].get<std::string>().starts_with("underlap.results/");
   if (!is_study)

@@ -3,10 +3,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "profiler/report/results.hpp"
+#include "profiler/report/run_folders.hpp"
 
 namespace underlap::viewer::testing_support {
+
+/// Copies the results of a recorded run into a folder, compressed as they are.
+inline void copy_recorded_run(const std::filesystem::path& to) {
+  const std::filesystem::path file = report::find_results(UNDERLAP_RESULTS_FOLDER "/quick/paced").value();
+  std::filesystem::copy_file(file, to / file.filename());
+}
 
 /// Writes a recorded run into a folder, as so many ranks would have made it, over a link that is called so.
 inline void make_sized_run(const std::filesystem::path& run, std::int32_t ranks, const char* link = nullptr) {

@@ -34,10 +34,8 @@ std::string title_of_two(const std::string& baseline, const std::string& candida
 std::vector<std::string> result_files(const fs::path& path) {
   if (!fs::is_directory(path)) return {path.string()};
   std::vector<std::string> files;
-  for (const char* name : {"results.json", gate::kBaselineFile})
-    if (fs::exists(path / name)) files.push_back((path / name).string());
-  for (const report::NumberedRun& run : report::numbered_runs(path))
-    if (run.has_results) files.push_back((run.folder / "results.json").string());
+  if (fs::exists(path / gate::kBaselineFile)) files.push_back((path / gate::kBaselineFile).string());
+  for (const fs::path& folder : report::run_folders(path)) files.push_back(report::find_results(folder)->string());
   return files;
 }
 
@@ -53,7 +51,7 @@ compare::NamedTrace named(const TraceDocument& document) {
 
 DocumentKind kind_of(const std::string& path) {
   const fs::path named = path;
-  if (named.filename() == "results.json" || fs::exists(named / "results.json")) return DocumentKind::run;
+  if (report::is_results_file(named) || report::find_results(named)) return DocumentKind::run;
   return named.extension() == ".json" && gate::is_gate_file(named) ? DocumentKind::gate : DocumentKind::trace;
 }
 
@@ -86,8 +84,7 @@ std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_
 
 std::shared_ptr<RunDocument> open_run(const std::string& folder) {
   auto document = std::make_shared<RunDocument>();
-  const fs::path named = folder;
-  document->path = named.filename() == "results.json" ? named.parent_path().string() : folder;
+  document->path = report::folder_of_run(folder).string();
   document->title = title_of(document->path);
   document->results = report::read_results(document->path);
   document->summaries = report::summarise(document->results);
@@ -145,7 +142,7 @@ std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDo
 std::vector<std::string> files_of(const Document& document) {
   if (const auto* trace = dynamic_cast<const TraceDocument*>(&document)) return trace->traced.files;
   if (dynamic_cast<const RunDocument*>(&document) != nullptr)
-    return {(fs::path(document.path) / "results.json").string()};
+    return {report::find_results(document.path).value_or(fs::path(document.path) / report::kResultsFile).string()};
   if (const auto* judged = dynamic_cast<const GateDocument*>(&document)) return judged->files;
   if (const auto* scaled = dynamic_cast<const ScalingDocument*>(&document)) return scaled->files;
   const auto* comparison = dynamic_cast<const CompareDocument*>(&document);

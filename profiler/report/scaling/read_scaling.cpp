@@ -18,8 +18,7 @@ namespace {
 
 // The folders of a run, or of a series', that a person means by a path.
 std::vector<std::filesystem::path> folders_of(const std::string& path) {
-  std::filesystem::path named = path;
-  if (named.filename() == "results.json") named = named.parent_path();
+  const std::filesystem::path named = folder_of_run(path);
   std::vector<std::filesystem::path> folders = run_folders(named);
   if (!folders.empty()) return folders;
   if (is_folder_of_series(named / "baseline") || is_folder_of_series(named / "candidate"))

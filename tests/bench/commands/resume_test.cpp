@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "platform/json.hpp"
+#include "tests/bench/commands/compressed_results.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -40,6 +41,16 @@ struct FinishedRun {
 };
 
 TEST(Resume, VirtualTimeGoesOnBehindTheLastBlock) { expect_resumes(FinishedRun().folder, {"--backend", "sim"}); }
+
+TEST(Resume, CompressedResultsAreTakenUpAndWrittenPlain) {
+  const FinishedRun run;
+  const fs::path compressed = compress_results(run.folder.run());
+  EXPECT_THAT(underlap_program(run.folder.arguments({"--backend", "sim"})), fails_with(2, "holds a run already"));
+  EXPECT_EQ(run.resume().exit_code, 0);
+  EXPECT_TRUE(fs::exists(run.results()));
+  EXPECT_FALSE(fs::exists(compressed));
+  EXPECT_EQ(report::read_results(run.folder.run()).blocks_done, 3);
+}
 
 TEST(Resume, RefusesBlocksOfAnotherBuild) {
   const FinishedRun run;

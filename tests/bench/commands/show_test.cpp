@@ -4,6 +4,7 @@
 
 #include "platform/json.hpp"
 #include "profiler/report/results.hpp"
+#include "tests/bench/commands/compressed_results.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -53,6 +54,23 @@ TEST_F(Show, TakesTheFilesOfARunForTheRun) {
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_EQ(shown.out, show().out);
   }
+}
+
+TEST_F(Show, ReadsCompressedResultsAsOtherCommandsDo) {
+  const testing_support::TemporaryFolder recorded;
+  testing_support::write_text(recorded / "results.json",
+                              testing_support::read_text(std::filesystem::path(folder_->run()) / "results.json"));
+  const std::filesystem::path file = compress_results(recorded / "");
+  for (const std::filesystem::path& named : {recorded / "", file}) {
+    EXPECT_EQ(underlap_program({"show", named}).out, show().out);
+    EXPECT_EQ(underlap_program({"compare", folder_->run(), named}).exit_code, 0);
+    EXPECT_THAT(underlap_program({"compare", named, "--cells", "none", "none"}), fails_with(2, "it has: "));
+    EXPECT_THAT(underlap_program({"scaling", named}), fails_with(2, "no cell is at two sizes"));
+    EXPECT_THAT(underlap_program({"gate", folder_->run(), named}), fails_with(2, "are the same run"));
+  }
+  const std::string bytes = testing_support::read_text(file);
+  testing_support::write_text(file, bytes.substr(0, bytes.size() / 2));
+  EXPECT_THAT(underlap_program({"show", recorded / ""}), fails_with(2, "results.json.zst: compressed data is cut"));
 }
 
 TEST_F(Show, PrintsAHalfFinishedRun) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <tuple>
 
@@ -217,11 +219,14 @@ TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
 TEST_F(ResultsFile, ReadsFilesOfBeforeKernelsWereKept) {
   write_results(folder_, full_results());
   Json document = parse_json(text());
+  document.erase("resumed_at_blocks");
   for (Json& cell : document["cells"])
     for (const char* key : {"bound_kernel_ns", "kernel_ns", "compute_since_off"}) cell.erase(key);
   document["cells"][0]["samples"][0]["ranks"][0]["modes"]["dp"].erase("pipeline_dependency_ns");
   set_text(json_text(document));
-  const CellResult cell = read_results(folder_).cells[0];
+  const RunResults results = read_results(folder_);
+  EXPECT_TRUE(results.resumed_at_blocks.empty());
+  const CellResult& cell = results.cells[0];
   EXPECT_FALSE(cell.compute_since_off);
   EXPECT_TRUE(cell.kernel_ns.empty());
   EXPECT_EQ(cell.samples[0].ranks[0].modes.at("dp").pipeline_dependency_ns, 0);
@@ -337,6 +342,21 @@ TEST_F(ResultsFile, RefusesAnotherSchema) {
   EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.analysis/1"; }),
               HasSubstr("must be \"underlap.results/1\""));
   EXPECT_THAT(complaint([](Json& d) { d = Json::array(); }), HasSubstr("the document is array, must be object"));
+}
+
+TEST_F(ResultsFile, IsReadCompressedUntilItIsWrittenAgain) {
+  write_results(folder_, full_results());
+  const std::string whole = text();
+  const fs::path compressed = folder_ / "results.json.gz";
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzopen(compressed.c_str(), "wb"), ::gzclose);
+  ASSERT_EQ(::gzwrite(file.get(), whole.data(), static_cast<unsigned>(whole.size())), static_cast<int>(whole.size()));
+  ASSERT_EQ(::gzflush(file.get(), Z_FINISH), Z_OK);
+  fs::remove(folder_ / "results.json");
+  const RunResults read = read_results(folder_);
+  EXPECT_EQ(results_text(read), whole);
+  write_results(folder_, read);
+  EXPECT_EQ(text(), whole);
+  EXPECT_FALSE(fs::exists(compressed));
 }
 
 TEST_F(ResultsFile, RefusesAFileThatIsMissingOrCutShort) {

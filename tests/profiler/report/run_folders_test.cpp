@@ -26,6 +26,25 @@ TEST(RunFolders, OfASingleRunAreItself) {
   EXPECT_THAT(run_folders(series), ElementsAre(series));
 }
 
+TEST(RunFolders, HoldResultsAsTheyWereWrittenOrCompressed) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(find_results(folder / ""), std::nullopt);
+  EXPECT_EQ(find_results(folder / "none"), std::nullopt);
+  for (const char* name : {"results.json.gz", "results.json.zst", "results.json"}) {
+    testing_support::write_text(folder / name, "");
+    EXPECT_EQ(find_results(folder / ""), folder / name);
+    EXPECT_EQ(folder_of_run(folder / name), (folder / "").parent_path());
+  }
+  EXPECT_EQ(folder_of_run(folder / "run"), folder / "run");
+  EXPECT_FALSE(is_results_file(folder / "results.json.xz"));
+}
+
+TEST(RunFolders, HoldResultsAlsoWhereTheyAreALinkThatLeadsNowhere) {
+  const TemporaryFolder folder;
+  fs::create_symlink("nowhere", folder / "results.json");
+  EXPECT_EQ(find_results(folder / ""), folder / "results.json");
+}
+
 TEST(RunFolders, OfASeriesStandInTheOrderOfTheirNumbers) {
   const TemporaryFolder folder;
   const fs::path series = folder / "series";

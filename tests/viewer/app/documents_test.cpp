@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "tests/viewer/app/window_fixture.hpp"
+#include "tests/viewer/small_runs.hpp"
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
@@ -149,7 +150,7 @@ TEST_F(Documents, TracesOfOneCellAreToldApartByTheirFiles) {
 
 // A run whose traces were compressed, or taken away, after it.
 TEST_F(Documents, CellLeadsToItsTraceWhereThatIs) {
-  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  testing_support::copy_recorded_run(folder.path());
   const std::shared_ptr<RunDocument> run = open_run(folder.path().string());
   ASSERT_FALSE(run->results.cells.front().trace_file.empty());
   const fs::path file = folder.path() / run->results.cells.front().trace_file;
@@ -286,7 +287,7 @@ TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
 }
 
 TEST_F(Documents, EveryColumnOfATableIsSeen) {
-  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  testing_support::copy_recorded_run(folder.path());
   window->open(text(folder.path()));
   ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
   compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));

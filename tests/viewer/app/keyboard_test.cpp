@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tests/viewer/app/window_fixture.hpp"
+#include "tests/viewer/small_runs.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/lanes_panel.hpp"
@@ -66,7 +67,7 @@ TEST_F(Keyboard, TablesOfATraceAreWalked) {
 }
 
 TEST_F(Keyboard, TableOfARunAndItsChartsAreWalked) {
-  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  testing_support::copy_recorded_run(folder.path());
   window->open(text(folder.path()));
   ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
   auto* page = qobject_cast<RunPage*>(window->page());

@@ -133,7 +133,7 @@ TEST_F(Program, DrawsChartsOfRunsTracesAndComparisons) {
   EXPECT_EQ(run({"--render", q("change.png"), "--chart", "change", q("before.pftrace"), q("after.pftrace")}).code, 0);
   EXPECT_FALSE(QImage(q("change.png")).isNull());
   fs::create_directories(folder.path() / "run/traces");
-  fs::copy(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "run");
+  testing_support::copy_recorded_run(folder.path() / "run");
   fs::copy(at("before.pftrace"), folder.path() / "run/traces/00-off_grad_reduce_in_fp32=true.pftrace");
   EXPECT_EQ(run({"--render", q("cell.png"), "--cell", "off grad_reduce_in_fp32=true", q("run")}).code, 0);
   EXPECT_FALSE(QImage(q("cell.png")).isNull());
@@ -199,7 +199,7 @@ TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
 // A run with one cell, whose trace is that file.
 void make_run(const fs::path& run, const std::string& trace) {
   fs::create_directories(run / "traces");
-  fs::copy(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", run);
+  testing_support::copy_recorded_run(run);
   fs::copy(trace, run / "traces/00-off_grad_reduce_in_fp32=true.pftrace");
 }
 

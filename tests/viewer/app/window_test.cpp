@@ -23,6 +23,7 @@
 
 #include "profiler/analysis/analysis.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
+#include "tests/viewer/small_runs.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/load_job.hpp"
@@ -307,7 +308,7 @@ TEST_F(Window, OpensATraceWithoutCommunication) {
 }
 
 TEST_F(Window, RunOpensAsItsMatrixWithCharts) {
-  fs::copy_file(UNDERLAP_RESULTS_FOLDER "/quick/paced/results.json", folder.path() / "results.json");
+  testing_support::copy_recorded_run(folder.path());
   window->open(text(folder.path()));
   ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
   auto* page = qobject_cast<RunPage*>(window->page());
