@@ -22,6 +22,7 @@
 #include "tests/gpu/libraries.hpp"
 #include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/step/training.hpp"
+#include "tests/profiler/collect/cupti/recording_file.hpp"
 
 namespace underlap::gpu {
 namespace {

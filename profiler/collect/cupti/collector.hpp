@@ -24,7 +24,7 @@ struct CollectorOptions {
   std::size_t buffer_bytes = 4UL << 20;  ///< of one activity buffer
   std::size_t initial_buffers = 8;       ///< allocated and touched before anything is measured
   std::size_t most_buffers = 64;         ///< with all of them in use CUPTI gets none and drops records (from 12.9 on)
-  bool keeps_raw = false;                ///< keep the buffers' bytes as well, for write_recording()
+  bool keeps_raw = false;                ///< keep the buffers' bytes as well
 };
 
 /// What collects, for the metadata of a trace.
