@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/formats/kineto/reader.hpp"
 #include "tests/fuzz/harness.hpp"
 #include "tests/fuzz/look_at.hpp"
-#include "tests/profiler/temporary_folder.hpp"
+#include "tests/profiler/formats/kineto_text.hpp"
 
 namespace underlap::fuzz {
 
@@ -29,7 +28,7 @@ std::vector<std::string> seeds() {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace underlap;  // NOLINT
   try {
-    const Trace trace = formats::read_kineto_text({reinterpret_cast<const char*>(data), size}, "fuzz");
+    const Trace trace = testing_support::read_kineto_text({reinterpret_cast<const char*>(data), size});
     const analysis::Summary summary = analysis::summarise(trace);
     analysis::analysis_json(trace, summary);
     analysis::analysis_table(trace, summary, {.width = 80});

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,12 +31,11 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 class Reader {
  public:
-  Reader(KinetoSplitter::Read read, std::string origin, Reading& reading, std::int64_t free_memory,
-         std::size_t block_bytes = kBlockBytes)
+  Reader(KinetoSplitter::Read read, std::string origin, Reading& reading, std::int64_t free_memory)
       : origin_(std::move(origin)),
         reading_(reading),
         free_memory_(free_memory),
-        splitter_(std::move(read), block_bytes) {}
+        splitter_(std::move(read), kBlockBytes) {}
 
   Trace read() {
     for (auto found = splitter_.next(); found != KinetoSplitter::Found::end; found = splitter_.next()) {
@@ -128,18 +125,6 @@ Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int6
   }
   if (const std::string fault = stream.fault(); !fault.empty()) ++trace.import.skipped[fault];
   return trace;
-}
-
-Trace read_kineto_text(std::string_view text, const std::filesystem::path& origin) {
-  const auto read = [&](std::span<char> into) {
-    const std::size_t count = std::min(into.size(), text.size());
-    std::copy_n(text.data(), count, into.data());
-    text.remove_prefix(count);
-    return count;
-  };
-  const std::size_t block_bytes = std::min(text.size() + 1, kBlockBytes);
-  Reading unwatched;
-  return Reader(read, origin.string(), unwatched, memory_room().amount, block_bytes).read();
 }
 
 }  // namespace underlap::formats

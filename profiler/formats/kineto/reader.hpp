@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string_view>
 
 #include "platform/room.hpp"
 #include "profiler/trace/reading.hpp"
@@ -23,8 +22,5 @@ Trace read_kineto(const std::filesystem::path&, std::int64_t free_memory = memor
 
 /// The same, watched. Throws Cancelled, too.
 Trace read_kineto(const std::filesystem::path&, Reading&, std::int64_t free_memory = memory_room().amount);
-
-/// The same from memory, not compressed. `origin` names the text in messages.
-Trace read_kineto_text(std::string_view text, const std::filesystem::path& origin);
 
 }  // namespace underlap::formats

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 std::string kineto_refusal(std::string_view text) {
   try {
-    read_kineto_text(text, "t.json");
+    read_kineto_text(text);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -45,7 +45,7 @@ TEST(KinetoDamage, ReadsWhatIsWholeOfAFileThatIsCutAnywhere) {
   for (std::size_t length = 1; length < text.size(); ++length) {
     const std::string cut = text.substr(0, length);
     if (kineto_refusal(cut) != "taken") continue;
-    const Trace trace = read_kineto_text(cut, "t");
+    const Trace trace = read_kineto_text(cut);
     EXPECT_GE(trace.import.num_skipped(), 1) << length;
     EXPECT_GE(trace.size(), most) << length;
     most = trace.size();

@@ -83,7 +83,7 @@ TEST(KinetoReader, ReadsMembersBehindTheEvents) {
   text.pop_back();
   text += R"(, "baseTimeNanoseconds": 1000, "distributedInfo": {"rank": 5, "world_size": 8, "nccl_version": "2.19.3"},
       "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}]})";
-  const Trace trace = read_kineto_text(text, "t");
+  const Trace trace = read_kineto_text(text);
   EXPECT_EQ(trace.tracks[0].rank, 5);
   EXPECT_EQ(trace.start_ns()[0], 111'000);
   EXPECT_EQ(trace.metadata.at("world_size"), "8");
@@ -94,8 +94,7 @@ TEST(KinetoReader, ReadsMembersBehindTheEvents) {
 
 TEST(KinetoReader, ReadsAnArrayOfEventsWithoutAnObjectAroundIt) {
   for (const char* end : {"]", ",\n]", ",\n", ""}) {
-    const Trace trace =
-        read_kineto_text("\xEF\xBB\xBF [" + std::string(kKernel) + ",\n" + std::string(kLaunch) + end, "t");
+    const Trace trace = read_kineto_text("\xEF\xBB\xBF [" + std::string(kKernel) + ",\n" + std::string(kLaunch) + end);
     EXPECT_EQ(trace.size(), 2) << end;
     EXPECT_EQ(trace.import.num_skipped(), std::string_view(end).ends_with(']') ? 0 : 1) << end;
   }
@@ -279,7 +278,7 @@ TEST(KinetoReader, IsTheSameReadInPiecesOnTwoThreads) {
     text += R"({"ph":"X","cat":"kernel","name":"kernel )" + std::to_string(i % 977) + R"(","pid":0,"tid":)" +
             std::to_string(i % 3) + R"(,"ts":)" + std::to_string(10 * i) + R"(,"dur":9,"args":{"correlation":)" +
             std::to_string(i) + "}},\n";
-  const Trace trace = read_kineto_text(text + "]", "t");
+  const Trace trace = read_kineto_text(text + "]");
   ASSERT_GT(text.size(), std::size_t{4} << 20);
   ASSERT_EQ(trace.size(), 40'000);
   EXPECT_EQ(trace.import.num_skipped(), 0);

@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "profiler/formats/format.hpp"
-#include "profiler/formats/kineto/reader.hpp"
 #include "profiler/formats/kineto_writer/writer.hpp"
+#include "tests/profiler/formats/kineto_text.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
@@ -21,6 +21,7 @@ namespace {
 
 using underlap::testing_support::everything;
 using underlap::testing_support::random_trace;
+using underlap::testing_support::read_kineto_text;
 using underlap::testing_support::TemporaryFolder;
 
 // Flows come back by the slice that they end in.
@@ -58,7 +59,7 @@ TEST(KinetoRoundTrip, KeepsTimesOfAnUnixClockToTheNanosecond) {
   for (const std::int64_t start : {1'700'000'000'123'456'789, 1'700'000'000'123'456'790})
     trace.add({.track = 0, .start_ns = start, .duration_ns = 1, .name = intern("gemm"), .tag = {}});
   trace.clocks = {{0, 1'700'000'000'000'000'000, 1'700'000'000'000'000'007}};
-  EXPECT_EQ(everything(read_kineto_text(kineto_text(trace), "test")), everything(trace));
+  EXPECT_EQ(everything(read_kineto_text(kineto_text(trace))), everything(trace));
 }
 
 TEST(KinetoRoundTrip, KeepsAllSlicesOfSeveralRanks) {
@@ -92,7 +93,7 @@ TEST(KinetoRoundTrip, WithoutOurTagsItIsAnyKinetoFile) {
   std::string text = kineto_text(trace);
   for (std::size_t at = text.find("\"underlap\""); at != std::string::npos; at = text.find("\"underlap\"", at))
     text[at + 1] = 'U';
-  const Trace read = read_kineto_text(text, "test");
+  const Trace read = read_kineto_text(text);
   EXPECT_EQ(read.import.num_skipped(), 0);
   std::size_t num_work = 0;
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -119,7 +120,7 @@ TEST(KinetoRoundTrip, CountsABrokenLineAndKeepsTheOthers) {
   std::string text = kineto_text(written);
   const std::size_t slice = text.find("\"track\":", text.size() / 2);
   text[slice + 7] = ' ';
-  const Trace read = read_kineto_text(text, "test");
+  const Trace read = read_kineto_text(text);
   EXPECT_EQ(read.import.skipped.at("event that is no JSON object"), 1);
   EXPECT_EQ(read.size() + 1, written.size());
   for (const Flow& flow : read.flows) EXPECT_LT(std::max(flow.from, flow.to), read.size());
@@ -129,7 +130,7 @@ TEST(KinetoRoundTrip, CountsWhatIsCutOff) {
   std::mt19937 random(33);
   const Trace written = random_trace(random, {.num_ranks = 1, .num_slices = 40});
   const std::string text = kineto_text(written);
-  const Trace cut = read_kineto_text(text.substr(0, text.size() / 2), "test");
+  const Trace cut = read_kineto_text(text.substr(0, text.size() / 2));
   EXPECT_GT(cut.import.num_skipped(), 0);
   EXPECT_LT(cut.size(), written.size());
 }
@@ -142,7 +143,7 @@ TEST(KinetoRoundTrip, SurvivesAnyWrongByte) {
     std::string bytes = text;
     bytes[random() % bytes.size()] = kBytes[random() % kBytes.size()];
     try {
-      const Trace trace = read_kineto_text(bytes, "test");
+      const Trace trace = read_kineto_text(bytes);
       for (std::size_t i = 0; i < trace.size(); ++i) {
         ASSERT_LT(trace.track(i), trace.tracks.size());
         ASSERT_GE(trace.duration_ns()[i], 0);
@@ -162,14 +163,14 @@ TEST(KinetoRoundTrip, RefusesANewerSchema) {
   std::mt19937 random(35);
   std::string text = kineto_text(random_trace(random, {.num_ranks = 1}));
   text.replace(text.find("underlap.kineto/1"), 17, "underlap.kineto/2");
-  EXPECT_THROW(read_kineto_text(text, "test"), std::invalid_argument);
+  EXPECT_THROW(read_kineto_text(text), std::invalid_argument);
 }
 
 TEST(KinetoRoundTrip, WithATagThatCannotBeReadItIsAnyKinetoFile) {
   std::mt19937 random(36);
   std::string text = kineto_text(random_trace(random, {.num_ranks = 1}));
   text.replace(text.find("\"clock_offset_ns\""), 17, "\"clock_offset_nx\"");
-  const Trace read = read_kineto_text(text, "test");
+  const Trace read = read_kineto_text(text);
   EXPECT_EQ(read.import.skipped.at("tags of Underlap that cannot be read"), 1);
   EXPECT_GT(read.size(), 0U);
 }

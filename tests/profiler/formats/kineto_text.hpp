@@ -9,6 +9,7 @@
 
 #include "profiler/formats/kineto/reader.hpp"
 #include "profiler/trace/trace.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::testing_support {
 
@@ -25,8 +26,15 @@ inline std::string kineto_file(std::initializer_list<std::string_view> events, s
   return text + "]}";
 }
 
+/// Reads the text of a file.
+inline Trace read_kineto_text(std::string_view text) {
+  const TemporaryFolder folder;
+  write_text(folder / "t.json", text);
+  return formats::read_kineto(folder / "t.json");
+}
+
 inline Trace read_kineto_events(std::initializer_list<std::string_view> events, std::string_view members = "") {
-  return formats::read_kineto_text(kineto_file(events, members), "test.json");
+  return read_kineto_text(kineto_file(events, members));
 }
 
 /// The slice of that name.
