@@ -104,7 +104,6 @@ class Assembly {
     find_lost(pieces);
     finish();
     add_overheads();
-    out_.launch_latency = launch_latency(activities_.kernels, activities_.api_calls);
     return std::move(out_);
   }
 

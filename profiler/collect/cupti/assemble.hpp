@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "profiler/collect/cupti/activities.hpp"
-#include "profiler/collect/cupti/launch_latency.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::cupti {
@@ -69,7 +68,6 @@ struct Assembled {
   /// whose stream they ran, is not known, and a time that nobody accounts for must be seen. A right backend has none.
   std::map<std::string, Total> untagged;
   std::map<std::string, Total> overheads;  ///< CUPTI's own time and the driver's, by kind
-  LaunchLatency launch_latency;
   /// What operations put on the device without a record of it, by what it was ("a launch of gemm_fprop"): how often.
   std::map<std::string, std::int64_t> lost;
   std::vector<std::string> errors;  ///< one line each: marks without a kernel, ids that occur twice
