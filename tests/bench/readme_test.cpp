@@ -17,11 +17,13 @@
 #include "impl/dp/technique.hpp"
 #include "impl/pp/technique.hpp"
 #include "impl/tp/technique.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/table.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/run_folders.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
@@ -230,6 +232,19 @@ INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "docs/ARCHI
                          [](const auto& page) {
                            return std::string(page.index == 0 ? "Front" : page.index == 1 ? "Architecture" : "Results");
                          });
+
+TEST(RecordedResults, OfEveryRunAreRead) {
+  int num_runs = 0;
+  for (std::filesystem::recursive_directory_iterator at(kRoot / "results"), end; at != end; ++at) {
+    if (at->path() == kRoot / "results/runs") at.disable_recursion_pending();  // not recorded
+    if (!report::is_results_file(at->path())) continue;
+    if (read_input_file(at->path(), {.bytes = 100}).find("\"underlap.results/") == std::string::npos)
+      continue;  // a study's
+    EXPECT_FALSE(report::read_results(at->path().parent_path()).cells.empty()) << at->path();
+    ++num_runs;
+  }
+  EXPECT_GE(num_runs, 18);
+}
 
 }  // namespace
 }  // namespace underlap::bench
