@@ -56,7 +56,6 @@ inline constexpr std::int32_t kCounter = 4;
 
 namespace annotation {
 inline constexpr std::uint32_t kNameIid = 1;
-inline constexpr std::uint32_t kUint = 3;
 inline constexpr std::uint32_t kInt = 4;
 inline constexpr std::uint32_t kDictEntries = 11;
 inline constexpr std::uint32_t kArrayValues = 12;

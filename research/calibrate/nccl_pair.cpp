@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "impl/device/cuda/nccl/nccl_config.hpp"
-#include "impl/device/cuda/shared_gpu.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
+#include "research/calibrate/shared_gpu.hpp"
 
 namespace underlap::bench {
 namespace {

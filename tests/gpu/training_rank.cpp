@@ -15,10 +15,10 @@
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
-#include "impl/device/cuda/shared_gpu.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
+#include "research/calibrate/shared_gpu.hpp"
 #include "tests/gpu/libraries.hpp"
 #include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/step/training.hpp"
@@ -32,7 +32,7 @@ void train(const RankOrder& order, cuda::ControlPlane& control) {
   config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = order.overlap;
   config.ddp.bucket_size = 9000;
   const cuda::NcclApi nccl = cuda::NcclApi::load();
-  cuda::NcclTransport transport(nccl, control, {.rank = order.rank, .ranks_share_gpu = order.world_size > 1});
+  cuda::NcclTransport transport(nccl, control, {.rank = order.rank});
   const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
   cuda::CudaDevice device(transport, {.rank = order.rank,
                                       .products = context_with_libraries().products,

@@ -62,9 +62,4 @@ bool BufferPool::owns(const std::uint8_t* buffer) const noexcept {
   return std::find(all_.begin(), all_.end(), buffer) != all_.end();
 }
 
-std::size_t BufferPool::num_lent() const {
-  const std::lock_guard lock(mutex_);
-  return all_.size() - free_.size();
-}
-
 }  // namespace underlap::cupti

@@ -29,7 +29,6 @@ class BufferPool {
   /// Whether take() gave this buffer out, now or before.
   bool owns(const std::uint8_t* buffer) const noexcept;
   std::size_t bytes() const { return bytes_; }
-  std::size_t num_lent() const;
 
  private:
   const std::size_t bytes_;

@@ -23,7 +23,6 @@ using Process = std::int64_t;
 inline constexpr Process kUnknownProcess = 0;
 constexpr Process process_of(std::int64_t global_id) { return global_id >> 24; }
 constexpr std::int32_t thread_of(std::int64_t global_tid) { return static_cast<std::int32_t>(global_tid & 0xFFFFFF); }
-constexpr std::int32_t pid_of(Process process) { return static_cast<std::int32_t>(process & 0xFFFFFF); }
 
 /// Whose a track is: a device of a process, or (-1) its threads. Becomes a rank when everything is read.
 struct Owner {

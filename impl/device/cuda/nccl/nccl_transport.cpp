@@ -12,7 +12,6 @@
 #include "impl/device/cuda/nccl/nccl_calls.hpp"
 #include "impl/device/cuda/nccl/nccl_config.hpp"
 #include "impl/device/cuda/nccl/nccl_registration.hpp"
-#include "impl/device/cuda/shared_gpu.hpp"
 #include "impl/plan/nccl_variables.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
@@ -266,9 +265,7 @@ void NcclTransport::enqueue(Communicator& communicator, std::span<const DeviceTr
   watchdog_->after(communicator.watched, stream, collective, sequence);
 }
 
-std::string NcclTransport::link() const {
-  return "nccl " + nccl_version_text(api_.version) + std::string(options_.ranks_share_gpu ? kSharedGpuLabel : "");
-}
+std::string NcclTransport::link() const { return "nccl " + nccl_version_text(api_.version); }
 
 std::optional<std::string> NcclTransport::find_error() {
   if (auto others = control_.failure()) return others;

@@ -25,7 +25,6 @@ struct NcclOptions {
   std::chrono::milliseconds peer_timeout{30'000};
   std::chrono::milliseconds connecting_timeout{60'000};  ///< of a call that joins or registers
   std::chrono::milliseconds poll_interval{100};          ///< of the watchdog; 0: the owner polls
-  bool ranks_share_gpu = false;                          ///< labels the link: see shared_gpu.hpp
   SupervisorOptions supervisor = {};                     ///< its rank is `rank`
   /// Ends the process of a rank whose host hangs, and says why; empty: nobody supervises.
   std::function<void(const std::string&)> end_process = {};

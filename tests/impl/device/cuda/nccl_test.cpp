@@ -3,9 +3,9 @@
 
 #include <numeric>
 
-#include "impl/device/cuda/shared_gpu.hpp"
 #include "kernels/bf16.hpp"
 #include "platform/errors.hpp"
+#include "research/calibrate/shared_gpu.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
 #include "tests/impl/device/device_testing.hpp"
 
@@ -282,19 +282,20 @@ TEST(NcclLibrary, IsLoadedWhereThereIsOne) {
   }
 }
 
-TEST(SharedGpu, GivesEachRankAHostOfItsOwnAndSaysThatItIsNotTimed) {
+TEST(SharedGpu, GivesEachRankAHostOfItsOwn) {
   const auto variables = [](std::int32_t rank) {
     const auto list = shared_gpu_environment(rank);
     return std::map<std::string, std::string>(list.begin(), list.end());
   };
   EXPECT_NE(variables(0).at("NCCL_HOSTID"), variables(1).at("NCCL_HOSTID"));
   EXPECT_EQ(variables(0).at("NCCL_NET"), "Socket");
+}
+
+TEST(NcclLink, NamesTheLibraryAndItsVersionAsTheLink) {
   const NcclApi api = NcclDouble::api(22809);
   ThreadControlPlane control(std::chrono::seconds(1));
-  const NcclTransport alone(api, control, {.poll_interval = std::chrono::milliseconds(0)});
-  const NcclTransport shared(api, control, {.poll_interval = std::chrono::milliseconds(0), .ranks_share_gpu = true});
-  EXPECT_EQ(alone.link(), "nccl 2.28.9");
-  EXPECT_THAT(shared.link(), HasSubstr("numerics only"));
+  const NcclTransport transport(api, control, {.poll_interval = std::chrono::milliseconds(0)});
+  EXPECT_EQ(transport.link(), "nccl 2.28.9");
 }
 
 }  // namespace
