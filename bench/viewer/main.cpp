@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/numbers/median.hpp"
 #include "platform/room.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/analysis/summary.hpp"
@@ -63,15 +64,9 @@ double processor_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::ranges::sort(values);
-  const auto place = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
-  return values[std::clamp<std::size_t>(place, 1, values.size()) - 1];
-}
-
 void print(const char* what, const std::vector<double>& ms, double target_ms) {
-  print_text("{:<34} {:>8.3f} {:>8.3f} {:>8.3f} {:>8}   {}\n", what, quantile(ms, 0.5), quantile(ms, 0.99),
-             quantile(ms, 1), ms.size(), target_ms > 0 ? fmt::format("p99 under {:g}", target_ms) : "");
+  print_text("{:<34} {:>8.3f} {:>8.3f} {:>8.3f} {:>8}   {}\n", what, percentile(ms, 50), percentile(ms, 99),
+             percentile(ms, 100), ms.size(), target_ms > 0 ? fmt::format("p99 under {:g}", target_ms) : "");
 }
 
 // A stream's slices, one after the other until `end_ns`.

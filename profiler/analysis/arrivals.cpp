@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/numbers/median.hpp"
 #include "profiler/trace/backend.hpp"
 #include "profiler/trace/saturating.hpp"
 
@@ -57,12 +58,6 @@ std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
     if (members.size() > 1 && members.size() == trace.groups[key.first].size() && !ambiguous.contains(key))
       complete.push_back(std::move(members));
   return complete;
-}
-
-std::int64_t middle_of(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  const std::int64_t low = values[(values.size() - 1) / 2];
-  return saturating_add(low, saturating_subtract(values[values.size() / 2], low) / 2);
 }
 
 bool is_virtual(const Trace& trace) {
@@ -124,7 +119,7 @@ void align_reachable(const Differences& differences, ClockAlignment& alignment) 
     for (const auto& [pair, ends] : differences) {
       const auto from = offset_ns.find(pair.first);
       if (from == offset_ns.end() || offset_ns.contains(pair.second)) continue;
-      offset_ns[pair.second] = saturating_add(from->second, middle_of(ends.ns));
+      offset_ns[pair.second] = saturating_add(from->second, median(ends.ns));
       alignment.aligned_to[pair.second] = pair.first;
       grew = true;
     }
@@ -144,7 +139,7 @@ EndSpread spread_of_ends(const Trace& trace, const std::vector<Members>& collect
     std::vector<std::int64_t> ends;
     for (const auto& [rank, slice] : members)
       ends.push_back(saturating_subtract(trace.end_ns(slice), offset_ns.at(rank)));
-    const std::int64_t common = middle_of(ends);
+    const std::int64_t common = median(ends);
     for (const std::int64_t end : ends) {
       const std::int64_t apart = std::max(saturating_subtract(end, common), saturating_subtract(common, end));
       spread.largest_ns = std::max(spread.largest_ns, apart);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/analysis/steps/typical.hpp"
+#include "platform/numbers/median.hpp"
 
 namespace underlap::analysis {
 namespace {

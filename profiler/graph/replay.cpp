@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "platform/numbers/median.hpp"
+
 namespace underlap::graph {
 namespace {
 
@@ -104,12 +106,7 @@ Times replay(const Graph& graph, std::span<const std::int64_t> gaps_ns, const Ed
 
 std::int64_t Durations::typical_ns() const {
   if (step_ns.empty()) return span_ns;
-  std::vector<std::int64_t> steps = step_ns;
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::ranges::nth_element(steps, middle);
-  if (steps.size() % 2 == 1) return *middle;
-  const std::int64_t below = *std::max_element(steps.begin(), middle);
-  return below + (*middle - below) / 2;
+  return median(step_ns);
 }
 
 StepTimes::StepTimes(const Graph& graph, const analysis::Communications& communications,

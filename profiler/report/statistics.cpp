@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "platform/numbers/median.hpp"
 #include "profiler/report/distributions.hpp"
 
 namespace underlap::report {
@@ -91,14 +92,12 @@ double quantile(std::span<const double> values, double p) {
 
 double median(std::span<const double> values) {
   check(values);
-  return analysis::median({values.begin(), values.end()});
+  return underlap::median(std::vector<double>(values.begin(), values.end()));
 }
 
 double mean(std::span<const double> values) {
   check(values);
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  return underlap::mean(values);
 }
 
 std::optional<Interval> median_interval(std::span<const double> block_values, double level) {

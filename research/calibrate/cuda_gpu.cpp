@@ -20,6 +20,7 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/random.hpp"
 #include "platform/errors.hpp"
+#include "platform/numbers/median.hpp"
 #include "research/calibrate/background.hpp"
 #include "research/calibrate/device_handles.hpp"
 #include "research/calibrate/nccl_pair.hpp"
@@ -378,16 +379,12 @@ std::vector<LinkRound> CudaGpu::link_rounds(const Work& work, const RankPair& pa
   unpaced.enqueue(kTransfersOfARate);
   unpaced.synchronize();
   const double unpaced_rate = unpaced.carried_gb_per_s().value_or(0);
-  const auto middle = [](std::vector<double> us) {
-    std::ranges::nth_element(us, us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2));
-    return us[us.size() / 2];
-  };
   std::vector<LinkRound> all;
   for (int round = 0; round < rounds; ++round)
-    all.push_back({.alone_us = middle(work_us(work, samples)),
-                   .nccl_us = middle(work_beside_us(work, nccl, samples).us),
-                   .emulated_us = middle(work_beside_us(work, emulated, samples).us),
-                   .polling_us = middle(work_beside_us(work, polling, samples).us),
+    all.push_back({.alone_us = upper_median(work_us(work, samples)),
+                   .nccl_us = upper_median(work_beside_us(work, nccl, samples).us),
+                   .emulated_us = upper_median(work_beside_us(work, emulated, samples).us),
+                   .polling_us = upper_median(work_beside_us(work, polling, samples).us),
                    .gb_per_s = rate,
                    .unpaced_gb_per_s = unpaced_rate,
                    .by_memory = nccl.is_by_memory()});

@@ -16,6 +16,7 @@
 #include "impl/device/cuda/nccl/nccl_config.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
+#include "platform/numbers/median.hpp"
 #include "research/calibrate/shared_gpu.hpp"
 
 namespace underlap::bench {
@@ -135,8 +136,7 @@ double NcclPair::measure_gb_per_s() {
     synchronize();
     rates.push_back(2 * static_cast<double>(shard_bytes_) / elapsed_us(begin, end) * 1e-3);
   }
-  std::ranges::nth_element(rates, rates.begin() + kSamples / 2);
-  return rates[kSamples / 2];
+  return median(rates);
 }
 
 }  // namespace underlap::bench

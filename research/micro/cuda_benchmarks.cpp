@@ -14,6 +14,7 @@
 #include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
+#include "platform/numbers/median.hpp"
 #include "platform/text/output.hpp"
 #include "research/calibrate/cuda_gpu.hpp"
 #include "research/micro/benchmarks.hpp"
@@ -56,12 +57,6 @@ class Machine {
   const Roofline& roofline() const { return roofline_; }
 
  private:
-  static double median_seconds(std::vector<double> us) {
-    const auto middle = us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2);
-    std::nth_element(us.begin(), middle, us.end());
-    return *middle * 1e-6;
-  }
-
   CudaGpuOptions options() const {
     CudaGpuOptions options{.libraries = {.products = products_.get(), .attention = attention_.get()}};
     if (wanted_.is_trial) {
@@ -75,10 +70,10 @@ class Machine {
 
   Roofline measure_roofline() {
     const std::int64_t copied = std::int64_t{1} << (wanted_.is_trial ? 18 : 30), side = wanted_.is_trial ? 64 : 8192;
-    Roofline roofline{.copy_bytes = 2.0 * static_cast<double>(copied) / median_seconds(gpu_.copy_us(copied, 15))};
+    Roofline roofline{.copy_bytes = 2.0 * static_cast<double>(copied) / (median(gpu_.copy_us(copied, 15)) * 1e-6)};
     if (products_ != nullptr) {
       const Work gemm = gemm_work(side, side, side);
-      roofline.gemm_flops = gemm.operation.cost().flops / median_seconds(gpu_.work_us(gemm, 15));
+      roofline.gemm_flops = gemm.operation.cost().flops / (median(gpu_.work_us(gemm, 15)) * 1e-6);
     }
     return roofline;
   }

@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "platform/numbers/median.hpp"
+
 namespace underlap::bench {
 
 Errors errors_of(std::vector<double> errors) {
   Errors out{.points = errors.size()};
   if (errors.empty()) return out;
   std::sort(errors.begin(), errors.end());
-  out.median = (errors[(errors.size() - 1) / 2] + errors[errors.size() / 2]) / 2;
+  out.median = median(errors);
   for (const double error : errors) out.mean_absolute += std::abs(error) / static_cast<double>(errors.size());
   out.largest = std::abs(errors.front()) > std::abs(errors.back()) ? errors.front() : errors.back();
   return out;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "platform/numbers/median.hpp"
 #include "profiler/analysis/details/slowed_compute.hpp"
-#include "profiler/analysis/steps/typical.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -41,7 +41,7 @@ std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slic
           alone.push_back(static_cast<double>(trace.duration_ns()[i]));
   }
   slowdown.num_alone = static_cast<std::int64_t>(alone.size());
-  slowdown.median_alone_ns = analysis::median(alone);
+  slowdown.median_alone_ns = median(alone);
   return slowdown;
 }
 

@@ -8,14 +8,10 @@
 #include <map>
 #include <utility>
 
+#include "platform/numbers/median.hpp"
+
 namespace underlap::cuda {
 namespace {
-
-double quantile(std::vector<double> values, double share) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 /// Slope of y over x by least squares; 0 where x does not vary.
 double slope(std::span<const double> x, std::span<const double> y) {
@@ -49,14 +45,15 @@ ClockCheck check_clocks(std::span<const TwiceTimed> kernels) {
                                             (kernel.stamp_start_ns - kernels.front().stamp_start_ns)) *
                         1e-3);
   }
-  if (!ratios.empty()) check.duration_ratio = quantile(ratios, 0.5);
-  check.duration_excess_us = quantile(excess_us, 0.5);
+  if (!ratios.empty()) check.duration_ratio = upper_median(ratios);
+  check.duration_excess_us = upper_median(excess_us);
   const double drift = slope(at_us, offset_us);
   check.drift_ppm = drift * 1e6;
   for (std::size_t i = 0; i < offset_us.size(); ++i) offset_us[i] -= drift * at_us[i];
-  const double middle = quantile(offset_us, 0.5);
+  const double middle = upper_median(offset_us);
   for (double& offset : offset_us) offset = std::abs(offset - middle);
-  check.start_spread_us = quantile(offset_us, 0.95);
+  const auto last = static_cast<double>(offset_us.size() - 1);
+  check.start_spread_us = value_at_place(offset_us, static_cast<std::size_t>(0.95 * last + 0.5));
   return check;
 }
 

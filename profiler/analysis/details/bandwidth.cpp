@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/analysis/steps/typical.hpp"
+#include "platform/numbers/median.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {

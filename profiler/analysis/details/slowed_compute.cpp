@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "platform/numbers/median.hpp"
 #include "profiler/analysis/intervals.hpp"
-#include "profiler/analysis/steps/typical.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
 
 namespace underlap::analysis {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "profiler/analysis/steps/typical.hpp"
+#include "platform/numbers/median.hpp"
 
 namespace underlap::analysis {
 Place place_of(std::int32_t stage, const Tag& tag) {

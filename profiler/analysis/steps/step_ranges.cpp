@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "platform/numbers/median.hpp"
+
 namespace underlap::analysis {
 namespace {
 
@@ -139,9 +141,7 @@ std::vector<std::int64_t> launch_times(const Trace& trace) {
 
 void leave_out_cut_steps(RankSteps& steps, std::vector<std::int64_t> work) {
   if (steps.windows.size() < 2) return;
-  std::vector<std::int64_t> sorted = work;
-  std::sort(sorted.begin(), sorted.end());
-  const auto median = static_cast<double>(sorted[sorted.size() / 2]);
+  const auto median = static_cast<double>(upper_median(work));
   const auto is_cut = [&](std::int64_t count) { return static_cast<double>(count) < kWhole * median; };
   if (is_cut(work.back())) {
     steps.is_last_cut = true;

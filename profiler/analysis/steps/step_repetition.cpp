@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "platform/numbers/median.hpp"
+
 namespace underlap::analysis {
 namespace {
 
@@ -44,9 +46,7 @@ struct Anchor {
 bool is_even(const std::vector<std::size_t>& places) {
   std::vector<std::size_t> lengths;
   for (std::size_t i = 1; i < places.size(); ++i) lengths.push_back(places[i] - places[i - 1]);
-  std::vector<std::size_t> sorted = lengths;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-  const auto middle = static_cast<double>(sorted[sorted.size() / 2]);
+  const auto middle = static_cast<double>(upper_median(lengths));
   return middle >= kShortest && std::ranges::all_of(lengths, [&](std::size_t length) {
            return std::abs(static_cast<double>(length) - middle) <= kEven * middle;
          });

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "platform/numbers/median.hpp"
+
 namespace underlap::analysis {
 namespace {
 
@@ -41,12 +43,6 @@ std::vector<SlicesByRank> by_stream(const Trace& trace, const SlicesByRank& rank
   return streams;
 }
 
-std::int64_t upper_middle(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // How far each rank's clock seems to be ahead of the first one's, by the ends.
 std::map<std::int32_t, std::int64_t> offsets_by_ends(const Trace& trace, const SlicesByRank& ranks) {
   const Slices& first = ranks.begin()->second;
@@ -54,7 +50,7 @@ std::map<std::int32_t, std::int64_t> offsets_by_ends(const Trace& trace, const S
   for (const auto& [rank, slices] : ranks) {
     std::vector<std::int64_t> apart;
     for (std::size_t i = 0; i < slices.size(); ++i) apart.push_back(trace.end_ns(slices[i]) - trace.end_ns(first[i]));
-    offsets[rank] = upper_middle(std::move(apart));
+    offsets[rank] = upper_median(std::move(apart));
   }
   return offsets;
 }

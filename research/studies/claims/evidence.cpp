@@ -12,6 +12,7 @@
 #include "bench/ranks/session.hpp"
 #include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/plan/plan.hpp"
+#include "platform/numbers/median.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -236,9 +237,8 @@ LayerCut layer_cut(const plan::Config& config) {
     cut.buckets_of_several_layers += layers.size() > 1 ? 1 : 0;
   }
   for (const auto& [layer, buckets] : buckets_of_layer) cut.layers_in_several_buckets += buckets > 1 ? 1 : 0;
-  std::sort(sizes.begin(), sizes.end());
   cut.buckets = std::ssize(sizes);
-  cut.middle_bucket_elements = sizes[sizes.size() / 2];
+  cut.middle_bucket_elements = upper_median(sizes);
   return cut;
 }
 

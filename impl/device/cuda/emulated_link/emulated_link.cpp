@@ -10,6 +10,7 @@
 #include "impl/plan/link.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
+#include "platform/numbers/median.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -434,8 +435,7 @@ void EmulatedLink::measure_alone() {
       if (static_cast<double>(records[r].end_ns - records[r].start_ns) * 1e-3 >= LinkReport::kShortestUs)
         rates.push_back(rate_alone(records[r], enqueued[r].latency_us, options_.link.gb_per_s));
     if (rates.empty()) continue;
-    std::ranges::nth_element(rates, rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2));
-    shapes_[i].alone_gb_per_s = rates[rates.size() / 2];
+    shapes_[i].alone_gb_per_s = upper_median(rates);
   }
 }
 
