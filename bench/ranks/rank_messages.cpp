@@ -10,7 +10,7 @@
 #include "platform/errors.hpp"
 #include "profiler/formats/perfetto_encoder.hpp"
 #include "profiler/formats/perfetto_reader.hpp"
-#include "profiler/report/field_values.hpp"
+#include "profiler/report/fields/field_values.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include "platform/cbor.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/report/field_values.hpp"
+#include "profiler/report/fields/field_values.hpp"
 
 namespace underlap::report {
 namespace {

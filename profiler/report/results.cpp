@@ -20,7 +20,7 @@
 #include "platform/problems.hpp"
 #include "platform/threads/on_all_cores.hpp"
 #include "profiler/report/cut_windows.hpp"
-#include "profiler/report/results_reader.hpp"
+#include "profiler/report/fields/json_fields.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -28,119 +28,12 @@
 namespace underlap::report {
 namespace {
 
+using schema::Cursor;
 using Json = nlohmann::ordered_json;
 
 constexpr EnumNames<NumericsLabel, 6> kLabels{
     {"reference", "bit_identical", "reordered", "lower_precision", "not_checked", "mismatch"}};
-constexpr std::string_view kSchemaFamily = "underlap.results/";
-constexpr int kSchemaVersion = 1;
-
-template <class T>
-Json encode(const T& value);
-
-// JSON has no word for these three, and a diverged loss must come back as it was.
-Json encode(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-Json encode(NumericsLabel label) { return to_string(label); }
-Json encode(Backend backend) { return to_string(backend); }
-Json encode(Verdict verdict) { return to_string(verdict); }
-
-Json encode(const schema::JsonText<const std::string>& json) {
-  if (json.text.empty()) return nullptr;
-  Json value = parse_json_or_discard(json.text);
-  if (value.is_discarded()) throw std::invalid_argument("write_results: a cell's plan is not JSON: " + json.text);
-  return value;
-}
-
-template <class T>
-Json encode(const std::optional<T>& value) {
-  return value ? encode(*value) : Json();
-}
-
-template <class T>
-Json encode(const std::vector<T>& values) {
-  Json array = Json::array();
-  for (const T& value : values) array.push_back(encode(value));
-  return array;
-}
-
-template <class T>
-Json encode(const std::map<std::string, T>& values) {
-  Json object = Json::object();
-  for (const auto& [key, value] : values) object[key] = encode(value);
-  return object;
-}
-
-Json encode(const std::vector<std::pair<std::string, std::string>>& values) {
-  Json object = Json::object();
-  for (const auto& [axis, value] : values) {
-    if (object.contains(axis)) throw std::invalid_argument("write_results: an axis stands twice: " + axis);
-    object[axis] = value;
-  }
-  return object;
-}
-
-template <class T>
-Json encode(const schema::NewerField<const T>& field) {
-  return encode(field.value);
-}
-
-template <class T>
-Json encode(const T& value) {
-  if constexpr (schema::Described<T>) {
-    Json object = Json::object();
-    schema::Fields<T>::visit(value, [&](const char* key, const auto& member) { object[key] = encode(member); });
-    return object;
-  } else {
-    return value;
-  }
-}
-
-using schema::Cursor;
-
-void decode(const Cursor& from, bool& value) { value = from.boolean(); }
-void decode(const Cursor& from, std::string& value) { value = from.string(); }
-void decode(const Cursor& from, std::int64_t& value) { value = from.integer(); }
-void decode(const Cursor& from, std::int32_t& value) { value = from.integer32(); }
-void decode(const Cursor& from, std::uint64_t& value) { value = from.unsigned_integer(); }
-void decode(const Cursor& from, double& value) { value = from.number(); }
-
-template <class Enum>
-void decode_word(const Cursor& from, std::optional<Enum> known, Enum& value) {
-  if (!known) from.fail("has no such value: " + yaml::in_quotes(from.string()));
-  value = *known;
-}
-
-void decode(const Cursor& from, NumericsLabel& label) { decode_word(from, kLabels.find(from.string()), label); }
-void decode(const Cursor& from, Backend& backend) { decode_word(from, backend_from(from.string()), backend); }
-
-void decode(const Cursor& from, schema::JsonText<std::string> json) { json.text = from.is_null() ? "" : from.dump(); }
-
-template <schema::Described T>
-void decode(const Cursor& from, T& value);
-
-template <class T>
-void decode(const Cursor& from, std::optional<T>& value) {
-  if (!from.is_null()) decode(from, value.emplace());
-}
-
-template <class T>
-void decode(const Cursor& from, std::vector<T>& values) {
-  for (const Cursor& element : from.elements()) decode(element, values.emplace_back());
-}
-
-template <class T>
-void decode(const Cursor& from, std::map<std::string, T>& values) {
-  for (const auto& [key, member] : from.members()) decode(member, values[key]);
-}
-
-void decode(const Cursor& from, std::vector<std::pair<std::string, std::string>>& values) {
-  for (const auto& [key, member] : from.members()) values.emplace_back(key, member.string());
-}
+constexpr std::string_view kSchema = "underlap.results/1";
 
 // Longer than any step: sums of such times stay in their 64 bits.
 constexpr std::int64_t kLongestNs = std::int64_t{1} << 53;
@@ -159,7 +52,7 @@ struct NotNegative {
   }
   template <class T>
   void operator()(const char* key, const schema::NewerField<T>& field) const {
-    (*this)(key, field.value);
+    (*this)(key, field.newer);
   }
   template <class T>
   void operator()(const char*, const T&) const {}
@@ -167,20 +60,34 @@ struct NotNegative {
 
 template <class T>
 void check_not_negative(const Cursor& from, const T& value) {
-  schema::Fields<T>::visit(value, NotNegative{from});
+  schema::visit_fields(value, NotNegative{from});
 }
 
 void check_limit(const Cursor& from, const char* key, std::int64_t value) {
   if (value > kLongestNs) from.at(key).fail(fmt::format("is {}, must be at most 2^53", value));
 }
 
+}  // namespace
+
+// The readers in json_fields.hpp find these by the Cursor.
+namespace schema {
+
+template <class Enum>
+void decode_word(const Cursor& from, std::optional<Enum> known, Enum& value) {
+  if (!known) from.fail("has no such value: " + yaml::in_quotes(from.string()));
+  value = *known;
+}
+
+void decode(const Cursor& from, NumericsLabel& label) { decode_word(from, kLabels.find(from.string()), label); }
+void decode(const Cursor& from, Backend& backend) { decode_word(from, backend_from(from.string()), backend); }
+
 void check(const Cursor& from, const analysis::CommunicationSplit& split) {
   check_not_negative(from, split);
-  schema::Fields<analysis::CommunicationSplit>::visit(split, [&](const char* key, const auto& value) {
+  visit_fields(split, [&](const char* key, const auto& value) {
     if constexpr (std::is_same_v<decltype(value), const std::int64_t&>)
       check_limit(from, key, value);
     else
-      check_limit(from, key, value.value);
+      check_limit(from, key, value.newer);
   });
 }
 
@@ -215,33 +122,11 @@ void check(const Cursor& from, const ComputeSinceOff& compute) { check_not_negat
 
 void check(const Cursor& from, const StepWork& work) { check_not_negative(from, work); }
 
-template <class T>
-void check(const Cursor&, const T&) {}
+}  // namespace schema
 
-template <class T>
-void decode_member(const Cursor& from, const char* key, T&& member) {
-  decode(from.at(key), member);
-}
+namespace {
 
-template <class T>
-void decode_member(const Cursor& from, const char* key, schema::NewerField<T>& field) {
-  if (from.has(key)) decode(from.at(key), field.value);
-}
-
-template <schema::Described T>
-void decode(const Cursor& from, T& value) {
-  schema::Fields<T>::visit(value, [&](const char* key, auto&& member) { decode_member(from, key, member); });
-  check(from, value);
-}
-
-void check_schema(const Cursor& schema) {
-  const std::string name = schema.string();
-  if (name == fmt::format("{}{}", kSchemaFamily, kSchemaVersion)) return;
-  if (name.starts_with(kSchemaFamily))
-    schema.fail(fmt::format("is {}, of another version of Underlap; this one reads version {}", yaml::in_quotes(name),
-                            kSchemaVersion));
-  schema.fail(fmt::format("is {}, must be \"{}{}\"", yaml::in_quotes(name), kSchemaFamily, kSchemaVersion));
-}
+using schema::encode, schema::decode;
 
 // Steps are unique, and sorted by block and step.
 void check_steps(const std::vector<Cursor>& from, const std::vector<StepSample>& samples, std::int32_t blocks_done) {
@@ -308,7 +193,7 @@ void check_blocks(const Cursor& root, const RunResults& results) {
 
 RunResults results_in(const Json& document, const std::filesystem::path& file) {
   const Cursor root(document, file.string());
-  check_schema(root.at("schema"));
+  schema::check_schema(root.at("schema"), kSchema, "version 1");
   RunResults results;
   decode(root, results);
   check_blocks(root, results);
@@ -379,7 +264,7 @@ const std::vector<LaunchedRank>& launched_ranks_of(const RunInfo& info, const Ce
 std::int32_t blocks_of(const CellResult& cell) { return cell.samples.empty() ? 0 : cell.samples.back().block + 1; }
 
 std::string results_text(const RunResults& results, Statistics statistics) {
-  Json document{{"schema", fmt::format("{}{}", kSchemaFamily, kSchemaVersion)}};
+  Json document{{"schema", kSchema}};
   document.update(encode(results));
   if (statistics == Statistics::included) add_statistics(document["cells"], results);
   return json_text(document, 1) + "\n";
@@ -397,7 +282,7 @@ RunResults read_results(const std::filesystem::path& folder) try {
   const std::filesystem::path file = find_results(folder).value_or(folder / kResultsFile);
   const std::string text = read_input_file(file, {.memory_factor = kJsonMemoryFactor});
   if (std::optional<RunResults> results = well_formed(text, file)) return std::move(*results);
-  return results_in(parse_json_of(file, text), file);
+  return results_in(schema::parse_document(text, file), file);
 } catch (const std::invalid_argument& error) {
   throw std::invalid_argument(fmt::format("{}; mend the file, or measure into another folder", error.what()));
 }

@@ -7,6 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "platform/input_file.hpp"
+#include "platform/problems.hpp"
+
 namespace underlap::report::schema {
 namespace {
 
@@ -38,9 +41,9 @@ void Cursor::fail_type(const char* expected) const {
 }
 
 Cursor Cursor::child(const nlohmann::ordered_json& value, const std::string& token) const {
-  std::string pointer;  // of each value of a file that has millions
-  pointer.reserve(pointer_.size() + 1 + token.size());
-  Cursor cursor(value, file_, std::move(pointer.append(pointer_).append(1, '/').append(token)));
+  Cursor cursor(value, file_, numbers_);
+  cursor.pointer_.reserve(pointer_.size() + 1 + token.size());  // of each value of a file that has millions
+  cursor.pointer_.append(pointer_).append(1, '/').append(token);
   cursor.named_ = named_;
   return cursor;
 }
@@ -101,10 +104,35 @@ std::uint64_t Cursor::unsigned_integer() const {
 
 double Cursor::number() const {
   if (value_->is_number()) return value_->get<double>();
+  if (numbers_ == Numbers::finite && (*value_ == "NaN" || *value_ == "Infinity" || *value_ == "-Infinity"))
+    fail("is no number");
   if (*value_ == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (*value_ == "Infinity") return std::numeric_limits<double>::infinity();
   if (*value_ == "-Infinity") return -std::numeric_limits<double>::infinity();
   fail_type("number");
+}
+
+nlohmann::ordered_json parse_document(const std::string& text, const std::filesystem::path& file) {
+  try {
+    return parse_json(text);
+  } catch (const nlohmann::ordered_json::exception& error) {
+    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
+    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
+  }
+}
+
+nlohmann::ordered_json read_document(const std::filesystem::path& file) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+  return parse_document(read_input_file(file, kMostBytes), file);
+}
+
+void check_schema(const Cursor& schema, std::string_view expected, std::string_view what_is_read) {
+  const std::string name = schema.string();
+  if (name == expected) return;
+  if (name.starts_with(expected.substr(0, expected.find('/') + 1)))
+    schema.fail(
+        fmt::format("is {}, of another version of Underlap; this one reads {}", yaml::in_quotes(name), what_is_read));
+  schema.fail(fmt::format("is {}, must be \"{}\"", yaml::in_quotes(name), expected));
 }
 
 }  // namespace underlap::report::schema

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,8 +17,10 @@ namespace underlap::report::schema {
 /// where the value has another type or does not fit.
 class Cursor {
  public:
-  Cursor(const nlohmann::ordered_json& value, std::string file, std::string pointer = "")
-      : value_(&value), file_(std::move(file)), pointer_(std::move(pointer)) {}
+  enum class Numbers : std::uint8_t { any, finite };
+
+  Cursor(const nlohmann::ordered_json& value, std::string file, Numbers numbers = Numbers::any)
+      : value_(&value), file_(std::move(file)), numbers_(numbers) {}
 
   [[noreturn]] void fail(const std::string& complaint) const;
 
@@ -31,7 +35,7 @@ class Cursor {
   std::int64_t integer() const;
   std::int32_t integer32() const;
   std::uint64_t unsigned_integer() const;
-  /// A number, or one of "NaN", "Infinity" and "-Infinity".
+  /// A number, or, unless only finite ones are read, one of "NaN", "Infinity" and "-Infinity".
   double number() const;
   /// The value as compact JSON text.
   std::string dump() const { return json_text(*value_); }
@@ -42,8 +46,20 @@ class Cursor {
 
   const nlohmann::ordered_json* value_;
   std::string file_;
-  std::string pointer_;
+  std::string pointer_ = {};
+  Numbers numbers_;
   const nlohmann::ordered_json* named_ = nullptr;  // the element around it that has a "name"
 };
+
+/// The document that `text` is, of the file that errors name. Throws std::invalid_argument with the line where it is
+/// not JSON.
+nlohmann::ordered_json parse_document(const std::string& text, const std::filesystem::path& file);
+
+/// Reads a file of JSON of at most 256 MiB. Throws as parse_document() and read_input_file().
+nlohmann::ordered_json read_document(const std::filesystem::path& file);
+
+/// Throws std::invalid_argument unless a document's schema is `expected`, "underlap.gate/1". Of another version it
+/// names `what_is_read`.
+void check_schema(const Cursor& schema, std::string_view expected, std::string_view what_is_read);
 
 }  // namespace underlap::report::schema

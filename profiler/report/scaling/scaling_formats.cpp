@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "platform/json.hpp"
+#include "profiler/report/fields/json_fields.hpp"
+#include "profiler/report/results_schema.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
 #include "profiler/report/sheet.hpp"
 
@@ -11,89 +12,89 @@ namespace underlap::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json json_of(const std::optional<Spread>& spread) {
-  if (!spread) return nullptr;
-  return {{"least_ms", spread->least},
-          {"p5_ms", spread->p5},
-          {"median_ms", spread->median},
-          {"p95_ms", spread->p95},
-          {"most_ms", spread->most}};
-}
-
-Json json_of(const std::optional<Estimate>& estimate) {
-  if (!estimate) return nullptr;
-  Json json{{"value", estimate->value}, {"interval", nullptr}, {"blocks", estimate->blocks}};
-  if (estimate->interval) json["interval"] = {{"low", estimate->interval->low}, {"high", estimate->interval->high}};
-  return json;
-}
-
-Json json_of(const std::optional<SlowestRank>& slowest) {
-  if (!slowest) return nullptr;
-  return {{"rank", slowest->rank},
-          {"node", slowest->node.empty() ? Json(nullptr) : Json(slowest->node)},
-          {"own_ms", slowest->own_ms},
-          {"share_of_steps", slowest->share_of_steps}};
-}
-
-Json json_of(const std::optional<SlowestNode>& slowest) {
-  if (!slowest) return nullptr;
-  return {{"node", slowest->node}, {"own_ms", slowest->own_ms}};
-}
+using schema::Derived, schema::Is, schema::NullIf;
 
 Json modes_json(const CellSummary& summary) {
-  Json modes = Json::object();
-  for (const auto& [mode, figures] : summary.modes)
-    modes[mode] = {{"comm_ms", figures.comm_ms},
-                   {"exposed_ms", figures.exposed_ms},
-                   {"exposed_wait_ms", figures.exposed_wait_ms},
-                   {"pipeline_dependency_ms", figures.pipeline_dependency_ms},
-                   {"exposed_transfer_ms", figures.exposed_transfer_ms},
-                   {"exposed_unsplit_ms", figures.exposed_unsplit_ms},
-                   {"bytes_on_wire", figures.bytes_on_wire}};
+  Json modes = schema::encode(summary.modes);
+  for (Json& mode : modes) mode.erase("count");
   return modes;
 }
 
-Json json_of(const ScaledPoint& scaled) {
-  const ScalingPoint& point = scaled.point;
-  Json json{{"run", point.run},
-            {"runs", point.num_runs},
-            {"cell", point.name},
-            {"times", point.is_modelled ? "modelled" : "measured"},
-            {"backend", point.backend},
-            {"ranks", point.num_ranks},
-            {"ranks_played", point.num_ranks_played},
-            {"nodes", or_null(point.num_nodes)},
-            {"sequences", or_null(point.sequences)},
-            {"tokens", or_null(point.tokens)},
-            {"step_ms", json_of(point.summary.step_ms)},
-            {"step_to_smallest", or_null(scaled.step_to_smallest)},
-            {"efficiency", or_null(scaled.efficiency)},
-            {"step_to_model", or_null(scaled.step_to_model)},
-            {"exposed_ms", json_of(point.summary.exposed_ms)}};
-  const bool is_recorded = point.summary.exposed_ms.has_value();
-  json["exposed_wait_ms"] = is_recorded ? Json(point.exposed_wait_ms) : Json(nullptr);
-  json["exposed_transfer_ms"] = is_recorded ? Json(point.exposed_transfer_ms) : Json(nullptr);
-  json["exposed_unsplit_ms"] = is_recorded ? Json(point.exposed_unsplit_ms) : Json(nullptr);
-  json["modes"] = modes_json(point.summary);
-  json["exposed_over_ranks"] = json_of(point.exposed_spread);
-  json["own_over_ranks"] = json_of(point.own_spread);
-  json["slowest_rank"] = json_of(point.slowest_rank);
-  json["slowest_node"] = json_of(point.slowest_node);
-  return json;
+}  // namespace
+
+// The fields of the JSON.
+
+void visit_fields(Is<Spread> auto& spread, auto&& field) {
+  field("least_ms", spread.least);
+  field("p5_ms", spread.p5);
+  field("median_ms", spread.median);
+  field("p95_ms", spread.p95);
+  field("most_ms", spread.most);
 }
 
-Json json_of(const ScaledCell& cell) {
-  Json json{{"name", cell.name}, {"scaling", to_string(cell.scaling)}, {"sentences", scaling_sentences(cell)}};
-  json["points"] = Json::array();
-  for (const ScaledPoint& scaled : cell.points) json["points"].push_back(json_of(scaled));
-  return json;
+void visit_fields(Is<SlowestRank> auto& slowest, auto&& field) {
+  field("rank", slowest.rank);
+  field("node", NullIf{slowest.node, slowest.node.empty()});
+  field("own_ms", slowest.own_ms);
+  field("share_of_steps", slowest.share_of_steps);
 }
+
+void visit_fields(Is<SlowestNode> auto& slowest, auto&& field) {
+  field("node", slowest.node);
+  field("own_ms", slowest.own_ms);
+}
+
+void visit_fields(Is<ScaledPoint> auto& scaled, auto&& field) {
+  auto& point = scaled.point;
+  const bool is_recorded = point.summary.exposed_ms.has_value();
+  field("run", point.run);
+  field("runs", point.num_runs);
+  field("cell", point.name);
+  field("times", Derived{[&] { return times_of(point); }});
+  field("backend", point.backend);
+  field("ranks", point.num_ranks);
+  field("ranks_played", point.num_ranks_played);
+  field("nodes", point.num_nodes);
+  field("sequences", point.sequences);
+  field("tokens", point.tokens);
+  field("step_ms", point.summary.step_ms);
+  field("step_to_smallest", scaled.step_to_smallest);
+  field("efficiency", scaled.efficiency);
+  field("step_to_model", scaled.step_to_model);
+  field("exposed_ms", point.summary.exposed_ms);
+  field("exposed_wait_ms", NullIf{point.exposed_wait_ms, !is_recorded});
+  field("exposed_transfer_ms", NullIf{point.exposed_transfer_ms, !is_recorded});
+  field("exposed_unsplit_ms", NullIf{point.exposed_unsplit_ms, !is_recorded});
+  field("modes", Derived{[&] { return modes_json(point.summary); }});
+  field("exposed_over_ranks", point.exposed_spread);
+  field("own_over_ranks", point.own_spread);
+  field("slowest_rank", point.slowest_rank);
+  field("slowest_node", point.slowest_node);
+}
+
+void visit_fields(Is<ScaledCell> auto& cell, auto&& field) {
+  field("name", cell.name);
+  field("scaling", cell.scaling);
+  field("sentences", Derived{[&] { return scaling_sentences(cell); }});
+  field("points", cell.points);
+}
+
+void visit_fields(Is<ScalingDifference> auto& difference, auto&& field) {
+  field("what", difference.what);
+  field("smallest_run", difference.smallest_run);
+  field("smallest", difference.smallest);
+  field("run", difference.run);
+  field("other", difference.other);
+}
+
+void visit_fields(Is<ScalingReport> auto& report, auto&& field) {
+  field("forced", NullIf{report.forced, report.forced.empty()});
+  field("notes", report.notes);
+  field("differences", report.differences);
+  field("cells", report.cells);
+}
+
+namespace {
 
 void put_spread(Sheet& sheet, const std::string& name, const std::optional<Spread>& spread) {
   const auto put = [&](const char* which, double Spread::*member) {
@@ -146,17 +147,7 @@ void put_ranks(Sheet& sheet, const ScalingPoint& point) {
 
 std::string scaling_json(const ScalingReport& report) {
   Json json{{"schema", "underlap.scaling/1"}};
-  json["forced"] = report.forced.empty() ? Json(nullptr) : Json(report.forced);
-  json["notes"] = report.notes;
-  json["differences"] = Json::array();
-  for (const ScalingDifference& difference : report.differences)
-    json["differences"].push_back({{"what", difference.what},
-                                   {"smallest_run", difference.smallest_run},
-                                   {"smallest", difference.smallest},
-                                   {"run", difference.run},
-                                   {"other", difference.other}});
-  json["cells"] = Json::array();
-  for (const ScaledCell& cell : report.cells) json["cells"].push_back(json_of(cell));
+  json.update(schema::encode(report));
   return json_text(json, 1) + "\n";
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <type_traits>
+
+// The fields of a type are one function that both the writer and the reader of its files follow:
+//
+//     void visit_fields(Is<Interval> auto& interval, auto&& field) {
+//       field("low", interval.low);
+//       field("high", interval.high);
+//     }
+//
+// It stands in the type's own namespace or in report::schema. A member is passed by itself, or in one of the wrappers
+// below, which writer and reader tell apart by the names of their members.
+namespace underlap::report::schema {
+
+/// `T` or `const T`.
+template <class Object, class T>
+concept Is = std::same_as<std::remove_const_t<Object>, T>;
+
+struct AnyField {
+  void operator()(const char*, const auto&) const {}
+};
+
+/// Whether a type has a list of its fields.
+template <class T>
+concept Described = requires(T& object) {
+  visit_fields(object, AnyField{});
+};
+
+/// A string that holds JSON text and stands in the file as that JSON; empty stands as null.
+template <class String>
+struct JsonText {
+  String& json_text;
+};
+
+/// A field that files of an earlier Underlap lack; there it keeps the value that it begins with.
+template <class T>
+struct NewerField {
+  T& newer;
+};
+
+/// A field that is null where `is_null`; reading null leaves the value as it begins.
+template <class T>
+struct NullIf {
+  T& nullable;
+  bool is_null = false;
+};
+
+/// A field that the file has where `is_present`, which reading sets.
+template <class T, class Bool>
+struct PresentIf {
+  T& optional_field;
+  Bool& is_present;
+};
+
+/// A field that follows from others: `make` returns it for the writer, and nobody reads it.
+template <class Make>
+struct Derived {
+  Make make;
+};
+
+}  // namespace underlap::report::schema
