@@ -28,7 +28,7 @@ std::string trimmed(std::string_view text) {
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ';');) parts.push_back(trimmed(part));
+  for (std::string part; std::getline(in, part, ';');) parts.push_back(replaced(trimmed(part), "\\n", "\n"));
   return parts;
 }
 

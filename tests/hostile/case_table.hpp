@@ -19,21 +19,21 @@ struct Section {
   std::vector<std::string> says;
 };
 
-/// One hostile input, and what must come of it.
+/// One input, and what must come of it.
 struct Case {
   std::shared_ptr<const Section> section;
   std::string text;
-  std::vector<std::string> says;  ///< words of the message, those of the section among them
+  std::vector<std::string> says;  ///< words of the output, those of the section too; after a `!`: words that it lacks
   std::string where;              ///< file:line of the table
 
   std::string config() const;
   std::string command() const;
 };
 
-/// Reads one table. A line is one case, `text => words; other words`, the words where they matter; `\n` in the text is
-/// a line break and `<empty>` no text at all. Lines that begin with # are comments, and those that begin with @ make a
-/// section: `@ name`, which begins it, `@ config`, `@ once`, `@ run`, `@ exit` and `@ says`, each of which may be
-/// repeated.
+/// Reads one table. A line is one case, `text => words; other words`, the words where they matter; `\n` is a line break
+/// in words and in config, and `<empty>` no text at all. Lines that begin with # are comments, and those that begin
+/// with @ make a section: `@ name`, which begins it, `@ config`, `@ once`, `@ run`, `@ exit` and `@ says`, each of
+/// which may be repeated.
 std::vector<Case> read_table(const std::filesystem::path& path);
 
 }  // namespace underlap::hostile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whoever gives the program nonsense gets a sentence that says what and where it is and how to mend it: no crash, no
-// hang, no silence. The tables of hostile inputs are in tests/data/hostile.
+// hang, no silence. The tables of hostile inputs are in tests/data/hostile, those of others in tests/data/commands.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -28,9 +28,9 @@ constexpr std::size_t kFewestCases = 541;
 constexpr double kShareThatHelps = 0.98;  // of the messages of bad input
 constexpr std::size_t kMostLines = 24;    // of a message: every mistake of a file is told, and each once
 
-std::vector<fs::path> tables() {
+std::vector<fs::path> tables(const std::string& kind) {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(UNDERLAP_SOURCE_DIR "/tests/data/hostile"))
+  for (const auto& entry : fs::directory_iterator(UNDERLAP_SOURCE_DIR "/tests/data/" + kind))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -63,11 +63,14 @@ std::string verdict(const Case& tried, const Ended& ended) {
   if (!ended.in_time) return "hung";
   if (ended.signal != 0 || ended.exit_code > 125) return fmt::format("was ended by a signal ({})", ended.signal);
   if (!tried.section->exit_codes.contains(ended.exit_code)) return fmt::format("exited with {}", ended.exit_code);
-  const std::string all = ended.err + ended.out;
+  const std::string all = "\n" + ended.err + ended.out;
   if (ended.exit_code != 0 && lines_of(all).empty() && tried.says.empty()) return "said nothing";
   if (ended.exit_code == 0 && tried.says.empty()) return "was taken without a word";
-  for (const std::string& words : tried.says)
-    if (all.find(words) == std::string::npos) return fmt::format("did not say \"{}\"", words);
+  for (const std::string& words : tried.says) {
+    const bool is_forbidden = words.starts_with('!');
+    if ((all.find(words.substr(is_forbidden ? 1 : 0)) == std::string::npos) != is_forbidden)
+      return fmt::format("{} \"{}\"", is_forbidden ? "said" : "did not say", words);
+  }
   for (const char* noise :
        {"terminate called", "std::", "basic_", "what():", "libgomp", "Sanitizer", "Assertion", "[json."})
     if (ended.err.find(noise) != std::string::npos) return fmt::format("speaks of \"{}\"", noise);
@@ -153,7 +156,7 @@ class Trial {
   std::size_t num_bad_inputs_ = 0;
 };
 
-class HostileInputs : public testing::TestWithParam<fs::path> {
+class Tables : public testing::TestWithParam<fs::path> {
  public:
   static void SetUpTestSuite() {
     const std::string path = UNDERLAP_PROGRAM_FOLDER ":" + std::string(std::getenv("PATH"));
@@ -162,8 +165,10 @@ class HostileInputs : public testing::TestWithParam<fs::path> {
     ::setenv("LC_ALL", "C", 1);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Tables, HostileInputs, testing::ValuesIn(tables()),
-                         [](const auto& table) { return table.param.stem().string(); });
+std::string name_of(const testing::TestParamInfo<fs::path>& table) { return table.param.stem().string(); }
+
+class HostileInputs : public Tables {};
+INSTANTIATE_TEST_SUITE_P(Tables, HostileInputs, testing::ValuesIn(tables("hostile")), name_of);
 
 TEST_P(HostileInputs, AreRefusedInWordsThatHelp) {
   Trial trial(read_table(GetParam()));
@@ -177,10 +182,19 @@ TEST_P(HostileInputs, AreRefusedInWordsThatHelp) {
                                                      trial.num_bad_inputs(), fmt::join(trial.unhelpful(), "\n\n"));
 }
 
+class Commands : public Tables {};
+INSTANTIATE_TEST_SUITE_P(Tables, Commands, testing::ValuesIn(tables("commands")), name_of);
+
+TEST_P(Commands, AnswerAsTheTableSays) {
+  Trial trial(read_table(GetParam()));
+  trial.run();
+  EXPECT_EQ(trial.wrong().size(), 0U) << fmt::format("{}", fmt::join(trial.wrong(), "\n\n"));
+}
+
 TEST(HostileTables, HoldAsManyCasesAsWereTriedByHandEachOnce) {
   std::set<std::string> seen;
   std::size_t count = 0;
-  for (const fs::path& table : tables())
+  for (const fs::path& table : tables("hostile"))
     for (const Case& tried : read_table(table)) {
       ++count;
       EXPECT_TRUE(seen.insert(tried.section->once + tried.config() + tried.command()).second)
@@ -220,6 +234,8 @@ TEST(Verdict, SeesEachKindOfFailure) {
   EXPECT_EQ(verdict(case_of("2"), with([](Ended& e) { e.err.clear(); })), "said nothing");
   EXPECT_EQ(verdict(case_of("0"), with([](Ended& e) { e.exit_code = 0; })), "was taken without a word");
   EXPECT_EQ(verdict(case_of("2", {"blocks"}), good), "did not say \"blocks\"");
+  EXPECT_EQ(verdict(case_of("2", {"!steps"}), good), "said \"!steps\"");
+  EXPECT_EQ(verdict(case_of("2", {"\nunderlap: --steps", "!blocks"}), good), "");
   EXPECT_EQ(verdict(case_of("2"), with([](Ended& e) { e.err += "std::bad_alloc\n"; })), "speaks of \"std::\"");
   EXPECT_EQ(verdict(case_of("2"), with([](Ended& e) { e.err += e.err; })), "said one thing twice");
 }

@@ -14,13 +14,9 @@
 #include <thread>
 
 #include "tests/bench/commands/launched_job.hpp"
-#include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
-
-namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -31,16 +27,11 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 class Victim {
  public:
   explicit Victim(std::uint64_t number)
-      : folder(tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n")),
-        mark_("kill-" + std::to_string(::getpid()) + "-" + std::to_string(number)) {
+      : folder(tiny_config(kOffAndOn)), mark_("kill-" + std::to_string(::getpid()) + "-" + std::to_string(number)) {
     fs::create_directory(folder.folder / "tmp");
   }
 
-  Words words(const Words& more) const {
-    Words all = folder.arguments({"--blocks", "100000"});
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
+  Words words(const Words& more) const { return joined(folder.arguments({"--blocks", "100000"}), more); }
   Surroundings surroundings() const {
     return {.environment = {{"UNDERLAP_KILL_MARK", mark_}, {"TMPDIR", folder.folder / "tmp"}}};
   }
@@ -87,7 +78,7 @@ class Chance {
 void expect_nothing_left(const Victim& victim, const Words& mode, const RunProgram& run = underlap_program) {
   for (int i = 0; i < 5000 && !victim.processes().empty(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  EXPECT_THAT(victim.processes(), ::testing::IsEmpty()) << "orphans";
+  EXPECT_THAT(victim.processes(), IsEmpty()) << "orphans";
   expect_resumes(victim.folder, mode, victim.surroundings(), run);
   Words names;
   for (const auto& entry : fs::directory_iterator(victim.folder.run())) names.push_back(entry.path().filename());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `underlap submit --array`, with a Slurm whose commands are scripts: tasks run when the test says so.
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -11,15 +12,12 @@
 namespace underlap::bench {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing_support::read_text;
-using testing_support::write_text;
-namespace fs = std::filesystem;
-
 const std::string kMatrix =
     "data_parallel_size: 2\n"
     "matrix: [{comm_overlap.overlap_grad_reduce: [false, true]}, {run.no_comm: [true]}]\n";
+
+// An srun that drops its own options and runs the rest.
+const std::string kRun = "while [ \"${1#--}\" != \"$1\" ]; do shift; done\nexec \"$@\"";
 
 /// A matrix of three cells, and a Slurm that takes jobs and runs none: its queue is a file.
 class SubmittedArray : public ::testing::Test {
@@ -28,7 +26,7 @@ class SubmittedArray : public ::testing::Test {
     fs::create_directories(slurm());
     script("sbatch", "[ \"$1\" = --version ] || { cat \"$2\" >" + (slurm() / "submitted").string() + "; echo 17; }");
     script("squeue", "cat " + queue().string());
-    script("srun", "while [ \"${1#--}\" != \"$1\" ]; do shift; done\nexec \"$@\"");
+    script("srun", kRun);
     say("");
   }
 
@@ -40,22 +38,16 @@ class SubmittedArray : public ::testing::Test {
     ::chmod((slurm() / name).c_str(), 0755);
   }
   Surroundings around() const { return {.environment = {{"PATH", slurm().string() + ":" + std::getenv("PATH")}}}; }
-  Outcome program(const std::vector<std::string>& words) const { return Program(words, around()).wait(); }
-  Outcome submit(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"submit", folder.config(), "-o", folder.run(), "--nodes", "1"});
-    return program(more);
+  Outcome program(const Words& words) const { return Program(words, around()).wait(); }
+  Outcome submit(const Words& more = {}) const {
+    return program(joined({"submit", folder.config(), "-o", folder.run(), "--nodes", "1"}, more));
   }
-  Outcome submit_array(std::vector<std::string> more = {}) const {
-    more.emplace_back("--array");
-    return submit(more);
-  }
+  Outcome submit_array(const Words& more = {}) const { return submit(joined(more, {"--array"})); }
   Outcome status() const { return program({"status", folder.run()}); }
   int run_task(int number) const {
-    const std::string command = "PATH=" + slurm().string() + ":$PATH SLURM_ARRAY_TASK_ID=" + std::to_string(number) +
-                                " bash " + (fs::path(folder.run()) / "job.sh").string() + " >" +
-                                (slurm() / "out").string() + " 2>&1";
-    const int status = std::system(command.c_str());
-    return WEXITSTATUS(status);
+    const std::string command = fmt::format("PATH={0}:$PATH SLURM_ARRAY_TASK_ID={1} bash {2}/job.sh >{0}/out 2>&1",
+                                            slurm().string(), number, folder.run());
+    return WEXITSTATUS(std::system(command.c_str()));
   }
 
   RunFolder folder;
@@ -74,7 +66,7 @@ TEST_F(SubmittedArray, LastTaskMakesOneRunOfAll) {
   say("");
   EXPECT_THAT(status().out, HasSubstr("3 finished"));
 
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   ASSERT_EQ(results.cells.size(), 3U);
   EXPECT_EQ(results.cells[1].label, report::NumericsLabel::bit_identical);
   for (const report::CellResult& cell : results.cells) {
@@ -90,11 +82,10 @@ TEST_F(SubmittedArray, LastTaskMakesOneRunOfAll) {
 
 TEST_F(SubmittedArray, ResumeSubmitsTheTasksThatLackBlocks) {
   ASSERT_EQ(submit_array().exit_code, 0);
-  script("srun",
-         "[ $SLURM_ARRAY_TASK_ID != 1 ] || exit 2\nwhile [ \"${1#--}\" != \"$1\" ]; do shift; done\nexec \"$@\"");
+  script("srun", "[ $SLURM_ARRAY_TASK_ID != 1 ] || exit 2\n" + kRun);
   for (const int task : {0, 2}) ASSERT_EQ(run_task(task), 0) << read_text(slurm() / "out");
   EXPECT_EQ(run_task(1), 2);
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   EXPECT_THAT(results.cells[1].failed_because, HasSubstr("its task ended with exit code 2"));
   EXPECT_THAT(results.cells[0].failed_because, "");
   EXPECT_FALSE(results.cells[0].samples.empty());
@@ -106,9 +97,9 @@ TEST_F(SubmittedArray, ResumeSubmitsTheTasksThatLackBlocks) {
   say("1|PENDING|Resources|\n");
   EXPECT_THAT(status().out, HasSubstr("2 finished, 1 waiting"));
   say("");
-  script("srun", "while [ \"${1#--}\" != \"$1\" ]; do shift; done\nexec \"$@\"");
+  script("srun", kRun);
   ASSERT_EQ(run_task(1), 0) << read_text(slurm() / "out");
-  EXPECT_EQ(report::read_results(folder.run()).cells[1].failed_because, "");
+  EXPECT_EQ(folder.results().cells[1].failed_because, "");
   EXPECT_THAT(submit_array({"--resume"}), fails_with(2, "lacks no block of any cell"));
   EXPECT_THAT(submit_array({"--resume", "--blocks", "9"}).out, HasSubstr("an array of 3 tasks"));
 }
@@ -119,7 +110,7 @@ TEST_F(SubmittedArray, LossesAreComparedAsFarAsWeightsHaveOneHistory) {
   ASSERT_EQ(run_task(0), 0);
   ASSERT_EQ(submit_array({"--blocks", "2", "--resume"}).exit_code, 0);
   for (const int task : {0, 1, 2}) ASSERT_EQ(run_task(task), 0) << read_text(slurm() / "out");
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   EXPECT_EQ(results.resumed_at_blocks, std::vector<std::int32_t>{1});
   EXPECT_EQ(results.cells[0].samples.size(), results.cells[1].samples.size());
   EXPECT_NE(results.cells[0].samples.back().loss, results.cells[1].samples.back().loss);
@@ -153,7 +144,7 @@ TEST_F(SubmittedArray, DryRunPrintsTheScriptAndLeavesNothing) {
 // What is concluded at the end of a run, from its kernels/ alone.
 TEST_F(SubmittedArray, CellsOfOneAllocationAreConcludedOnAlike) {
   ASSERT_EQ(program(folder.arguments({})).exit_code, 0);
-  const report::RunResults measured = report::read_results(folder.run());
+  const report::RunResults measured = folder.results();
   report::RunResults again = measured;
   for (report::CellResult& cell : again.cells) {
     cell.bound_ns.reset(), cell.bound_ideal_ns.reset(), cell.compute_since_off.reset();

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of one format written in another by the program itself.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "platform/json.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
@@ -14,10 +11,6 @@
 
 namespace underlap::bench {
 namespace {
-
-using nlohmann::ordered_json;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // Every mode of parallelism alone, and all at once.
 constexpr const char* kModes =
@@ -34,20 +27,16 @@ constexpr const char* kModes =
     "      - {name: all, data_parallel_size: 2, model.tensor_model_parallel_size: 2, model.sequence_parallel: true, "
     "model.context_parallel_size: 2, model.pipeline_model_parallel_size: 2}\n";
 
-std::vector<std::string> files_beside(const std::filesystem::path& file) {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(file.parent_path()))
+Words files_beside(const fs::path& file) {
+  Words files;
+  for (const auto& entry : fs::directory_iterator(file.parent_path()))
     if (entry.path().filename().string().starts_with(file.stem().stem().string())) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }
 
-ordered_json figures_of(const std::vector<std::string>& traces) {
-  std::vector<std::string> arguments{"analyze", "--json"};
-  arguments.insert(arguments.end(), traces.begin(), traces.end());
-  const Outcome outcome = underlap_program(arguments);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  ordered_json figures = parse_json(outcome.out);
+Json figures_of(const Words& traces) {
+  Json figures = json_of(joined({"analyze"}, traces));
   figures.erase("files");
   return figures;
 }
@@ -62,7 +51,7 @@ Splits found_in_place(const report::CellResult& cell) {
   return splits;
 }
 
-Splits found_in(const std::vector<std::string>& files) {
+Splits found_in(const Words& files) {
   Trace trace;
   for (const std::string& file : files) trace.append(formats::read_trace(file));
   const std::vector<analysis::Window> windows = analysis::find_windows(trace).windows;
@@ -75,61 +64,36 @@ Splits found_in(const std::vector<std::string>& files) {
 }
 
 void expect_same_figures_in_every_format(const RunFolder& folder) {
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   ASSERT_FALSE(results.cells.empty());
   for (const report::CellResult& cell : results.cells) {
     const std::string native = folder.run() + "/" + cell.trace_file;
-    const std::filesystem::path kineto = folder.folder / ("kineto_" + cell.name + ".json.gz");
+    const fs::path kineto = folder.folder / ("kineto_" + cell.name + ".json.gz");
     ASSERT_EQ(underlap_program({"convert", native, kineto}).exit_code, 0) << cell.name;
-    const std::vector<std::string> files = files_beside(kineto);
+    const Words files = files_beside(kineto);
     EXPECT_EQ(figures_of(files), figures_of({native})) << cell.name;
     EXPECT_EQ(found_in(files), found_in_place(cell)) << cell.name;
     EXPECT_EQ(found_in({native}), found_in_place(cell)) << cell.name;
   }
 }
 
-TEST(Convert, OfEveryModeInVirtualTimeChangesNoFigure) {
-  const RunFolder folder(kModes);
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  expect_same_figures_in_every_format(folder);
-}
-
-TEST(Convert, OfARunOfThisHostChangesNoFigure) {
-  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  expect_same_figures_in_every_format(folder);
-}
-
-class ConvertFiles : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new RunFolder(tiny_config("data_parallel_size: 2\n"));
-    ASSERT_EQ(underlap_program(folder_->arguments({"--backend", "sim"})).exit_code, 0);
+// In virtual time, and measured on this host.
+TEST(Convert, ChangesNoFigure) {
+  for (const std::string& config : {std::string(kModes), tiny_config("data_parallel_size: 2\n")}) {
+    const RunFolder folder(config);
+    folder.measure();
+    expect_same_figures_in_every_format(folder);
   }
-  static void TearDownTestSuite() { delete std::exchange(folder_, nullptr); }
+}
 
-  static std::string trace() { return folder_->traces().front(); }
+class ConvertFiles : public OneRun<ConvertFiles> {
+ public:
+  static std::string config() { return tiny_config("data_parallel_size: 2\n"); }
+  static Words options() { return {"--backend", "sim"}; }
+
+ protected:
   static std::string file(const std::string& name) { return folder_->folder / name; }
-
-  static RunFolder* folder_;
 };
-
-RunFolder* ConvertFiles::folder_ = nullptr;
-
-TEST_F(ConvertFiles, SaysWhatItWroteAndTakesARunsFolder) {
-  const Outcome outcome = underlap_program({"convert", folder_->run(), file("whole.json")});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, fmt::format("wrote {}\n", file("whole.json")));
-}
-
-TEST_F(ConvertFiles, OverwritesOnlyWhereItIsTold) {
-  ASSERT_EQ(underlap_program({"convert", trace(), file("twice.pftrace")}).exit_code, 0);
-  EXPECT_THAT(underlap_program({"convert", trace(), file("twice.pftrace")}),
-              fails_with(2, "twice.pftrace is there already: name another file, or --force to overwrite it"));
-  EXPECT_EQ(underlap_program({"convert", trace(), file("twice.pftrace"), "--force"}).exit_code, 0);
-  EXPECT_EQ(underlap_program({"convert", "--force", trace(), trace()}).exit_code, 0);
-  EXPECT_EQ(underlap_program({"analyze", trace()}).exit_code, 0);
-}
 
 TEST_F(ConvertFiles, PutsSeveralRanksIntoOneFile) {
   Trace trace;
@@ -138,33 +102,14 @@ TEST_F(ConvertFiles, PutsSeveralRanksIntoOneFile) {
     trace.add({.track = track, .start_ns = 5, .duration_ns = 10 + rank, .name = intern("gemm"), .tag = {}});
   }
   formats::write_trace(file("two.json"), trace);
-  const Outcome outcome =
-      underlap_program({"convert", file("two.rank0.json"), file("two.rank1.json"), file("both.pftrace.zst")});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_success({"convert", file("two.rank0.json"), file("two.rank1.json"), file("both.pftrace.zst")});
   const Trace both = formats::read_trace(file("both.pftrace.zst"));
   EXPECT_EQ(both.tracks.size(), 2U);
-  EXPECT_THAT(both.duration_ns(), ::testing::ElementsAre(10, 11));
-}
-
-TEST_F(ConvertFiles, RefusesWhatItCannotDoBeforeItReads) {
-  EXPECT_THAT(underlap_program({"convert", "nowhere.json", file("out.txt")}),
-              fails_with(2, "no format is written with this extension; known are .pftrace, .pftrace.zst, .json"));
-  EXPECT_THAT(underlap_program({"convert", trace(), file("out.pftrace.gz")}), fails_with(2, "no format is written"));
-  EXPECT_THAT(underlap_program({"convert", trace()}), fails_with(2, "FILE is required"));
-  EXPECT_THAT(underlap_program({"convert", trace(), file("out.json"), "--cell", "both"}),
-              fails_with(2, "--cell names a cell of a run's folder"));
-  EXPECT_THAT(underlap_program({"convert", trace(), file("none/out.json")}), fails_with(3, "cannot be written"));
-}
-
-TEST_F(ConvertFiles, LeavesNoFileWhereTheDiskIsFull) {
-  const Outcome outcome = underlap_program({"convert", trace(), file("full.json")}, {.file_bytes = 2000});
-  EXPECT_THAT(outcome, fails_with(3, "full.json: cannot be written"));
-  for (const auto& entry : std::filesystem::directory_iterator(file("")))
-    EXPECT_FALSE(entry.path().filename().string().starts_with("full")) << entry.path();
+  EXPECT_THAT(both.duration_ns(), ElementsAre(10, 11));
 }
 
 TEST_F(ConvertFiles, DrawsArrowsBetweenRanks) {
-  ASSERT_EQ(underlap_program({"convert", trace(), file("arrows.pftrace")}).exit_code, 0);
+  expect_success({"convert", trace(), file("arrows.pftrace")});
   const Trace with_arrows = formats::read_trace(file("arrows.pftrace"));
   const bool is_folded = with_arrows.tracks.back().rank == 0;  // one rank stands for others
   const bool has_arrows = std::ranges::any_of(with_arrows.flows, [&](const Flow& flow) {

@@ -1,67 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who kills it, or runs out of disk: finished blocks stay, and --resume goes on behind them.
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
 
-const std::string kConfig =
-    tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
+using NamedSignal = std::pair<int, const char*>;
 
-class Signals : public ::testing::TestWithParam<int> {};
+class Signals : public ::testing::TestWithParam<NamedSignal> {};
 
 TEST_P(Signals, LeaveWhatWasFinishedAndResumeGoesOn) {
-  const RunFolder folder(kConfig);
-  Program program(folder.arguments({"--blocks", "100000"}));
-  ASSERT_TRUE(program.wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); }));
-  program.send(GetParam());
-  EXPECT_EQ(program.wait().signal, GetParam());
-  EXPECT_GE(report::read_results(folder.run()).blocks_done, 1);
-  for (const auto& trace : folder.traces()) EXPECT_EQ(underlap_program({"analyze", trace}).exit_code, 0);
-  expect_resumes(folder);
-}
-
-INSTANTIATE_TEST_SUITE_P(Interrupted, Signals, ::testing::Values(SIGKILL, SIGINT, SIGTERM, SIGHUP));
-
-TEST(Interrupted, ASignalIsToldWithWhatIsKeptAndTheCommandThatGoesOn) {
-  const RunFolder folder(kConfig);
+  const auto& [signal, name] = GetParam();
+  const RunFolder folder(tiny_config(kOffAndOn));
   Program program(folder.arguments({"--blocks", "100000", "--link-gbps", "3"}));
-  ASSERT_TRUE(program.wait_until([&] {
-    return std::filesystem::exists(folder.folder / "run/results.json") &&
-           report::read_results(folder.run()).blocks_done > 1;
-  }));
-  program.send(SIGINT);
+  ASSERT_TRUE(wait_for_a_block(program, folder));
+  program.send(signal);
   const Outcome outcome = program.wait();
-  EXPECT_THAT(outcome.err, ::testing::ContainsRegex(
-                               "underlap: stopped by SIGINT; [0-9]+ of 100000 blocks are kept in " + folder.run()));
-  EXPECT_THAT(outcome.err,
-              ::testing::EndsWith("; go on with: " + std::string(UNDERLAP_PROGRAM) + " run " + folder.config() +
-                                  " -o " + folder.run() + " --blocks 100000 --link-gbps 3 --resume\n"));
+  EXPECT_EQ(outcome.signal, signal);
+  if (signal != SIGKILL) {
+    EXPECT_THAT(outcome.err,
+                ContainsRegex(fmt::format("underlap: stopped by {}; [0-9]+ of 100000 blocks are kept in {}", name,
+                                          folder.run())));
+    EXPECT_THAT(outcome.err, ::testing::EndsWith(
+                                 fmt::format("; go on with: {} run {} -o {} --blocks 100000 --link-gbps 3 --resume\n",
+                                             UNDERLAP_PROGRAM, folder.config(), folder.run())));
+  }
+  EXPECT_GE(folder.results().blocks_done, 1);
+  for (const auto& trace : folder.traces()) expect_success({"analyze", trace});
+  expect_resumes(folder, {"--link-gbps", "3"});
 }
 
-TEST(Interrupted, AFailureIsToldWithWhatIsKeptToo) {
-  const RunFolder folder(kConfig);
-  const Outcome outcome = underlap_program(folder.arguments({"--blocks", "100000"}), {.file_bytes = 120'000});
-  EXPECT_THAT(outcome, fails_with(3, "of 100000 blocks are kept in " + folder.run() + "; go on with: "));
-}
+INSTANTIATE_TEST_SUITE_P(Interrupted, Signals,
+                         ::testing::Values(NamedSignal{SIGKILL, ""}, NamedSignal{SIGINT, "SIGINT"},
+                                           NamedSignal{SIGTERM, "SIGTERM"}, NamedSignal{SIGHUP, "SIGHUP"}));
 
 // A stop between two steps' runs disturbs none, and is not noted.
 TEST(Interrupted, AStoppedProcessIsCalledStopped) {
-  const RunFolder folder(kConfig);
+  const RunFolder folder(tiny_config(kOffAndOn));
   Program program(folder.arguments({"--blocks", "100000"}));
   const auto is_noted = [&] {
-    if (!std::filesystem::exists(folder.folder / "run/results.json")) return false;
-    for (const report::CellResult& cell : report::read_results(folder.run()).cells)
+    if (!fs::exists(folder.results_file())) return false;
+    for (const report::CellResult& cell : folder.results().cells)
       for (const std::string& note : cell.notes)
         if (note.find("this process was stopped (SIGSTOP, or a debugger) for about") != std::string::npos) return true;
     return false;
   };
-  ASSERT_TRUE(program.wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); }));
+  ASSERT_TRUE(wait_for_a_block(program, folder));
   for (int i = 0; i < 20 && !is_noted(); ++i) {
     program.send(SIGSTOP);
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -72,13 +63,14 @@ TEST(Interrupted, AStoppedProcessIsCalledStopped) {
 }
 
 TEST(Interrupted, FullDiskFailsTheRunAndKeepsTheFinishedBlocks) {
-  const RunFolder folder(kConfig);
+  const RunFolder folder(tiny_config(kOffAndOn));
   const Outcome outcome = underlap_program(folder.arguments({"--blocks", "100000"}), {.file_bytes = 120'000});
   EXPECT_THAT(outcome, fails_with(3, "File too large: the limit for a file of this process is 120000 bytes"));
-  EXPECT_GE(report::read_results(folder.run()).blocks_done, 1);
-  for (const auto& entry : std::filesystem::directory_iterator(folder.run()))
+  EXPECT_THAT(outcome, fails_with(3, "of 100000 blocks are kept in " + folder.run() + "; go on with: "));
+  EXPECT_GE(folder.results().blocks_done, 1);
+  for (const auto& entry : fs::directory_iterator(folder.run()))
     EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
-  for (const auto& trace : folder.traces()) EXPECT_EQ(underlap_program({"analyze", trace}).exit_code, 0);
+  for (const auto& trace : folder.traces()) expect_success({"analyze", trace});
   expect_resumes(folder);
 }
 

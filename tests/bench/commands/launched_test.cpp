@@ -13,31 +13,18 @@
 #include <system_error>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "platform/network/tcp.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/bench/commands/launched_job.hpp"
-#include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::AllOf, ::testing::HasSubstr, ::testing::IsEmpty;
-
-const std::string kFourRanks =
-    tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n",
-                ", tensor_model_parallel_size: 2");
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+const std::string kFourRanks = tiny_config(kOffAndOn, ", tensor_model_parallel_size: 2");
 
 report::RunResults threads_of(const RunFolder& folder) {
   const std::string into = folder.folder / "threads";
-  const Outcome outcome = underlap_program({"run", folder.config(), "-o", into});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_success({"run", folder.config(), "-o", into});
   return report::read_results(into);
 }
 
@@ -72,22 +59,22 @@ TEST(Launched, FourProcessesDoTheWorkOfFourThreads) {
     EXPECT_EQ(outcomes[rank].exit_code, 0);
     EXPECT_THAT(outcomes[rank].out + outcomes[rank].err, IsEmpty()) << "rank 0 alone prints";
   }
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   EXPECT_EQ(results.info.launcher, "torchrun");
   EXPECT_EQ(results.info.launched_ranks.size(), 4U);
   EXPECT_EQ(results.info.launched_ranks[3].local_rank, 3);
   expect_same_work(results, threads_of(folder));
-  EXPECT_FALSE(std::filesystem::exists(folder.folder / "run/run.lock"));
-  for (const auto& entry : std::filesystem::directory_iterator(folder.run()))
-    EXPECT_THAT(entry.path().filename().string(), ::testing::Not(HasSubstr("launch-"))) << "a token was left";
+  EXPECT_FALSE(fs::exists(folder.folder / "run/run.lock"));
+  for (const auto& entry : fs::directory_iterator(folder.run()))
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("launch-"))) << "a token was left";
 }
 
 // The port that rank 0 wrote into its launch file; 0 before that.
 std::uint16_t port_of(const RunFolder& folder) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.run(), ignored))
+  for (const auto& entry : fs::directory_iterator(folder.run(), ignored))
     if (entry.path().filename().string().starts_with("launch-") && entry.path().extension() == ".json")
-      return nlohmann::json::parse(testing_support::read_text(entry.path())).at("port").get<std::uint16_t>();
+      return parse_json(read_text(entry.path())).at("port").get<std::uint16_t>();
   return 0;
 }
 
@@ -117,8 +104,8 @@ TEST(Launched, MpirunStartsRanks) {
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -np 4 --oversubscribe " +
       std::string(UNDERLAP_PROGRAM) + " run " + folder.config() + " -o " + folder.run() + " >" +
       (folder.folder / "out").string() + " 2>&1";
-  EXPECT_EQ(std::system(command.c_str()), 0) << testing_support::read_text(folder.folder / "out");
-  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_text(folder.folder / "out");
+  const report::RunResults results = folder.results();
   EXPECT_EQ(results.info.launcher, "Open MPI");
   expect_same_work(results, threads_of(folder));
 }
@@ -132,7 +119,7 @@ TEST(Launched, RunTheCellsThatCanBeRun) {
   EXPECT_THAT(outcomes[0].err, HasSubstr("note: cell bad is not run: "));
   EXPECT_EQ(outcomes[1].exit_code, 2);
   EXPECT_THAT(outcomes[1].err, IsEmpty());
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   ASSERT_EQ(results.cells.size(), 1U);
   EXPECT_EQ(results.cells[0].samples.size(), 4U);
 }
@@ -142,7 +129,7 @@ TEST(Launched, GoOnBehindResume) {
   EXPECT_EQ(Job(4, folder.arguments()).wait()[0].exit_code, 0);
   const std::vector<Outcome> outcomes = Job(4, folder.arguments({"--resume", "--blocks", "3"})).wait();
   EXPECT_EQ(outcomes[0].exit_code, 0) << outcomes[0].err;
-  EXPECT_EQ(report::read_results(folder.run()).blocks_done, 3);
+  EXPECT_EQ(folder.results().blocks_done, 3);
   EXPECT_THAT(underlap_program(folder.arguments({"--resume", "--blocks", "4"})),
               fails_with(2, "another number of ranks a node: was 4 by torchrun, is none by a launcher"));
 }
@@ -153,7 +140,7 @@ TEST(Launched, ARankThatNeverComesIsNamed) {
   const std::vector<Outcome> outcomes = Job({arguments, arguments, {}, arguments}).wait();
   EXPECT_THAT(outcomes[0], fails_with(3, "rank 2 of 4 did not come within 1 s (--launch-timeout-s)"));
   for (const std::size_t rank : {1U, 3U}) EXPECT_THAT(outcomes[rank], fails_with(3, ""));
-  EXPECT_FALSE(std::filesystem::exists(folder.run()));
+  EXPECT_FALSE(fs::exists(folder.run()));
 }
 
 TEST(Launched, WhoSeesAnotherFolderSaysWhich) {
@@ -170,10 +157,11 @@ TEST(Launched, WhoSeesAnotherFolderSaysWhich) {
 TEST(Launched, WhoReadsSomethingElseIsNamed) {
   const RunFolder folder(kFourRanks);
   const auto arguments = folder.arguments();
-  const std::vector<Outcome> seeds = Job({arguments, with(arguments, {"--seed", "7"}), arguments, arguments}).wait();
+  const std::vector<Outcome> seeds = Job({arguments, joined(arguments, {"--seed", "7"}), arguments, arguments}).wait();
   EXPECT_THAT(seeds[0], fails_with(2, "has run.seed 7, and rank 0 on "));
   EXPECT_THAT(seeds[0].err, AllOf(HasSubstr("rank 1 on "), HasSubstr("plans of the configuration")));
-  const std::vector<Outcome> broken = Job({arguments, arguments, with(arguments, {"--steps", "-3"}), arguments}).wait();
+  const std::vector<Outcome> broken =
+      Job({arguments, arguments, joined(arguments, {"--steps", "-3"}), arguments}).wait();
   EXPECT_THAT(broken[0], fails_with(2, "rank 2 on "));
   EXPECT_THAT(broken[0].err, HasSubstr("-3"));
   for (const Outcome& outcome : {seeds[3], broken[3]}) EXPECT_THAT(outcome, fails_with(2, ""));
@@ -215,21 +203,11 @@ TEST(Launched, ASeriesStartsItsOwnProcesses) {
   EXPECT_THAT(Job(2, folder.arguments({"--runs", "2"})).wait()[0], fails_with(2, "start each run by itself"));
 }
 
-TEST(Launched, HalfALauncherIsRefused) {
-  const RunFolder folder(kFourRanks);
-  EXPECT_THAT(underlap_program(folder.arguments(), {.environment = {{"OMPI_COMM_WORLD_RANK", "1"}}}),
-              fails_with(2, "OMPI_COMM_WORLD_SIZE is not"));
-}
-
 /// An endless run of four launched processes that has finished a block.
 struct LongJob {
-  LongJob() : folder(kFourRanks), job(4, folder.arguments({"--blocks", "100000"})) {
-    begun = job.process(0).wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); });
-  }
-
-  RunFolder folder;
-  Job job;
-  bool begun = false;
+  RunFolder folder{kFourRanks};
+  Job job{4, folder.arguments({"--blocks", "100000"})};
+  bool begun = wait_for_a_block(job.process(0), folder);
 };
 
 TEST(Launched, TwoRunsInOneFolderAreRefused) {
@@ -261,17 +239,15 @@ TEST(Launched, AProcessThatIsKilledFailsTheRunAndKeepsWhatWasFinished) {
 TEST(Launched, ClocksOfOtherMachinesArePutOnThatOfRankZero) {
   const std::string ahead = "unshare --user --map-root-user --time --monotonic 86400 --fork --kill-child ";
   if (std::system((ahead + "true 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "no time namespaces here";
-  const RunFolder folder(
-      tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
+  const RunFolder folder(tiny_config(kOffAndOn));
   const std::string run =
       std::string(UNDERLAP_PROGRAM) + " run " + folder.config() + " -o " + folder.run() + " --link-gbps 1 ";
   const std::string command = "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500; RANK=1 LOCAL_RANK=1 " +
                               ahead + run + "& RANK=0 LOCAL_RANK=0 " + run + ">" + (folder.folder / "out").string() +
                               " 2>&1; code=$?; wait; exit $code";
-  ASSERT_EQ(std::system(("timeout 60 sh -c '" + command + "'").c_str()), 0)
-      << testing_support::read_text(folder.folder / "out");
-  EXPECT_THAT(testing_support::read_text(folder.folder / "out"), HasSubstr("; their clocks agree within "));
-  const report::RunResults results = report::read_results(folder.run());
+  ASSERT_EQ(std::system(("timeout 60 sh -c '" + command + "'").c_str()), 0) << read_text(folder.folder / "out");
+  EXPECT_THAT(read_text(folder.folder / "out"), HasSubstr("; their clocks agree within "));
+  const report::RunResults results = folder.results();
   EXPECT_THAT(results.info.clock, HasSubstr("measured against it"));
   for (const report::CellResult& cell : results.cells) {
     EXPECT_GT(cell.clock_residual_ns, 0);
@@ -299,19 +275,18 @@ TEST(Launched, ClocksOfOtherMachinesArePutOnThatOfRankZero) {
 
 // As Slurm does: first SIGTERM to all, a while before it kills.
 TEST(Launched, SigtermEndsTheRunBehindTheBlockThatIsGoing) {
-  const RunFolder folder(kFourRanks);
-  Job job(4, folder.arguments({"--blocks", "100000"}));
-  ASSERT_TRUE(job.process(0).wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); }));
-  const Outcome state = underlap_program({"status", folder.run()});
-  EXPECT_EQ(state.exit_code, 0) << state.err;
-  EXPECT_THAT(state.out, AllOf(HasSubstr(" runs on "), HasSubstr("of 100000, cell ")));
+  LongJob run;
+  ASSERT_TRUE(run.begun);
+  auto& [folder, job, begun] = run;
+  EXPECT_THAT(expect_success({"status", folder.run()}).out,
+              AllOf(HasSubstr(" runs on "), HasSubstr("of 100000, cell ")));
   for (std::size_t rank = 0; rank < 4; ++rank) job.process(rank).send(SIGTERM);
   const std::vector<Outcome> outcomes = job.wait();
   for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
   EXPECT_THAT(outcomes[0].err, AllOf(HasSubstr("stopped by SIGTERM; "), HasSubstr(" of 100000 blocks are kept in ")));
   EXPECT_THAT(underlap_program({"status", folder.run()}).out,
               AllOf(HasSubstr("ended before it was done: stopped by SIGTERM; "), HasSubstr("go on with: ")));
-  const auto blocks = std::to_string(report::read_results(folder.run()).blocks_done + 1);
+  const auto blocks = std::to_string(folder.results().blocks_done + 1);
   EXPECT_EQ(Job(4, folder.arguments({"--resume", "--blocks", blocks})).wait()[0].exit_code, 0);
   EXPECT_THAT(underlap_program({"status", folder.run()}).out,
               HasSubstr("is finished: " + blocks + " blocks of 2 cells"));

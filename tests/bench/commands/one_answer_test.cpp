@@ -1,36 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The step and the exposed time of a cell or trace are the same figures on every path that prints them.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "platform/json.hpp"
-#include "profiler/report/results.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using testing::AnyOf;
-using testing::HasSubstr;
 
-nlohmann::json json_of(std::vector<std::string> arguments) {
-  arguments.emplace_back("--json");
-  const Outcome outcome = underlap_program(arguments);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  return parse_json(outcome.out);
-}
-
-double ms_of_ns(const nlohmann::json& ns) { return ns.get<double>() / 1e6; }
+double ms_of_ns(const Json& ns) { return ns.get<double>() / 1e6; }
 
 /// In ms. Equal to the nanosecond, which is more digits than any table has.
 struct Figures {
@@ -45,7 +33,7 @@ struct Figures {
 
 std::map<std::string, Figures> shown(const std::string& run) {
   std::map<std::string, Figures> cells;
-  const nlohmann::json results = json_of({"show", run});
+  const Json results = json_of({"show", run});
   for (const auto& cell : results["cells"]) {
     const auto& statistics = cell["statistics"];
     cells[cell["name"]] = {statistics["step_ms"]["value"], statistics["exposed_ms"]["value"]};
@@ -61,7 +49,7 @@ Figures analysed(const std::string& trace) {
 /// Rows of CSV by their first cell, each by the columns' names. No cell of these columns holds a comma.
 std::map<std::string, std::map<std::string, std::string>> csv_rows(const std::string& text) {
   const auto split = [](const std::string& line) {
-    std::vector<std::string> cells;
+    Words cells;
     std::stringstream words(line);
     for (std::string cell; std::getline(words, cell, ',');) cells.push_back(cell);
     return cells;
@@ -69,10 +57,10 @@ std::map<std::string, std::map<std::string, std::string>> csv_rows(const std::st
   std::stringstream lines(text);
   std::string line;
   std::getline(lines, line);
-  const std::vector<std::string> names = split(line);
+  const Words names = split(line);
   std::map<std::string, std::map<std::string, std::string>> rows;
   while (std::getline(lines, line)) {
-    const std::vector<std::string> cells = split(line);
+    const Words cells = split(line);
     for (std::size_t i = 0; i < std::min(names.size(), cells.size()); ++i) rows[cells.at(0)][names[i]] = cells[i];
   }
   return rows;
@@ -92,22 +80,22 @@ Figures analysed_csv(const std::string& trace) {
   return {std::stod(row.at("step_us")) / 1e3, exposed.empty() ? 0 : std::stod(exposed) / 1e3};
 }
 
-std::pair<Figures, Figures> compared(const nlohmann::json& comparison) {
+std::pair<Figures, Figures> compared(const Json& comparison) {
   return {{ms_of_ns(comparison["from_step_ns"]), ms_of_ns(comparison["from_exposed_ns"])},
           {ms_of_ns(comparison["to_step_ns"]), ms_of_ns(comparison["to_exposed_ns"])}};
 }
 
 // The figures of the baseline's cells; the candidate is the same run, made at another time.
 std::map<std::string, Figures> gated(const RunFolder& folder) {
-  const std::filesystem::path copy = folder.folder / "copy";
-  report::RunResults results = report::read_results(folder.run());
+  const fs::path copy = folder.folder / "copy";
+  report::RunResults results = folder.results();
   results.info.started_utc = "2001-01-01T00:00:00Z";
-  std::filesystem::create_directories(copy);
+  fs::create_directories(copy);
   report::write_results(copy, results);
   std::map<std::string, Figures> cells;
   const Outcome outcome = underlap_program({"gate", folder.run(), copy, "--json", "--run-sd", "1%"});
-  const nlohmann::json report = parse_json(outcome.out);
-  for (const auto& row : report["rows"]) {
+  const Json report = parse_json(outcome.out);
+  for (const Json& row : report["rows"]) {
     if (row["metric"] == "step") cells[row["cell"]].step = ms_of_ns(row["baseline"]);
     if (row["metric"] == "exposed") cells[row["cell"]].exposed = ms_of_ns(row["baseline"]);
   }
@@ -115,15 +103,14 @@ std::map<std::string, Figures> gated(const RunFolder& folder) {
 }
 
 TEST(OneAnswer, OfARunIsTheSameOnEveryPath) {
-  const RunFolder folder(
-      tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
-  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "3", "--steps", "3"})).exit_code, 0);
+  const RunFolder folder(tiny_config(kOffAndOn));
+  folder.measure({"--blocks", "3", "--steps", "3"});
   const std::map<std::string, Figures> cells = shown(folder.run());
   ASSERT_GE(cells.size(), 2U);
-  const report::RunResults results = report::read_results(folder.run());
-  std::vector<std::string> traces;
+  const report::RunResults results = folder.results();
+  Words traces;
   for (const report::CellResult& cell : results.cells) {
-    traces.push_back(std::filesystem::path(folder.run()) / cell.trace_file);
+    traces.push_back(fs::path(folder.run()) / cell.trace_file);
     EXPECT_EQ(analysed(traces.back()), cells.at(cell.name)) << cell.name;
   }
   const std::pair both(cells.at(results.cells[0].name), cells.at(results.cells[1].name));
@@ -133,9 +120,9 @@ TEST(OneAnswer, OfARunIsTheSameOnEveryPath) {
             both);
   EXPECT_EQ(gated(folder), cells);
   const Outcome csv = underlap_program({"show", folder.run(), "--csv"});
-  const std::filesystem::path page = folder.folder / "page.html";
-  ASSERT_EQ(underlap_program({"show", folder.run(), "--html", page}).exit_code, 0);
-  const std::string html = testing_support::read_text(page);
+  const fs::path page = folder.folder / "page.html";
+  expect_success({"show", folder.run(), "--html", page});
+  const std::string html = read_text(page);
   for (const auto& [name, figures] : cells) {
     EXPECT_THAT(csv.out, HasSubstr(fmt::format("{:.2f}", std::floor(100 * figures.step) / 100))) << name;
     EXPECT_THAT(html,
@@ -145,7 +132,7 @@ TEST(OneAnswer, OfARunIsTheSameOnEveryPath) {
   }
 }
 
-const std::filesystem::path kResults = std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results";
+const fs::path kResults = fs::path(UNDERLAP_SOURCE_DIR) / "results";
 
 TEST(OneAnswer, OfARecordedRunIsThatOfItsTraces) {
   const std::map<std::string, Figures> cells = shown(kResults / "quick/paced");
@@ -154,7 +141,7 @@ TEST(OneAnswer, OfARecordedRunIsThatOfItsTraces) {
     EXPECT_EQ(analysed(kResults / "quick/paced/traces" / trace), cells.at(cell)) << trace;
 }
 
-void expect_one_answer(const std::filesystem::path& trace) {
+void expect_one_answer(const fs::path& trace) {
   SCOPED_TRACE(trace);
   const Figures figures = analysed(trace);
   EXPECT_EQ(analysed_csv(trace), figures);
@@ -174,13 +161,13 @@ TEST(OneAnswer, OfATraceIsTheSameOnEveryPath) {
 TEST(OneAnswer, OfAForeignTraceIsTheSameOnEveryPath) {
   const char* const traces = std::getenv("UNDERLAP_REAL_TRACES");
   if (traces == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES is not set";
-  expect_one_answer(std::filesystem::path(traces) / "ddp_2gpu_a100/nccl_data.json.gz");
+  expect_one_answer(fs::path(traces) / "ddp_2gpu_a100/nccl_data.json.gz");
 }
 
 class RecordedRun : public testing::TestWithParam<const char*> {};
 
 TEST_P(RecordedRun, HasOneAnswerOnEveryPath) {
-  const std::filesystem::path run = kResults / GetParam();
+  const fs::path run = kResults / GetParam();
   const std::map<std::string, Figures> cells = shown(run);
   ASSERT_GE(cells.size(), 2U);
   EXPECT_EQ(shown_csv(run), cells);
@@ -189,7 +176,7 @@ TEST_P(RecordedRun, HasOneAnswerOnEveryPath) {
     const auto comparison = json_of({"compare", run, "--cells", first, cell, "--force"})["comparisons"][0];
     EXPECT_EQ(compared(comparison), std::pair(cells.at(first), figures)) << cell;
   }
-  EXPECT_EQ(testing_support::read_text(run / "report.md"), underlap_program({"show", run, "--markdown", "-"}).out)
+  EXPECT_EQ(read_text(run / "report.md"), underlap_program({"show", run, "--markdown", "-"}).out)
       << "stale: underlap show DIR --markdown DIR/report.md renews it";
 }
 

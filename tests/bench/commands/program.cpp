@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
-
-#include "platform/json.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -56,18 +55,16 @@ std::string text_of(const report::StepSample& sample) {
   return text;
 }
 
-std::int64_t num_windows(const std::filesystem::path& trace) {
-  const Outcome outcome = underlap_program({"analyze", "--json", trace});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const nlohmann::json json = parse_json(outcome.out);
+std::int64_t num_windows(const fs::path& trace) {
+  const Json json = json_of({"analyze", trace});
   return json["ranks"][0]["steps"]["count"].get<std::int64_t>() +
          static_cast<std::int64_t>(json["steps"]["stalled"].size());
 }
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
-  std::vector<std::string> words{UNDERLAP_PROGRAM};
+Program::Program(const Words& arguments, const Surroundings& surroundings) {
+  Words words{UNDERLAP_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -119,13 +116,33 @@ Outcome Program::wait() {
   Outcome outcome;
   if (WIFEXITED(*status_)) outcome.exit_code = WEXITSTATUS(*status_);
   if (WIFSIGNALED(*status_)) outcome.signal = WTERMSIG(*status_);
-  outcome.out = testing_support::read_text(captured_ / "out");
-  outcome.err = testing_support::read_text(captured_ / "err");
+  outcome.out = read_text(captured_ / "out");
+  outcome.err = read_text(captured_ / "err");
   return outcome;
 }
 
-Outcome underlap_program(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+Outcome underlap_program(const Words& arguments, const Surroundings& surroundings) {
   return Program(arguments, surroundings).wait();
+}
+
+Outcome expect_success(const Words& arguments, const Surroundings& surroundings) {
+  Outcome outcome = underlap_program(arguments, surroundings);
+  EXPECT_EQ(outcome.exit_code, 0) << ::testing::PrintToString(arguments) << outcome.err;
+  return outcome;
+}
+
+Json json_of(const Words& arguments) { return parse_json(expect_success(joined(arguments, {"--json"})).out); }
+
+Words joined(Words first, const Words& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+void expect_fits_a_terminal(const Words& arguments) {
+  std::istringstream lines(expect_success(arguments, {.environment = {{"COLUMNS", "80"}}}).out);
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) EXPECT_LE(line.size(), 80U) << line;
 }
 
 std::string tiny_config(const std::string& more, const std::string& model) {
@@ -134,38 +151,42 @@ std::string tiny_config(const std::string& more, const std::string& model) {
          model + "}\nrun: {steps: 2, blocks: 2, warmup: 1}\n" + more;
 }
 
-std::vector<std::string> RunFolder::arguments(const std::vector<std::string>& more) const {
-  std::vector<std::string> all{"run", config(), "-o", run()};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+Words RunFolder::arguments(const Words& more) const { return joined({"run", config(), "-o", run()}, more); }
+
+report::RunResults RunFolder::measured(const Words& more) const {
+  measure(more);
+  return results();
 }
 
-std::vector<std::filesystem::path> RunFolder::traces() const {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "run/traces")) paths.push_back(entry.path());
+std::vector<fs::path> RunFolder::traces() const {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder / "run/traces")) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   return paths;
 }
 
-std::vector<std::string> texts_of(const report::CellResult& cell) {
-  std::vector<std::string> texts;
+Words texts_of(const report::CellResult& cell) {
+  Words texts;
   for (const report::StepSample& sample : cell.samples) texts.push_back(text_of(sample));
   return texts;
 }
 
-void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arguments,
-                    const Surroundings& surroundings, const RunProgram& run) {
+bool wait_for_a_block(Program& program, const RunFolder& folder) {
+  return program.wait_until([&] { return fs::exists(folder.results_file()); });
+}
+
+void expect_resumes(const RunFolder& folder, const Words& arguments, const Surroundings& surroundings,
+                    const RunProgram& run) {
   report::RunResults before;
-  if (std::filesystem::exists(folder.folder / "run/results.json")) before = report::read_results(folder.run());
+  if (fs::exists(folder.results_file())) before = folder.results();
   const std::int32_t blocks = before.blocks_done + 2;
-  std::vector<std::string> words = folder.arguments({"--resume", "--blocks", std::to_string(blocks)});
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  const Words words = joined(folder.arguments({"--resume", "--blocks", std::to_string(blocks)}), arguments);
   const Outcome outcome = run(words, surroundings);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const report::RunResults after = report::read_results(folder.run());
+  const report::RunResults after = folder.results();
   EXPECT_EQ(after.blocks_done, blocks);
   for (std::size_t c = 0; c < after.cells.size(); ++c) {
-    std::vector<std::string> kept = texts_of(after.cells[c]);
+    Words kept = texts_of(after.cells[c]);
     ASSERT_EQ(kept.size(), static_cast<std::size_t>(blocks) * 2);
     if (before.blocks_done == 0) before.cells.emplace_back();
     kept.resize(before.cells[c].samples.size());
@@ -175,7 +196,7 @@ void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arg
 }
 
 ::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words) {
-  using ::testing::AllOf, ::testing::Field, ::testing::HasSubstr, ::testing::Not;
+  using ::testing::Field;
   const auto no_crash = AllOf(Not(HasSubstr("terminate called")), Not(HasSubstr("basic_")), Not(HasSubstr("std::")));
   return AllOf(Field("exit_code", &Outcome::exit_code, exit_code), Field("signal", &Outcome::signal, 0),
                Field("err", &Outcome::err, AllOf(HasSubstr(words), no_crash)));

@@ -8,15 +8,32 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "platform/json.hpp"
 #include "profiler/report/results.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
+
+// Names that most tests of the program use.
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+using testing_support::read_text;
+using testing_support::TemporaryFolder;
+using testing_support::write_text;
 
 /// How a program ended, and what it printed.
 struct Outcome {
@@ -41,7 +58,7 @@ struct Surroundings {
 /// it, or waits over four minutes.
 class Program {
  public:
-  explicit Program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
+  explicit Program(const Words& arguments, const Surroundings& surroundings = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -57,37 +74,78 @@ class Program {
  private:
   bool reap(bool block);
 
-  testing_support::TemporaryFolder captured_;
+  TemporaryFolder captured_;
   pid_t pid_ = -1;
   std::optional<int> status_;
 };
 
 /// Starts that program and waits for its end.
-Outcome underlap_program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
+Outcome underlap_program(const Words& arguments, const Surroundings& surroundings = {});
+
+/// The same, and expects exit code 0.
+Outcome expect_success(const Words& arguments, const Surroundings& surroundings = {});
+
+/// What it prints with --json appended, and expects exit code 0.
+Json json_of(const Words& arguments);
+
+Words joined(Words first, const Words& more);
+
+/// Expects lines of at most 80 columns where the terminal has as many, but for the first, which may name files.
+void expect_fits_a_terminal(const Words& arguments);
 
 /// A model of one layer, two ranks, two blocks of two steps; `more` is appended.
 std::string tiny_config(const std::string& more = "", const std::string& model = "");
 
+/// Two ranks of data parallelism; a cell with their overlap off, and one with it on.
+inline constexpr const char* kOffAndOn =
+    "data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
+
 /// A folder with `config` in it as config.yaml.
 struct RunFolder {
-  explicit RunFolder(const std::string& config) { testing_support::write_text(folder / "config.yaml", config); }
+  explicit RunFolder(const std::string& config) { write_text(folder / "config.yaml", config); }
 
   std::string config() const { return folder / "config.yaml"; }
   std::string run() const { return folder / "run"; }
-  std::vector<std::string> arguments(const std::vector<std::string>& more = {}) const;
-  std::vector<std::filesystem::path> traces() const;
+  fs::path results_file() const { return folder / "run/results.json"; }
+  report::RunResults results() const { return report::read_results(run()); }
+  Words arguments(const Words& more = {}) const;
+  std::vector<fs::path> traces() const;
 
-  testing_support::TemporaryFolder folder;
+  /// Runs config.yaml into run(), and expects that this succeeds.
+  Outcome measure(const Words& more = {}) const { return expect_success(arguments(more)); }
+  report::RunResults measured(const Words& more = {}) const;
+
+  TemporaryFolder folder;
+};
+
+/// A run that all tests of a suite look at, made once: of Suite::config(), with Suite::options().
+template <class Suite>
+class OneRun : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<RunFolder>(Suite::config());
+    ran_ = folder_->measure(Suite::options());
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static Words options() { return {}; }
+  static std::string trace(std::size_t cell = 0) { return folder_->traces().at(cell); }
+
+  static inline std::unique_ptr<RunFolder> folder_;
+  static inline Outcome ran_;
 };
 
 /// The measured steps of a cell, a text each, with all that a block may not change of an earlier one.
-std::vector<std::string> texts_of(const report::CellResult& cell);
+Words texts_of(const report::CellResult& cell);
+
+/// Waits until the run of `program` has finished a block. False where it ended before.
+bool wait_for_a_block(Program& program, const RunFolder& folder);
 
 /// Runs `arguments` on what is in `folder` for two more blocks: nothing that was finished may change, and every trace
 /// holds every block. Where no block was finished the run begins. `run` starts it and waits for its end.
-using RunProgram = std::function<Outcome(const std::vector<std::string>&, const Surroundings&)>;
-void expect_resumes(const RunFolder& folder, const std::vector<std::string>& arguments = {},
-                    const Surroundings& surroundings = {}, const RunProgram& run = underlap_program);
+using RunProgram = std::function<Outcome(const Words&, const Surroundings&)>;
+void expect_resumes(const RunFolder& folder, const Words& arguments = {}, const Surroundings& surroundings = {},
+                    const RunProgram& run = underlap_program);
 
 /// Matches what any bad input must come to: `exit_code`, a message that holds `words`, nothing that looks like a crash.
 ::testing::Matcher<const Outcome&> fails_with(int exit_code, const std::string& words);

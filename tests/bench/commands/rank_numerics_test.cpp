@@ -5,13 +5,11 @@ namespace underlap::bench {
 namespace {
 
 TEST(RankProcesses, GiveTheLossesOfThreadsToTheBit) {
-  const testing_support::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto measured = [&](const std::string& rank_processes) {
     const std::string into = folder / rank_processes;
-    const Outcome outcome =
-        underlap_program({"run", UNDERLAP_SOURCE_DIR "/bench/matrices/quick.yaml", "-o", into, "--blocks", "1",
-                          "--steps", "2", "--warmup", "1", "--rank-processes", rank_processes});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    expect_success({"run", UNDERLAP_SOURCE_DIR "/bench/matrices/quick.yaml", "-o", into, "--blocks", "1", "--steps",
+                    "2", "--warmup", "1", "--rank-processes", rank_processes});
     return report::read_results(into);
   };
   const report::RunResults threads = measured("false");

@@ -2,6 +2,7 @@
 // Ranks as processes, through the program: what a user sees when one of them, or the run itself, is lost.
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <thread>
@@ -11,12 +12,9 @@
 namespace underlap::bench {
 namespace {
 
-const std::string kConfig =
-    tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
-
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
     std::ifstream file(entry.path() / "stat");
     pid_t pid = 0, of = 0;
     std::string name, state;
@@ -41,20 +39,19 @@ bool end_soon(const std::vector<pid_t>& pids) {
 
 /// An endless run on rank processes that has finished a block.
 struct LongRun {
-  LongRun() : folder(kConfig), program(folder.arguments({"--blocks", "100000", "--rank-processes", "true"})) {
-    begun = program.wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); });
-    if (begun) ranks = children_of(program.pid());
+  explicit LongRun(const Words& more = {})
+      : program(folder.arguments(joined({"--blocks", "100000", "--rank-processes", "true"}, more))) {
+    if (wait_for_a_block(program, folder)) ranks = children_of(program.pid());
   }
 
-  RunFolder folder;
+  RunFolder folder{tiny_config(kOffAndOn)};
   Program program;
-  bool begun = false;
   std::vector<pid_t> ranks;
 };
 
 // Whether a note of the run's results holds all these words.
-bool is_noted(const RunFolder& folder, const std::vector<std::string>& words) {
-  for (const report::CellResult& cell : report::read_results(folder.run()).cells)
+bool is_noted(const RunFolder& folder, const Words& words) {
+  for (const report::CellResult& cell : folder.results().cells)
     for (const std::string& note : cell.notes)
       if (std::ranges::all_of(words, [&](const std::string& word) { return note.find(word) != std::string::npos; }))
         return true;
@@ -63,7 +60,6 @@ bool is_noted(const RunFolder& folder, const std::vector<std::string>& words) {
 
 TEST(RankProcesses, ARankThatIsKilledIsReplacedWithAllOthersAndItsBlockBeginsAgain) {
   LongRun run;
-  ASSERT_TRUE(run.begun);
   ASSERT_EQ(run.ranks.size(), 2U);
   ::kill(run.ranks[1], SIGKILL);
   EXPECT_TRUE(run.program.wait_until([&] {
@@ -80,7 +76,6 @@ TEST(RankProcesses, ARankThatIsKilledIsReplacedWithAllOthersAndItsBlockBeginsAga
 
 TEST(RankProcesses, EndWithTheRun) {
   LongRun run;
-  ASSERT_TRUE(run.begun);
   ASSERT_EQ(run.ranks.size(), 2U);
   run.program.send(SIGKILL);
   EXPECT_EQ(run.program.wait().signal, SIGKILL);
@@ -88,29 +83,21 @@ TEST(RankProcesses, EndWithTheRun) {
 }
 
 TEST(RankProcesses, AStoppedRankIsFoundAtTheDeadline) {
-  const RunFolder folder(kConfig);
-  Program program(folder.arguments({"--blocks", "100000", "--rank-processes", "true", "--peer-timeout-s", "1"}));
-  ASSERT_TRUE(program.wait_until([&] { return std::filesystem::exists(folder.folder / "run/results.json"); }));
-  const std::vector<pid_t> ranks = children_of(program.pid());
-  ASSERT_EQ(ranks.size(), 2U);
-  ::kill(ranks[0], SIGSTOP);
-  EXPECT_TRUE(program.wait_until([&] { return is_noted(folder, {"on fresh ranks", "rank 0 is stopped"}); }));
-  EXPECT_TRUE(end_soon(ranks));
+  LongRun run({"--peer-timeout-s", "1"});
+  ASSERT_EQ(run.ranks.size(), 2U);
+  ::kill(run.ranks[0], SIGSTOP);
+  EXPECT_TRUE(run.program.wait_until([&] { return is_noted(run.folder, {"on fresh ranks", "rank 0 is stopped"}); }));
+  EXPECT_TRUE(end_soon(run.ranks));
 }
 
 TEST(RankProcesses, ARankThatWasStoppedForAWhileIsNoted) {
   LongRun run;
-  ASSERT_TRUE(run.begun);
   ASSERT_EQ(run.ranks.size(), 2U);
   ::kill(run.ranks[1], SIGSTOP);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   ::kill(run.ranks[1], SIGCONT);
-  EXPECT_TRUE(run.program.wait_until([&] {
-    for (const report::CellResult& cell : report::read_results(run.folder.run()).cells)
-      for (const std::string& note : cell.notes)
-        if (note.find("rank 1 was stopped (SIGSTOP, or a debugger) for about ") != std::string::npos) return true;
-    return false;
-  }));
+  EXPECT_TRUE(run.program.wait_until(
+      [&] { return is_noted(run.folder, {"rank 1 was stopped (SIGSTOP, or a debugger) for about "}); }));
 }
 
 TEST(RankProcesses, WhatIsWrongWithAFileIsSaidOnce) {
@@ -119,18 +106,7 @@ TEST(RankProcesses, WhatIsWrongWithAFileIsSaidOnce) {
   const Outcome processes = underlap_program(folder.arguments({"--rank-processes", "true"}));
   EXPECT_THAT(processes, fails_with(2, "/no/such/text"));
   EXPECT_EQ(processes.err, threads.err);
-  EXPECT_FALSE(std::filesystem::exists(folder.run()));
-}
-
-TEST(RankProcesses, TheirCommandIsNotForPeople) {
-  EXPECT_THAT(underlap_program({"rank"}), fails_with(2, "`underlap run` starts it"));
-  EXPECT_THAT(underlap_program({"--help"}).out, ::testing::Not(::testing::HasSubstr("rank ")));
-  EXPECT_THAT(underlap_program({"rnk"}), fails_with(2, "did you mean run?"));
-}
-
-TEST(RankProcesses, CellsOfOneMatrixAgreeOnThem) {
-  const RunFolder folder(tiny_config("data_parallel_size: 2\nmatrix: {run.rank_processes: [false, true]}\n"));
-  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "rank_processes"));
+  EXPECT_FALSE(fs::exists(folder.run()));
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `underlap run` says of the cells of a matrix, and of those that it cannot run.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "profiler/report/summary.hpp"
@@ -13,10 +10,7 @@
 namespace underlap::bench {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string sim_config(const std::string& more) {
   return "model: {num_layers: 2, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
@@ -41,10 +35,7 @@ const std::string kLarge =
 
 // Of the second of three cells.
 report::CellSummary summary_of(const std::string& matrix) {
-  const RunFolder folder(kLarge + matrix);
-  const Outcome outcome = underlap_program(folder.arguments());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  return summarise(report::read_results(folder.run()))[1];
+  return summarise(RunFolder(kLarge + matrix).measured())[1];
 }
 
 TEST(Rows, FiguresDoNotHangOnWhatAxesAreCalled) {
@@ -58,16 +49,6 @@ TEST(Rows, FiguresDoNotHangOnWhatAxesAreCalled) {
   EXPECT_TRUE(unnamed.ratios_along.empty());
 }
 
-TEST(Rows, SayWhichRequestIsNotInEffect) {
-  const RunFolder folder(sim_config("matrix: {comm_overlap.tp_comm_overlap: [false, true]}\n"));
-  const Outcome outcome = underlap_program(folder.arguments());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              HasSubstr("NOT AS REQUESTED [1]: tp_comm_overlap=true: comm_overlap.tp_comm_overlap was requested as "));
-  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("\ntp_comm_overlap=true .*\\[1\\]"));
-  EXPECT_THAT(outcome.out, Not(HasSubstr("1.000")));
-}
-
 const std::string kTooManyRanks =
     "matrix:\n  tp: [{name: one}, {name: three, model.tensor_model_parallel_size: 3}, "
     "{name: two, model.tensor_model_parallel_size: 2}]\n";
@@ -77,8 +58,8 @@ TEST(Rows, SayWhyACellIsNotRunAndHoldTheOthers) {
   const Outcome outcome = underlap_program(folder.arguments());
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("note: cell three is not run: "));
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("NOT RUN [1]: three: "), ::testing::ContainsRegex("\nthree .*\\[1\\]")));
-  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("NOT RUN [1]: three: "), ContainsRegex("\nthree .*\\[1\\]")));
+  const report::RunResults results = folder.results();
   ASSERT_EQ(results.cells.size(), 2U);
   EXPECT_EQ(results.cells[1].name, "two");
   EXPECT_FALSE(results.cells[1].samples.empty());
@@ -87,53 +68,18 @@ TEST(Rows, SayWhyACellIsNotRunAndHoldTheOthers) {
   EXPECT_THAT(underlap_program({"show", folder.run(), "--csv"}).out, HasSubstr("\nthree,"));
 }
 
-TEST(Rows, RunNothingWhereTheFileIsWrongOrNoCellIsRight) {
-  for (const char* wrong : {"matrix: {model.tensor_model_parallel_size: [2, banana]}\n",
-                            "matrix: {model.tensor_model_parallel_size: [3, 5]}\n"}) {
-    const RunFolder folder(sim_config(wrong));
-    EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "config.yaml:"));
-    EXPECT_FALSE(std::filesystem::exists(folder.run()));
-  }
-}
-
 // What is refused and how FLOPs are counted is no part of what was measured.
 TEST(Rows, GoOnWithTheCellsThatCanBeRun) {
   const RunFolder folder(sim_config(kTooManyRanks));
   ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "1"})).exit_code, 2);
   std::string more = sim_config(kTooManyRanks);
   more.replace(more.rfind(']'), 1, ", {name: five, model.tensor_model_parallel_size: 5}]");
-  testing_support::write_text(folder.config(), more);
+  write_text(folder.config(), more);
   ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "2", "--resume", "--flops", "causal"})).exit_code, 2);
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   EXPECT_EQ(results.blocks_done, 2);
   EXPECT_EQ(results.refused.size(), 2U);
   EXPECT_EQ(results.info.flops, "causal");
-}
-
-TEST(Rows, AreThoseOfCheckToo) {
-  const RunFolder folder(sim_config(kTooManyRanks));
-  const Outcome checked = underlap_program({"check", folder.config()});
-  EXPECT_EQ(checked.exit_code, 2);
-  EXPECT_THAT(checked.out, AllOf(HasSubstr("\nthree: not checked: "), HasSubstr("two: 2 ranks")));
-  const auto json = nlohmann::json::parse(underlap_program({"check", folder.config(), "--json"}).out);
-  EXPECT_EQ(json["refused"][0]["name"], "three");
-}
-
-TEST(Rows, AreThoseOfPlanToo) {
-  const RunFolder folder(sim_config(kTooManyRanks));
-  const Outcome planned = underlap_program({"plan", folder.config()});
-  EXPECT_EQ(planned.exit_code, 2);
-  EXPECT_THAT(planned.err, HasSubstr("config.yaml:"));
-  EXPECT_THAT(planned.out,
-              AllOf(::testing::ContainsRegex("\ntwo +2 "), ::testing::ContainsRegex("\nthree +- +- +cannot be run: ")));
-  EXPECT_EQ(underlap_program({"plan", folder.config(), "--cell", "two"}).exit_code, 0);
-  EXPECT_EQ(underlap_program({"plan", folder.config(), "--cell", "three"}).exit_code, 2);
-}
-
-TEST(Rows, OfSeveralRunsMustAllBeRight) {
-  const RunFolder folder(sim_config(kTooManyRanks));
-  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "2"})), fails_with(2, "config.yaml:"));
-  EXPECT_FALSE(std::filesystem::exists(folder.run()));
 }
 
 // Ranks that are processes read the matrix again, and must number its cells alike.
@@ -143,37 +89,30 @@ TEST(Rows, HoldTheOthersWhereRanksAreProcesses) {
                   "train.data: /none}, {name: good, data_parallel_size: 2}]\n"));
   const Outcome outcome = underlap_program(folder.arguments({"--rank-processes", "true", "--blocks", "1"}));
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.results();
   ASSERT_EQ(results.cells.size(), 1U);
   EXPECT_EQ(results.cells[0].name, "good");
   EXPECT_EQ(results.refused.size(), 2U);
 }
 
-TEST(Rows, SayTokensAndFlopsASecondAndHowTheyAreCounted) {
+TEST(Rows, HaveTheShareOfTheDescribedPeak) {
   const RunFolder folder("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: sim, hardware: h100-sxm}\n");
-  const Outcome full = underlap_program(folder.arguments());
-  EXPECT_THAT(full.out, AllOf(HasSubstr("tokens/s of all ranks together; FLOPs counted as full"),
-                              HasSubstr("MFU of 989 TFLOP/s (h100-sxm, bf16)"), HasSubstr("TFLOP/s a GPU")));
-  const report::CellSummary cell = summarise(report::read_results(folder.run()))[0];
+  const report::CellSummary cell = summarise(folder.measured())[0];
   ASSERT_TRUE(cell.mfu);
   EXPECT_DOUBLE_EQ(*cell.mfu, *cell.tflops_per_gpu / 989);
-  const Outcome causal = underlap_program({"show", folder.run(), "--flops", "causal"});
-  EXPECT_THAT(causal.out, HasSubstr("FLOPs counted as causal (the half of attention that is causal"));
-  EXPECT_THAT(underlap_program({"show", folder.run(), "--flops", "half"}), fails_with(2, "--flops"));
 }
 
 TEST(Rows, OfTheHostHaveNoShareOfAPeak) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
-  const Outcome outcome = underlap_program(folder.arguments({"--flops", "full+recompute"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = folder.measure({"--flops", "full+recompute"});
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("no MFU: "), HasSubstr("TFLOP/s a rank"), HasSubstr("full+recompute")));
-  EXPECT_FALSE(summarise(report::read_results(folder.run()))[0].mfu);
+  EXPECT_FALSE(summarise(folder.results())[0].mfu);
 }
 
 TEST(Rows, SayAtWhichSpeedTheyAreModelled) {
   const RunFolder folder(kLarge);
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  const std::int64_t described_ns = report::read_results(folder.run()).cells[0].samples[0].step_ns;
+  folder.measure();
+  const std::int64_t described_ns = folder.results().cells[0].samples[0].step_ns;
   const std::string slow = folder.folder / "slow";
   const Outcome outcome = underlap_program({"run", folder.config(), "-o", slow, "--speed", "0.5"});
   EXPECT_THAT(outcome.out, HasSubstr("link modelled: h100-sxm at speed 0.5: every time here is modelled"));
@@ -181,9 +120,6 @@ TEST(Rows, SayAtWhichSpeedTheyAreModelled) {
   EXPECT_THAT(results.cells[0].plan_json, HasSubstr("run.speed"));
   EXPECT_EQ(results.cells[0].work.peak_tflops, 989) << "MFU is of the described peak";
   EXPECT_GT(results.cells[0].samples[0].step_ns, described_ns);
-  EXPECT_THAT(underlap_program(folder.arguments({"--backend", "host", "--speed", "0.5"})),
-              fails_with(2, "run.speed does nothing: run.backend is host"));
-  EXPECT_THAT(underlap_program(folder.arguments({"--speed", "0"})), fails_with(2, "--speed"));
 }
 
 }  // namespace

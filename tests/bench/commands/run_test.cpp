@@ -13,8 +13,8 @@
 namespace underlap::bench {
 namespace {
 
-const std::string kOffAndOn = "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
-const std::string kDdpOffAndOn = "matrix: {ddp.overlap_grad_reduce: [false, true]}\n";
+const std::string kCells = "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
+const std::string kDdpCells = "matrix: {ddp.overlap_grad_reduce: [false, true]}\n";
 
 struct Workload {
   std::string more;
@@ -29,9 +29,7 @@ class Workloads : public ::testing::TestWithParam<Workload> {};
 
 TEST_P(Workloads, RunAndOverlapMovesNoBit) {
   const RunFolder folder(tiny_config(GetParam().more, GetParam().model));
-  const Outcome outcome = underlap_program(folder.arguments());
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.measured();
   ASSERT_EQ(results.cells.size(), 2U);
   EXPECT_EQ(results.cells[1].label, report::NumericsLabel::bit_identical);
   for (const report::CellResult& cell : results.cells) EXPECT_EQ(cell.samples.size(), 4U);
@@ -39,40 +37,34 @@ TEST_P(Workloads, RunAndOverlapMovesNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(
     Run, Workloads,
-    ::testing::Values(Workload{kOffAndOn, ""}, Workload{"data_parallel_size: 3\n" + kOffAndOn, ""},
-                      Workload{"data_parallel_size: 4\n" + kOffAndOn, ""},
-                      Workload{"data_parallel_size: 2\n" + kOffAndOn, ", share_embeddings_and_output_weights: true"},
-                      Workload{"data_parallel_size: 2\noptimizer: {clip_grad: 1.0}\n" + kOffAndOn, ""},
-                      Workload{"data_parallel_size: 2\nddp: {use_distributed_optimizer: false}\n" + kDdpOffAndOn, ""}));
+    ::testing::Values(Workload{kCells, ""}, Workload{"data_parallel_size: 3\n" + kCells, ""},
+                      Workload{"data_parallel_size: 4\n" + kCells, ""},
+                      Workload{"data_parallel_size: 2\n" + kCells, ", share_embeddings_and_output_weights: true"},
+                      Workload{"data_parallel_size: 2\noptimizer: {clip_grad: 1.0}\n" + kCells, ""},
+                      Workload{"data_parallel_size: 2\nddp: {use_distributed_optimizer: false}\n" + kDdpCells, ""}));
 
 // Every update multiplies the weights by -9: they overflow some blocks into the run.
 TEST(Run, InfiniteGradientsFailTheRunAndKeepTheFinishedBlocks) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\noptimizer: {lr: 10, weight_decay: 1}\n"));
   const Outcome outcome = underlap_program(folder.arguments({"--steps", "1", "--blocks", "50"}));
   EXPECT_THAT(outcome, fails_with(3, "a gradient was infinite or NaN before step"));
-  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("rank [01]:"));
-  const report::RunResults results = report::read_results(folder.run());
+  EXPECT_THAT(outcome.err, ContainsRegex("rank [01]:"));
+  const report::RunResults results = folder.results();
   EXPECT_GE(results.blocks_done, 1);
   EXPECT_LT(results.blocks_done, 50);
-  EXPECT_EQ(underlap_program({"analyze", folder.traces().front()}).exit_code, 0);
+  expect_success({"analyze", folder.traces().front()});
 }
 
 // An axis named overlap that moves more than overlap: what a schedule that loses a gradient looks like.
 // No overlap moves a loss, so a finished block is told that one did.
 TEST(Run, LossesThatOverlapMovedAreFound) {
-  const RunFolder folder(tiny_config("data_parallel_size: 2\n" + kOffAndOn));
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  report::RunResults results = report::read_results(folder.run());
+  const RunFolder folder(tiny_config(kOffAndOn));
+  report::RunResults results = folder.measured();
   results.cells[1].samples[0].loss = *results.cells[1].samples[0].loss * 1.001;
   write_results(folder.run(), results);
   EXPECT_THAT(underlap_program(folder.arguments({"--resume"})),
               fails_with(1, "loss differs from that of overlap_grad_reduce=false by "));
-  EXPECT_EQ(underlap_program(folder.arguments({"--resume", "--no-verify"})).exit_code, 0);
-}
-
-TEST(Run, RefusesCellsThatCannotShareTheirBlocks) {
-  const RunFolder folder(tiny_config("matrix: {run.steps: [2, 3]}\n"));
-  EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, "share their blocks"));
+  folder.measure({"--resume", "--no-verify"});
 }
 
 class SmallMachine : public testing::TestWithParam<const char*> {};
@@ -84,12 +76,11 @@ TEST_P(SmallMachine, BuildsCellsThatDoNotFitTogetherOneAfterTheOther) {
       "model: {num_layers: 1, hidden_size: 64, ffn_hidden_size: 128, num_attention_heads: 2, num_query_groups: 2, "
       "vocab_size: 100000, seq_length: 16}\nrun: {steps: 1, blocks: 2, warmup: 1}\ndata_parallel_size: 2\n"
       "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
-  const Outcome outcome = underlap_program(folder.arguments({"--rank-processes", GetParam()}),
-                                           {.memory_bytes = 900'000'000, .environment = {{"MALLOC_ARENA_MAX", "1"}}});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, testing::HasSubstr("do not fit in memory together: in each block 2 parts"));
-  const report::RunResults results = report::read_results(folder.run());
-  EXPECT_THAT(results.resumed_at_blocks, testing::ElementsAre(1));
+  const Outcome outcome = expect_success(folder.arguments({"--rank-processes", GetParam()}),
+                                         {.memory_bytes = 900'000'000, .environment = {{"MALLOC_ARENA_MAX", "1"}}});
+  EXPECT_THAT(outcome.err, HasSubstr("do not fit in memory together: in each block 2 parts"));
+  const report::RunResults results = folder.results();
+  EXPECT_THAT(results.resumed_at_blocks, ElementsAre(1));
   ASSERT_EQ(results.cells.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(results.cells[0].samples.at(i).step, results.cells[1].samples.at(i).step);
@@ -104,33 +95,29 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SmallMachine, testing::Values("false", "true"), 
 
 TEST(Run, ModelsOfTwoSizesAreNotHeldAgainstEachOther) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\nmatrix: {model.ffn_hidden_size: [32, 64]}\n"));
-  EXPECT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+  folder.measure();
 }
 
 TEST(Run, NamesATraceAsItsCell) {
   const RunFolder folder(
       tiny_config("data_parallel_size: 2\nmatrix:\n  overlap: [{name: off, comm_overlap.overlap_grad_reduce: false}, "
                   "{name: on, comm_overlap.overlap_grad_reduce: true}]\n  train.micro_batch_size: [1]\n"));
-  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "1"})).exit_code, 0);
-  const report::RunResults results = report::read_results(folder.run());
+  const report::RunResults results = folder.measured({"--blocks", "1"});
   ASSERT_EQ(results.cells.size(), 2U);
-  EXPECT_THAT(results.cells[1].name, ::testing::HasSubstr(" "));
+  EXPECT_THAT(results.cells[1].name, HasSubstr(" "));
   EXPECT_EQ(results.cells[1].trace_file, "traces/01-" + results.cells[1].name + ".pftrace");
   EXPECT_EQ(folder.traces()[1], folder.run() + "/" + results.cells[1].trace_file);
 }
 
 // No step of a test is to take seconds, so a finished block is told that one of its steps did.
 TEST(Run, LeavesAStepThatStoodStillOutOfTheSumsOfKernels) {
-  const RunFolder folder(
-      tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
-  ASSERT_EQ(underlap_program(folder.arguments({"--blocks", "2"})).exit_code, 0);
-  report::RunResults results = report::read_results(folder.run());
+  const RunFolder folder(tiny_config(kOffAndOn));
+  report::RunResults results = folder.measured({"--blocks", "2"});
   results.cells[1].samples[0].step_ns = 3'600'000'000'000;
   write_results(folder.run(), results);
-  const Outcome outcome = underlap_program(folder.arguments({"--blocks", "3", "--resume"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, ::testing::HasSubstr("took 3600000 ms (typically"));
-  results = report::read_results(folder.run());
+  const Outcome outcome = folder.measure({"--blocks", "3", "--resume"});
+  EXPECT_THAT(outcome.out, HasSubstr("took 3600000 ms (typically"));
+  results = folder.results();
   for (std::size_t i = 0; i < 2; ++i) {
     const report::CellResult& cell = results.cells[i];
     const std::size_t left = cell.samples.size() - report::stalled_steps(cell).size();
@@ -151,17 +138,15 @@ std::int64_t num_windows(const std::string& trace) {
 TEST(Run, ConcludesTheSameWhicheverTracesAreKept) {
   std::optional<report::RunResults> all;
   for (const char* traces : {"all", "none", "worst", "sample:1"}) {
-    const RunFolder folder(
-        tiny_config("data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n"));
+    const RunFolder folder(tiny_config(kOffAndOn));
     const auto run = [&](const char* blocks) {
-      const Outcome outcome = underlap_program(folder.arguments(
-          {"--backend", "sim", "--fold", "false", "--blocks", blocks, "--resume", "--traces", traces}));
-      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      const Outcome outcome =
+          folder.measure({"--backend", "sim", "--fold", "false", "--blocks", blocks, "--resume", "--traces", traces});
       return outcome;
     };
     run("2");
     const Outcome outcome = run("3");
-    const report::RunResults results = report::read_results(folder.run());
+    const report::RunResults results = folder.results();
     if (!all) all = results;
     const report::CellResult& cell = results.cells[1];
     EXPECT_EQ(cell.samples.size(), all->cells[1].samples.size());
@@ -174,15 +159,8 @@ TEST(Run, ConcludesTheSameWhicheverTracesAreKept) {
     if (!cell.trace_file.empty()) {
       EXPECT_EQ(num_windows(folder.run() + "/" + cell.trace_file), windows.at(traces));
     }
-    EXPECT_THAT(outcome.out, ::testing::HasSubstr(cell.trace_file.empty() ? "no traces" : "traces:  "));
+    EXPECT_THAT(outcome.out, HasSubstr(cell.trace_file.empty() ? "no traces" : "traces:  "));
   }
-}
-
-TEST(Run, DoesNotGoOnWithOtherTraces) {
-  const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
-  ASSERT_EQ(underlap_program(folder.arguments({"--backend", "sim", "--traces", "none"})).exit_code, 0);
-  EXPECT_THAT(underlap_program(folder.arguments({"--backend", "sim", "--resume", "--blocks", "3"})),
-              fails_with(2, "run.traces was \"none\", is left out"));
 }
 
 }  // namespace

@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several fresh processes of one matrix, and two builds that take turns.
-#include <sys/stat.h>
-
-#include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <set>
-#include <sstream>
 
-#include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing_support::read_text;
-using testing_support::write_text;
 
 report::RunInfo info_of(const fs::path& run) { return report::read_results(run).info; }
 
@@ -36,8 +23,7 @@ std::string wrapper(const fs::path& file, const fs::path& log, const std::string
 
 TEST(Series, AreFreshProcessesWhoseResultsKnowEachOther) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
-  const Outcome outcome = underlap_program(folder.arguments({"--runs", "3", "--steps", "3"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = folder.measure({"--runs", "3", "--steps", "3"});
   EXPECT_THAT(outcome.err, HasSubstr("run 3 of 3: "));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("spread %"), HasSubstr("underlap baseline save")));
   const auto runs = report::run_folders(folder.run());
@@ -57,8 +43,7 @@ TEST(Series, OfTwoBuildsAlternateWhoBegins) {
   const RunFolder folder(tiny_config());
   const fs::path log = folder.folder / "log";
   const std::string other = wrapper(folder.folder / "older", log);
-  const Outcome outcome = underlap_program(folder.arguments({"--runs", "3", "--interleave", other}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = folder.measure({"--runs", "3", "--interleave", other});
   EXPECT_EQ(read_text(log), "older\nolder\nolder\n");
   const std::string& err = outcome.err;
   for (const char* line : {"run 1 of 6 (baseline)", "run 2 of 6 (candidate)", "run 3 of 6 (candidate)",
@@ -76,7 +61,7 @@ TEST(Series, OfTwoBuildsAlternateWhoBegins) {
 TEST(Series, OfABuildThatKnowsNoSeriesBelongToItAllTheSame) {
   const RunFolder folder(tiny_config());
   const std::string other = wrapper(folder.folder / "older", folder.folder / "log", "unset UNDERLAP_SERIES\n");
-  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "1", "--interleave", other})).exit_code, 0);
+  folder.measure({"--runs", "1", "--interleave", other});
   const report::RunInfo info = info_of(folder.run() + "/baseline/run-00");
   EXPECT_EQ(info.series, info_of(folder.run() + "/candidate/run-00").series);
   EXPECT_EQ(info.series_side, "baseline");
@@ -85,9 +70,7 @@ TEST(Series, OfABuildThatKnowsNoSeriesBelongToItAllTheSame) {
 TEST(Series, OfTwoConfigurationsTakeTurns) {
   const RunFolder folder(tiny_config());
   write_text(folder.folder / "other.yaml", tiny_config("comm_overlap: {bucket_size: 20000}\n"));
-  const Outcome outcome =
-      underlap_program(folder.arguments({"--runs", "1", "--interleave", folder.folder / "other.yaml"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  folder.measure({"--runs", "1", "--interleave", folder.folder / "other.yaml"});
   EXPECT_THAT(info_of(folder.run() + "/baseline/run-00").command, HasSubstr("other.yaml"));
   EXPECT_THAT(info_of(folder.run() + "/candidate/run-00").command, HasSubstr("config.yaml"));
 }
@@ -102,8 +85,7 @@ TEST(Series, GoOnWhereTheyWereKilled) {
   }
   EXPECT_THAT(underlap_program(folder.arguments({"--runs", "1"})), fails_with(2, "--resume goes on with its series"));
   const std::string first = read_text(folder.run() + "/run-00/results.json");
-  const Outcome resumed = underlap_program(folder.arguments({"--runs", "4", "--resume"}));
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  folder.measure({"--runs", "4", "--resume"});
   EXPECT_GE(num_runs(folder.run()), 4U);
   EXPECT_EQ(report::read_results(folder.run() + "/run-00").cells[0].samples.size(), 4U);
   std::set<std::string> series;
@@ -168,14 +150,14 @@ void copy_runs(const fs::path& run, const fs::path& series, std::int32_t count) 
 
 TEST(Series, ThatAreNotWholeAreShownAndNeitherGatedNorSaved) {
   const RunFolder folder(tiny_config());
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
+  folder.measure();
   const fs::path series = folder.folder / "series", other = folder.folder / "other";
   copy_runs(folder.run(), other, 5);
   write_text(other / "run-00.txt", "what it printed\n");
   EXPECT_THAT(underlap_program({"gate", other / "run-0*", other / "run-0?"}), fails_with(2, "are the same run"));
   const auto refused_because = [&](const std::string& why) {
     const std::string mend = "finish it: underlap run c.yaml -o " + series.string() + " --runs 5 --resume";
-    for (const auto& words : {std::vector<std::string>{"gate", series, other},
+    for (const auto& words : {Words{"gate", series, other},
                               {"gate", other, series},
                               {"baseline", "save", series, "-o", folder.folder / "saved"}}) {
       EXPECT_THAT(underlap_program(words), fails_with(2, series.string() + ": " + why));
@@ -201,47 +183,6 @@ TEST(Series, ThatAreNotWholeAreShownAndNeitherGatedNorSaved) {
   EXPECT_THAT(underlap_program({"gate", other, series}),
               fails_with(2, "none of its 5 runs has results: each failed or was ended"));
   EXPECT_THAT(underlap_program({"show", series}), fails_with(2, "none of its 5 runs has results"));
-}
-
-TEST(Series, KnowHowManyRunsWereToBe) {
-  const RunFolder folder(tiny_config());
-  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "2"})).exit_code, 0);
-  EXPECT_EQ(info_of(folder.run() + "/run-00").series_runs, 2);
-  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "3", "--resume"})).exit_code, 0);
-  for (const char* run : {"/run-00", "/run-02"}) EXPECT_EQ(info_of(folder.run() + run).series_runs, 3);
-}
-
-TEST(Series, AreNotMixedWithASingleRun) {
-  const RunFolder folder(tiny_config());
-  ASSERT_EQ(underlap_program(folder.arguments({"--runs", "1"})).exit_code, 0);
-  EXPECT_THAT(underlap_program(folder.arguments()),
-              fails_with(2, "holds the runs of a series: --runs N --resume goes"));
-  fs::copy_file(folder.run() + "/run-00/results.json", folder.run() + "/results.json");
-  for (const auto& words : {std::vector<std::string>{"gate", folder.run(), folder.run()},
-                            {"baseline", "save", folder.run(), "-o", folder.folder / "saved"}})
-    EXPECT_THAT(underlap_program(words), fails_with(2, "holds a single run (results.json) and the runs of a series"));
-}
-
-TEST(Series, RefuseWhatCannotBeOne) {
-  const RunFolder folder(tiny_config());
-  const auto refused = [&](const std::vector<std::string>& words, const std::string& why) {
-    EXPECT_THAT(underlap_program(folder.arguments(words)), fails_with(2, why));
-  };
-  refused({"--runs", "0"}, "--runs");
-  refused({"--runs", "banana"}, "--runs");
-  refused({"--runs", "1000000000"}, "--runs");
-  refused({"--runs", "2", "--interleave", "/bin/true"}, "is no program of Underlap");
-  refused({"--runs", "2", "--interleave", "/nowhere"}, "/nowhere: no such file");
-  refused({"--runs", "2", "--interleave", ""}, "is empty");
-  refused({"--runs", "2", "--details"}, "underlap show DIR/run-00 --details");
-  refused({"--interleave", UNDERLAP_SOURCE_DIR "/README.md"}, "README.md");
-  EXPECT_FALSE(fs::exists(folder.run()));
-  EXPECT_THAT(underlap_program(folder.arguments(), {.environment = {{"UNDERLAP_SERIES", "mine"}}}),
-              fails_with(2, "UNDERLAP_SERIES is \"mine\""));
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  refused({"--runs", "2"}, "holds a single run");
-  EXPECT_THAT(underlap_program({"run", folder.config(), "--runs", "7", "--dry-run"}).out,
-              HasSubstr("7 runs, one after the other, each:"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(Silence, IsBrokenByALineThatSaysWhatTheRunIsAt) {
   Terminal terminal;
   Program program(folder.arguments({"--blocks", "100000"}), terminal.surroundings("xterm"));
   EXPECT_TRUE(program.wait_until([&] { return terminal.shows(" of 100000, cell 1 of 1"); })) << terminal.text();
-  EXPECT_THAT(terminal.text(), ::testing::ContainsRegex("\r[^\r\n]{1,39}\033"));
+  EXPECT_THAT(terminal.text(), ContainsRegex("\r[^\r\n]{1,39}\033"));
 }
 
 TEST(Silence, IsBrokenWhileACommandThatPrintsAtItsEndWorks) {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual time as its user meets it: the same bytes every time and everywhere, and nonsense refused with its place.
-#include <gmock/gmock.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "profiler/formats/format.hpp"
@@ -16,22 +13,19 @@
 namespace underlap::bench {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-constexpr const char* kMatrix =
-    "data_parallel_size: 2\n"
-    "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
-
-std::string sim_config(const std::string& more = kMatrix) {
+std::string sim_config(const std::string& more = kOffAndOn) {
   return "model: {num_layers: 1, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
          "vocab_size: 256, seq_length: 16}\nrun: {backend: sim}\n" +
          more;
 }
 
-nlohmann::json cells_of(const std::filesystem::path& run) {
-  return nlohmann::json::parse(testing_support::read_text(run / "results.json")).at("cells");
+nlohmann::json cells_of(const fs::path& run) {
+  return nlohmann::json::parse(read_text(run / "results.json")).at("cells");
+}
+
+nlohmann::json measured_cells(const RunFolder& folder, const Words& more = {}) {
+  folder.measure(more);
+  return cells_of(folder.run());
 }
 
 constexpr std::uint64_t kHashOfCells = 15498204008079769241U;
@@ -46,37 +40,36 @@ std::uint64_t hash_of(const std::string& bytes) {
 
 TEST(Sim, WritesTheSameBytesEveryTime) {
   const RunFolder folder(sim_config());
-  const std::filesystem::path again = folder.folder / "again";
-  ASSERT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-  ASSERT_EQ(underlap_program({"run", folder.config(), "-o", again}).exit_code, 0);
+  const fs::path again = folder.folder / "again";
+  folder.measure();
+  expect_success({"run", folder.config(), "-o", again});
   EXPECT_TRUE(cells_of(folder.run()) == cells_of(again));
   ASSERT_EQ(folder.traces().size(), 2U);
   for (const auto& trace : folder.traces())
-    EXPECT_TRUE(testing_support::read_text(trace) == testing_support::read_text(again / "traces" / trace.filename()))
-        << trace;
+    EXPECT_TRUE(read_text(trace) == read_text(again / "traces" / trace.filename())) << trace;
 }
 
 // The hashes were taken on x86-64 under Debian 12. They change with the engine, the machine's description or the trace
 // format, and never with the machine.
 TEST(Sim, WritesTheSameBytesOnAnyMachine) {
   const RunFolder folder(sim_config());
-  ASSERT_EQ(underlap_program(folder.arguments({"--hardware", "h200-sxm"})).exit_code, 0);
+  folder.measure({"--hardware", "h200-sxm"});
   nlohmann::json cells = cells_of(folder.run());
   for (nlohmann::json& cell : cells) cell.erase("plan");  // it names the configuration's place
   EXPECT_EQ(hash_of(cells.dump()), kHashOfCells);
-  EXPECT_EQ(hash_of(testing_support::read_text(folder.traces()[1])), kHashOfTrace);
+  EXPECT_EQ(hash_of(read_text(folder.traces()[1])), kHashOfTrace);
 }
 
 // One cell is in memory at a time, and built anew for its next block.
 TEST(Sim, ShowsOfCellsThatTakeTurnsWhatEachShowsAlone) {
-  const std::vector<std::string> blocks{"--blocks", "3", "--steps", "2", "--jitter-pct", "5"};
+  const Words blocks{"--blocks", "3", "--steps", "2", "--jitter-pct", "5"};
   const RunFolder both(sim_config());
-  ASSERT_EQ(underlap_program(both.arguments(blocks)).exit_code, 0);
+  both.measure(blocks);
   for (const std::size_t overlap : {0U, 1U}) {
     const RunFolder alone(
         sim_config(fmt::format("data_parallel_size: 2\nmatrix: {{comm_overlap.overlap_grad_reduce: [{}]}}\n",
                                overlap == 1 ? "true" : "false")));
-    ASSERT_EQ(underlap_program(alone.arguments(blocks)).exit_code, 0);
+    alone.measure(blocks);
     const nlohmann::json theirs = cells_of(alone.run())[0]["samples"], ours = cells_of(both.run())[overlap]["samples"];
     EXPECT_EQ(ours.size(), 6U);
     EXPECT_EQ(ours, theirs);
@@ -98,11 +91,10 @@ TEST_P(ReplayedSim, HasTheSameStep) {
                               "--blocks", "1", "-o", folder.run()})
                 .exit_code,
             0);
-  const auto json =
-      nlohmann::json::parse(underlap_program({"analyze", folder.traces().at(0), "--details", "--json"}).out);
-  EXPECT_EQ(json["replay"]["zero_gaps_us"], json["replay"]["measured_us"]);
-  EXPECT_LT(std::abs(json["replay"]["error"].get<double>()), 1e-5);  // means are rounded
-  EXPECT_TRUE(json["replay"]["guessed"].empty()) << json["replay"];
+  const Json replay = json_of({"analyze", folder.traces().at(0), "--details"})["replay"];
+  EXPECT_EQ(replay["zero_gaps_us"], replay["measured_us"]);
+  EXPECT_LT(std::abs(replay["error"].get<double>()), 1e-5);  // means are rounded
+  EXPECT_TRUE(replay["guessed"].empty()) << replay;
 }
 
 // A transfer that waits for a kernel's wave, a ring of kernels on several streams, and hosts that wait for messages.
@@ -113,51 +105,16 @@ INSTANTIATE_TEST_SUITE_P(Cells, ReplayedSim, testing::Values("dp on", "tp on", "
                            return name;
                          });
 
-TEST(Sim, SaysThatItsTimesAreModelled) {
-  const RunFolder folder(sim_config());
-  EXPECT_THAT(underlap_program(folder.arguments()).out,
-              AllOf(HasSubstr("backend sim"), HasSubstr("every time here is modelled, none was measured"),
-                    Not(HasSubstr("CPU ms")), Not(HasSubstr("loss"))));
-}
-
-TEST(Sim, NeedsNoTextWhereNobodyReadsAValue) {
-  const RunFolder folder(sim_config("train: {data: /none}\n"));
-  EXPECT_EQ(underlap_program({"check", folder.config(), "--no-numerics"}).exit_code, 0);
-  EXPECT_THAT(underlap_program(folder.arguments({"--numerics", "true"})), fails_with(2, "No such file or directory"));
-  EXPECT_EQ(underlap_program(folder.arguments()).exit_code, 0);
-}
-
 TEST(Sim, ComputesTheHostsLossesWhereAsked) {
-  const RunFolder sim(sim_config(std::string(kMatrix) + "optimizer: {lr: 0.01}\n"));
-  const RunFolder host(sim_config(std::string(kMatrix) + "optimizer: {lr: 0.01}\n"));
-  const std::vector<std::string> shape{"--steps", "2", "--blocks", "1", "--warmup", "1"};
-  std::vector<std::string> on_sim = shape;
-  on_sim.insert(on_sim.end(), {"--numerics", "true"});
-  std::vector<std::string> on_host = shape;
-  on_host.insert(on_host.end(), {"--backend", "host"});
-  ASSERT_EQ(underlap_program(sim.arguments(on_sim)).exit_code, 0);
-  ASSERT_EQ(underlap_program(host.arguments(on_host)).exit_code, 0);
-  const nlohmann::json theirs = cells_of(host.run());
-  const nlohmann::json ours = cells_of(sim.run());
+  const auto cells_with = [](const Words& more) {
+    const RunFolder folder(sim_config(std::string(kOffAndOn) + "optimizer: {lr: 0.01}\n"));
+    return measured_cells(folder, joined({"--steps", "2", "--blocks", "1", "--warmup", "1"}, more));
+  };
+  const nlohmann::json ours = cells_with({"--numerics", "true"}), theirs = cells_with({"--backend", "host"});
   ASSERT_EQ(ours.size(), 2U);
   for (std::size_t c = 0; c < ours.size(); ++c)
     for (std::size_t s = 0; s < ours[c]["samples"].size(); ++s)
       EXPECT_EQ(ours[c]["samples"][s]["loss"], theirs[c]["samples"][s]["loss"]);
-}
-
-// All four modes in one step, off and on.
-std::string composed_config() {
-  return "model: {preset: tiny, num_layers: 4, tensor_model_parallel_size: 2, sequence_parallel: true,\n"
-         "  pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2, context_parallel_size: 2}\n"
-         "data_parallel_size: 2\n"
-         "train: {micro_batch_size: 1, num_microbatches: 2}\n"
-         "run: {backend: sim, steps: 2, blocks: 1, warmup: 1}\n"
-         "matrix:\n"
-         "  overlap:\n"
-         "    - {name: off, comm_overlap.overlap_grad_reduce: false, comm_overlap.overlap_param_gather: false,\n"
-         "       comm_overlap.tp_comm_overlap: false, extensions.cp_overlap: false}\n"
-         "    - {name: on, comm_overlap.overlap_grad_reduce: true, comm_overlap.overlap_param_gather: true,\n"
-         "       comm_overlap.tp_comm_overlap: true, extensions.tp_ring_transport: nccl}\n";
 }
 
 std::int64_t compute_of(const nlohmann::json& parts) {
@@ -182,20 +139,26 @@ std::int64_t sum_of(const nlohmann::json& object, const std::string& key = "") {
 /// Of the ranks that are played, one for each that does the same.
 std::int64_t num_windows(const nlohmann::json& cell) { return 2 * cell["num_ranks_played"].get<std::int64_t>(); }
 
-/// One composed run in virtual time, made once.
-class ComposedSim : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = std::make_unique<RunFolder>(composed_config());
-    outcome_ = underlap_program(folder_->arguments({"--details"}));
-    ASSERT_EQ(outcome_.exit_code, 0) << outcome_.err;
-    cells_ = cells_of(folder_->run());
+/// All four modes in one step, off and on, in virtual time.
+class ComposedSim : public OneRun<ComposedSim> {
+ public:
+  static std::string config() {
+    return "model: {preset: tiny, num_layers: 4, tensor_model_parallel_size: 2, sequence_parallel: true,\n"
+           "  pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2, context_parallel_size: 2}\n"
+           "data_parallel_size: 2\n"
+           "train: {micro_batch_size: 1, num_microbatches: 2}\n"
+           "run: {backend: sim, steps: 2, blocks: 1, warmup: 1}\n"
+           "matrix:\n"
+           "  overlap:\n"
+           "    - {name: off, comm_overlap.overlap_grad_reduce: false, comm_overlap.overlap_param_gather: false,\n"
+           "       comm_overlap.tp_comm_overlap: false, extensions.cp_overlap: false}\n"
+           "    - {name: on, comm_overlap.overlap_grad_reduce: true, comm_overlap.overlap_param_gather: true,\n"
+           "       comm_overlap.tp_comm_overlap: true, extensions.tp_ring_transport: nccl}\n";
   }
-  static void TearDownTestSuite() { folder_.reset(); }
+  static Words options() { return {"--details"}; }
 
-  static inline std::unique_ptr<RunFolder> folder_;
-  static inline Outcome outcome_;
-  static inline nlohmann::json cells_;
+ protected:
+  const nlohmann::json cells_ = cells_of(folder_->run());
 };
 
 TEST_F(ComposedSim, ExplainsTheChangeOfComputeToTheNanosecond) {
@@ -238,13 +201,11 @@ TEST_F(ComposedSim, SplitsTheExposureOfEveryMode) {
 
 TEST(Sim, LaysNoBoundsWhereStepsAloneAreAskedFor) {
   const RunFolder traced(sim_config()), alone(sim_config());
-  ASSERT_EQ(underlap_program({"run", traced.config(), "-o", traced.run()}).exit_code, 0);
-  ASSERT_EQ(underlap_program({"run", alone.config(), "--trace", "false", "-o", alone.run()}).exit_code, 0);
-  const nlohmann::json with = cells_of(traced.run()), without = cells_of(alone.run());
+  const nlohmann::json with = measured_cells(traced), without = measured_cells(alone, {"--trace", "false"});
   for (std::size_t i = 0; i < without.size(); ++i) {
     EXPECT_GT(with[i]["bound_ns"], 0);
     EXPECT_TRUE(without[i]["bound_ns"].is_null());
-    EXPECT_THAT(without[i]["bound_source"], testing::HasSubstr("run.trace false"));
+    EXPECT_THAT(without[i]["bound_source"], HasSubstr("run.trace false"));
     EXPECT_EQ(without[i]["samples"][0]["step_ns"], with[i]["samples"][0]["step_ns"]);
   }
 }
@@ -261,18 +222,18 @@ TEST_F(ComposedSim, KeepsWhatItsKernelsTakeAloneBesideTheBound) {
 
 TEST_F(ComposedSim, PrintsTheTables) {
   for (const char* title : {"Communication by mode", "Where the time went", "Excess over bound_schedule"})
-    EXPECT_THAT(outcome_.out, HasSubstr(title));
+    EXPECT_THAT(ran_.out, HasSubstr(title));
   for (const char* column : {"exposed wait ms", "dependency ms", "exposed transfer ms", "+ decomposition", "- forced"})
-    EXPECT_THAT(outcome_.out, HasSubstr(column));
+    EXPECT_THAT(ran_.out, HasSubstr(column));
   const std::string table = underlap_program({"analyze", folder_->traces()[1], "--by", "mode"}).out;
-  EXPECT_THAT(table, ::testing::ContainsRegex("Communication of the mean rank, in milliseconds\n(.*\n)*pp "));
+  EXPECT_THAT(table, ContainsRegex("Communication of the mean rank, in milliseconds\n(.*\n)*pp "));
   EXPECT_THAT(table, HasSubstr("dependency"));
 }
 
 TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
   const RunFolder folder("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
   EXPECT_THAT(underlap_program(folder.arguments()).out,
-              ::testing::ContainsRegex("DOES NOT FIT: .* a GPU has 85.5 GB \\(--layers [0-9]+ fits as predicted\\)"));
+              ContainsRegex("DOES NOT FIT: .* a GPU has 85.5 GB \\(--layers [0-9]+ fits as predicted\\)"));
   const nlohmann::json cell = cells_of(folder.run())[0];
   EXPECT_EQ(cell["device_memory_bytes"], 85'520'000'000);
   EXPECT_EQ(cell["peak_memory_bytes"], cell["plan"]["peak_memory_bytes"]["total"]);
@@ -280,20 +241,6 @@ TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
   const std::string layers = advice.substr(9, advice.find(' ', 9) - 9);
   const RunFolder shorter("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
   EXPECT_THAT(underlap_program(shorter.arguments({"--layers", layers})).out, Not(HasSubstr("DOES NOT FIT")));
-}
-
-TEST(Sim, RefusesAHardwareFileThatIsWrongWithItsPlace) {
-  const RunFolder folder(sim_config());
-  std::string yaml = testing_support::read_text(UNDERLAP_SOURCE_DIR "/tests/data/hardware/round.yaml");
-  const std::string good = "hbm_gb_per_s: {value: 1000";
-  ASSERT_NE(yaml.find(good), std::string::npos);
-  yaml.replace(yaml.find(good), good.size(), "hbm_gb_per_s: {value: 0");
-  const std::string path = folder.folder / "mine.yaml";
-  testing_support::write_text(path, yaml);
-  EXPECT_THAT(underlap_program(folder.arguments({"--hardware", path})),
-              fails_with(2, "mine.yaml:13:25: gpu.hbm_gb_per_s"));
-  EXPECT_THAT(underlap_program(folder.arguments({"--hardware", "h100"})), fails_with(2, "h100-sxm"));
-  EXPECT_FALSE(std::filesystem::exists(folder.run())) << "a run that cannot begin leaves nothing behind";
 }
 
 }  // namespace

@@ -4,29 +4,25 @@
 
 #include <sstream>
 
-#include "platform/json.hpp"
 #include "research/studies/study.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::HasSubstr;
-
-const std::filesystem::path kProject = UNDERLAP_SOURCE_DIR;
+const fs::path kProject = UNDERLAP_SOURCE_DIR;
 
 // A study of a hundredth of a second.
 struct SmallStudy {
   explicit SmallStudy(const std::string& yaml = "study: dp_reduction_error\ngroup_sizes: [2]\nelements: 100\n") {
-    testing_support::write_text(folder / "study.yaml", yaml);
+    write_text(folder / "study.yaml", yaml);
   }
   std::string file() const { return folder / "study.yaml"; }
-  testing_support::TemporaryFolder folder;
+  TemporaryFolder folder;
 };
 
 TEST(StudyProgram, ListsItsStudiesWithACommandEach) {
-  const Outcome list = underlap_program({});
-  EXPECT_EQ(list.exit_code, 0) << list.err;
+  const Outcome list = expect_success({});
   for (const Study& study : all_studies())
     EXPECT_THAT(list.out, HasSubstr(fmt::format("underlap-study {} {}", study.name, study.example)));
   EXPECT_THAT(underlap_program({"--help"}).out, HasSubstr(list.out));
@@ -37,37 +33,35 @@ TEST(StudyProgram, ExamplesNameFilesOfTheirStudies) {
     std::istringstream words(study.example);
     std::string file;
     words >> file;
-    EXPECT_THAT(testing_support::read_text(kProject / file), HasSubstr(fmt::format("\nstudy: {}\n", study.name)));
+    EXPECT_THAT(read_text(kProject / file), HasSubstr(fmt::format("\nstudy: {}\n", study.name)));
   }
 }
 
 TEST(StudyProgram, WritesResultsAndReportWhereItIsTold) {
   const SmallStudy study;
-  const Outcome run = underlap_program({"dp_reduction_error", study.file(), "-o", study.folder / "a/b"});
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const Outcome run = expect_success({"dp_reduction_error", study.file(), "-o", study.folder / "a/b"});
   EXPECT_THAT(run.out, HasSubstr("bf16_wire_fp32_sum"));
   EXPECT_THAT(run.out, HasSubstr("a/b/results.json"));
-  EXPECT_EQ(parse_json(testing_support::read_text(study.folder / "a/b/results.json"))["study"]["elements"], 100);
-  EXPECT_THAT(testing_support::read_text(study.folder / "a/b/report.md"), HasSubstr("| bf16_wire_fp32_sum |"));
+  EXPECT_EQ(parse_json(read_text(study.folder / "a/b/results.json"))["study"]["elements"], 100);
+  EXPECT_THAT(read_text(study.folder / "a/b/report.md"), HasSubstr("| bf16_wire_fp32_sum |"));
 }
 
 TEST(StudyProgram, ReplacesWhatItLeftAndNoRun) {
   const SmallStudy study;
-  const std::vector<std::string> arguments{"dp_reduction_error", study.file(), "-o", study.folder / "run"};
-  EXPECT_EQ(underlap_program(arguments).exit_code, 0);
-  EXPECT_EQ(underlap_program(arguments).exit_code, 0);
+  const Words arguments{"dp_reduction_error", study.file(), "-o", study.folder / "run"};
+  expect_success(arguments);
+  expect_success(arguments);
   const std::string run = "{\"schema\": \"underlap.results/1\"}";
-  testing_support::write_text(study.folder / "run/results.json", run);
+  write_text(study.folder / "run/results.json", run);
   EXPECT_THAT(underlap_program(arguments), fails_with(2, "holds a run already"));
-  EXPECT_EQ(testing_support::read_text(study.folder / "run/results.json"), run);
+  EXPECT_EQ(read_text(study.folder / "run/results.json"), run);
 }
 
 TEST(StudyProgram, PrintsTheTableAloneWithoutAFolder) {
   const SmallStudy study;
-  const Outcome run = underlap_program({"dp_reduction_error", study.file()});
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const Outcome run = expect_success({"dp_reduction_error", study.file()});
   EXPECT_THAT(run.out, HasSubstr("bf16_wire_fp32_sum"));
-  EXPECT_THAT(run.out, ::testing::Not(HasSubstr("results:")));
+  EXPECT_THAT(run.out, Not(HasSubstr("results:")));
 }
 
 TEST(StudyProgram, RefusesWhatItDoesNotKnow) {
