@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/METRICS.md must define every word that a table or a file of results uses.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,20 +17,17 @@
 #include "profiler/report/report_tables.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
 #include "tests/profiler/report/sample_results.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+using testing_support::read_text;
 
 // A word counts as defined where it stands as code.
 void expect_defined(const std::set<std::string>& words) {
-  static const std::string kMetrics = text_of(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "bench/METRICS.md");
+  static const std::string kMetrics = read_text(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "bench/METRICS.md");
   EXPECT_FALSE(words.empty());
   for (const std::string& word : words)
     EXPECT_NE(kMetrics.find("`" + word + "`"), std::string::npos) << word << " is not in bench/METRICS.md";
@@ -65,6 +59,14 @@ void collect_keys(const Json& json, bool is_named, std::set<std::string>& keys) 
     if (!is_named) keys.insert(key);
     if (key != "plan") collect_keys(value, !is_named && kNamed.contains(key), keys);
   }
+}
+
+// The keys of a sample, which must reach some of the rarer ones.
+std::set<std::string> keys_of(const Json& json, const std::vector<std::string>& reached) {
+  std::set<std::string> keys;
+  collect_keys(json, false, keys);
+  for (const std::string& key : reached) EXPECT_TRUE(keys.contains(key)) << "the sample does not reach " << key;
+  return keys;
 }
 
 // Every optional figure is there: off and no_comm cells, two blocks, a bound, an axis of two values.
@@ -116,15 +118,11 @@ TEST(Metrics, DefineEveryColumnOfTheTables) {
 }
 
 TEST(Metrics, DefineEveryKeyOfTheResults) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / ("metrics_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  write_results(folder, complete_results());
-  std::set<std::string> keys;
-  collect_keys(parse_json(text_of(folder / "results.json")), false, keys);
-  std::filesystem::remove_all(folder);
-  for (const char* key :
-       {"efficiency", "half_width", "contention_ns", "exposed_wait_ns", "blocks_needed", "host_name_hash"})
-    EXPECT_TRUE(keys.contains(key)) << "the sample does not reach " << key;
+  const testing_support::TemporaryFolder folder;
+  write_results(folder / "", complete_results());
+  const std::set<std::string> keys =
+      keys_of(parse_json(read_text(folder / "results.json")),
+              {"efficiency", "half_width", "contention_ns", "exposed_wait_ns", "blocks_needed", "host_name_hash"});
   EXPECT_FALSE(keys.contains("grad_reduce_scatter"));
   expect_defined(keys);
 }
@@ -158,11 +156,8 @@ TEST(Metrics, DefineEveryKeyOfTheDetails) {
 }
 
 TEST(Metrics, DefineEveryKeyOfTheClaims) {
-  std::set<std::string> keys;
-  const std::string text = text_of(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results/claims.json");
-  collect_keys(parse_json(text), false, keys);
-  EXPECT_TRUE(keys.contains("verdict") && keys.contains("columns"));
-  expect_defined(keys);
+  const std::string text = read_text(std::filesystem::path(UNDERLAP_SOURCE_DIR) / "results/claims.json");
+  expect_defined(keys_of(parse_json(text), {"verdict", "columns"}));
 }
 
 TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
@@ -175,10 +170,8 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysis) {
             CommunicationRecord{});
   trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 20}};
   trace.import.skipped["truncated"] = 1;
-  std::set<std::string> keys;
-  collect_keys(parse_json(analysis::analysis_json(trace, analysis::summarise(trace))), false, keys);
-  EXPECT_TRUE(keys.contains("window_us") && keys.contains("bytes_on_wire"));
-  expect_defined(keys);
+  const std::string json = analysis::analysis_json(trace, analysis::summarise(trace));
+  expect_defined(keys_of(parse_json(json), {"window_us", "bytes_on_wire"}));
 }
 
 TEST(Metrics, DefineEveryKeyOfAnAnalysisOfAForeignTrace) {
@@ -198,9 +191,8 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysisOfAForeignTrace) {
   const analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
   std::vector<analysis::Breakdown> all;
   for (int by = 0; by < analysis::kNumBreakdowns; ++by) all.push_back(static_cast<analysis::Breakdown>(by));
-  std::set<std::string> keys;
-  collect_keys(parse_json(analysis::analysis_json(trace, summary, {}, all)), false, keys);
-  EXPECT_TRUE(keys.contains("late_rank") && keys.contains("worst_rank") && keys.contains("longest_us"));
+  std::set<std::string> keys =
+      keys_of(parse_json(analysis::analysis_json(trace, summary, {}, all)), {"late_rank", "worst_rank", "longest_us"});
   for (int source = 0; source <= static_cast<int>(analysis::StepSource::none); ++source)
     keys.emplace(to_string(static_cast<analysis::StepSource>(source)));
   expect_defined(keys);
@@ -209,9 +201,7 @@ TEST(Metrics, DefineEveryKeyOfAnAnalysisOfAForeignTrace) {
 TEST(Metrics, DefineEveryKeyStatusAndCauseOfWhatIsObserved) {
   std::vector<report::ObservedKnob> knobs(1);
   knobs[0].requested = knobs[0].effective = "true";
-  std::set<std::string> words;
-  collect_keys(parse_json(with_observed("{}", "cell", knobs)), false, words);
-  EXPECT_TRUE(words.contains("observed_pct") && words.contains("reason"));
+  std::set<std::string> words = keys_of(parse_json(with_observed("{}", "cell", knobs)), {"observed_pct", "reason"});
   for (int status = 0; status < report::kNumObservedStatuses; ++status)
     words.emplace(to_string(static_cast<report::ObservedStatus>(status)));
   for (int cause = 0; cause < analysis::kNumExposedCauses; ++cause)
@@ -222,13 +212,11 @@ TEST(Metrics, DefineEveryKeyStatusAndCauseOfWhatIsObserved) {
 TEST(Metrics, DefineEveryKeyAndKindOfACheck) {
   std::vector<check::Finding> findings(1);
   findings[0].commands = {{0, 1}};
-  std::set<std::string> words;
   NumericsCheck numerics;
   numerics.cells.resize(1);
   numerics.axes.resize(1);
   const CheckedMatrix matrix{{{.name = "cell", .steps = 2, .report = {.findings = findings}}}, numerics};
-  collect_keys(parse_json(check_json(matrix)), false, words);
-  EXPECT_TRUE(words.contains("remedy") && words.contains("command") && words.contains("shrunk"));
+  std::set<std::string> words = keys_of(parse_json(check_json(matrix)), {"remedy", "command", "shrunk"});
   for (int kind = 0; kind < check::kNumFindingKinds; ++kind)
     words.emplace(to_string(static_cast<check::FindingKind>(kind)));
   expect_defined(words);

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -25,19 +24,17 @@
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/summary.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
+
+using testing_support::read_text;
 
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
 constexpr int kTableWidth = 172;
 constexpr int kTimelineWidth = 118;
 constexpr int kTerminalWidth = 80;
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string fenced(const std::string& text) { return "```\n" + text + "```\n"; }
 
@@ -148,7 +145,7 @@ std::string wins(std::istream&) {
 std::string file_of(Mode mode, std::string_view technique) {
   const std::string folder = fmt::format("impl/{}", to_string(mode));
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / folder))
-    if (read(entry.path()).find(fmt::format(".name = \"{}\"", technique)) != std::string::npos)
+    if (read_text(entry.path()).find(fmt::format(".name = \"{}\"", technique)) != std::string::npos)
       return folder + "/" + entry.path().filename().string();
   ADD_FAILURE() << "no file of " << folder << " registers " << technique;
   return {};
@@ -222,7 +219,7 @@ std::string renewed(const std::string& page) {
 class Readme : public testing::TestWithParam<const char*> {};
 
 TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
-  const std::string page = read(kRoot / GetParam());
+  const std::string page = read_text(kRoot / GetParam());
   const std::string expected = renewed(page);
   if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) std::ofstream(kRoot / GetParam()) << expected;
   EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";

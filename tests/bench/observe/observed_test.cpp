@@ -25,6 +25,8 @@ plan::Matrix matrix_of(const std::string& yaml) {
 
 plan::Plan plan_of(const std::string& yaml = "") { return matrix_of(yaml).cells.front().plan; }
 
+plan::Plan plan_in(const std::string& yaml) { return plan::parse(yaml, "config.yaml").cells.front().plan; }
+
 // Held against a plan.
 class StepOfARank : public report::StepOfARank {
  public:
@@ -75,24 +77,22 @@ TEST(Observed, TheReasonIsThatOfMostOfTheExposedTime) {
               AllOf(StartsWith("waited at once"), HasSubstr("(1 of 2 operations, 75 % of the exposed time)")));
 }
 
-TEST(Observed, ARequestWithoutOperationsIsNotInTheTrace) {
-  StepOfARank step;
-  step.compute(0, 100);
-  const report::ObservedKnob knob = step.observed(plan_of(), kGrads);
-  EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
-  EXPECT_EQ(knob.observed_pct, std::nullopt);
-  EXPECT_EQ(knob.reason, "none of its operations is in the trace");
-}
-
-TEST(Observed, OperationsOutsideTheMeasuredStepsAreNoneOfThem) {
-  StepOfARank step;
-  step.comm(1100, 1200, "grad_reduce_scatter");
-  EXPECT_EQ(step.observed(plan_of(), kGrads).status, report::ObservedStatus::not_in_trace);
-  EXPECT_EQ(step.observed(plan_of(), kGrads).reason, "its 1 operations end outside the measured steps");
-}
-
-TEST(Observed, ATraceOfMarksAloneSaysSo) {
-  EXPECT_THAT(StepOfARank().observed(plan_of(), kGrads).reason, HasSubstr("run.trace false"));
+TEST(Observed, WhatIsNotInTheTraceSaysWhy) {
+  const auto expect_absent = [](StepOfARank step, const plan::Plan& plan, const std::string& reason) {
+    const report::ObservedKnob knob = step.observed(plan, kGrads);
+    EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace) << reason;
+    EXPECT_EQ(knob.observed_pct, std::nullopt) << reason;
+    EXPECT_THAT(knob.reason, HasSubstr(reason));
+  };
+  StepOfARank compute, outside, timeless;
+  compute.compute(0, 100);
+  outside.comm(1100, 1200, "grad_reduce_scatter");
+  timeless.comm(50, 50, "grad_reduce_scatter").compute(0, 100);
+  expect_absent(compute, plan_of(), "none of its operations is in the trace");
+  expect_absent(outside, plan_of(), "its 1 operations end outside the measured steps");
+  expect_absent(timeless, plan_of(), "its 1 operations took no time");
+  expect_absent(compute, plan_of("run: {no_comm: true}\n"), "run.no_comm took its transfers out");
+  expect_absent(StepOfARank(), plan_of(), "run.trace false");
 }
 
 TEST(Observed, AKnobThatIsOffSaysSoAndWhatItsOperationsDid) {
@@ -107,8 +107,7 @@ TEST(Observed, AKnobThatIsOffSaysSoAndWhatItsOperationsDid) {
 TEST(Observed, AGateIsNamed) {
   StepOfARank step;
   step.compute(0, 100);
-  const plan::Plan plan =
-      plan::parse("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}\n", "c.yaml").cells.front().plan;
+  const plan::Plan plan = plan_in("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}\n");
   const report::ObservedKnob knob = step.observed(plan, "comm_overlap.tp_comm_overlap");
   EXPECT_EQ(knob.requested, "true");
   EXPECT_EQ(knob.effective, "false");
@@ -129,21 +128,6 @@ TEST(Observed, OneRankAloneObservesNothing) {
     EXPECT_EQ(knob.operations, 1);
     EXPECT_EQ(knob.reason, "one rank alone exchanges nothing");
   }
-}
-
-TEST(Observed, OperationsThatTookNoTimeAreNotObserved) {
-  StepOfARank step;
-  step.comm(50, 50, "grad_reduce_scatter").compute(0, 100);
-  EXPECT_EQ(step.observed(plan_of(), kGrads).status, report::ObservedStatus::not_in_trace);
-  EXPECT_EQ(step.observed(plan_of(), kGrads).reason, "its 1 operations took no time");
-}
-
-TEST(Observed, WithoutTransfersTheReasonIsThatTheyWereTakenOut) {
-  StepOfARank step;
-  step.compute(0, 100);
-  const report::ObservedKnob knob = step.observed(plan_of("run: {no_comm: true}\n"), kGrads);
-  EXPECT_EQ(knob.status, report::ObservedStatus::not_in_trace);
-  EXPECT_EQ(knob.reason, "run.no_comm took its transfers out");
 }
 
 TEST(Observed, OneConnectionIsTakenFromThePlanUnlessStreamsAreThreads) {
@@ -234,9 +218,7 @@ TEST(Observed, ContextParallelismHasItsOwnOperationsWhereSeveralRanksShareSequen
   StepOfARank step;
   step.comm(0, 100, "kv_ring_hop", Mode::cp).compute(0, 100).comm(100, 140, "tp_gather", Mode::tp).compute(200, 300);
   const auto plan_of_two = [](const std::string& extensions) {
-    return plan::parse("model: {preset: tiny, context_parallel_size: 2}\n" + extensions, "config.yaml")
-        .cells.front()
-        .plan;
+    return plan_in("model: {preset: tiny, context_parallel_size: 2}\n" + extensions);
   };
   const report::ObservedKnob knob = step.observed(plan_of_two(""), "extensions.cp_overlap");
   EXPECT_EQ(knob.effective, "true");
@@ -251,13 +233,10 @@ TEST(Observed, ContextParallelismHasItsOwnOperationsWhereSeveralRanksShareSequen
 constexpr const char* kP2p = "comm_overlap.overlap_p2p_comm";
 
 plan::Plan plan_of_stages(const std::string& more = "") {
-  return plan::parse(
-             "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
-             "train: {num_microbatches: 4}\n" +
-                 more,
-             "config.yaml")
-      .cells.front()
-      .plan;
+  return plan_in(
+      "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
+      "train: {num_microbatches: 4}\n" +
+      more);
 }
 
 TEST(Observed, ExchangesOfStagesAreHeldAgainstTheirKnobByTheirTransfersAlone) {
@@ -285,14 +264,11 @@ TEST(Observed, DeferredWeightGradientsHaveTheGathersOfTheirInputs) {
   StepOfARank step;
   step.comm(0, 100, "head_wgrad_all_gather", Mode::tp).comm(100, 200, "head_wgrad_reduce_scatter", Mode::tp);
   step.compute(50, 300);
-  const plan::Plan plan = plan::parse(
-                              "model: {preset: tiny, pipeline_model_parallel_size: 2, tensor_model_parallel_size: 2, "
-                              "sequence_parallel: true, gradient_accumulation_fusion: true}\n"
-                              "train: {num_microbatches: 4}\n"
-                              "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n",
-                              "config.yaml")
-                              .cells.front()
-                              .plan;
+  const plan::Plan plan = plan_in(
+      "model: {preset: tiny, pipeline_model_parallel_size: 2, tensor_model_parallel_size: 2, "
+      "sequence_parallel: true, gradient_accumulation_fusion: true}\n"
+      "train: {num_microbatches: 4}\n"
+      "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n");
   const report::ObservedKnob knob = step.observed(plan, "comm_overlap.defer_embedding_wgrad_compute");
   EXPECT_EQ(knob.effective, "true");
   EXPECT_EQ(knob.operations, 1);

@@ -70,13 +70,27 @@ class LaunchedProcesses : public ::testing::Test {
 
   LaunchFile launch_file() {
     coordinator();
-    std::ifstream file(where_ / launch_file_name("a job"));
-    return *read_launch_file({std::istreambuf_iterator<char>(file), {}});
+    return *read_launch_file(testing_support::read_text(file_of()));
   }
 
   MessageChannel connected() {
     std::string why;
     return {connect_tcp("127.0.0.1", launch_file().port, kPatience, why), "the run"};
+  }
+
+  std::filesystem::path file_of(const std::string& job = "a job") const { return where_ / launch_file_name(job); }
+
+  // Leaves a launch file where agents look for one.
+  void leave(const std::string& text) {
+    std::filesystem::create_directories(where_);
+    testing_support::write_text(file_of(), text);
+    std::filesystem::permissions(file_of(), std::filesystem::perms(0600));
+  }
+
+  // Expects rank 1 to give up with these words.
+  void expect_agent_gives_up(const ::testing::Matcher<const std::string&>& words, milliseconds patience) {
+    const AgentOptions options{.launch = launch(1), .folder = where_, .patience = patience};
+    EXPECT_THAT([&] { serve_agent(options); }, ThrowsMessage<MachineError>(words));
   }
 
   // Answers the run's challenge as a process that knows `token`; returns the answer.
@@ -104,7 +118,7 @@ TEST_F(LaunchedProcesses, FindRankZeroAndEndWithItsExitCode) {
   start_agent(1);
   gather();
   EXPECT_EQ(coordinator().placement().ranks.size(), 3U);
-  EXPECT_FALSE(std::filesystem::exists(where_ / launch_file_name("a job"))) << "nobody else is to come";
+  EXPECT_FALSE(std::filesystem::exists(file_of())) << "nobody else is to come";
   coordinator().end(4);
   coordinator_.reset();
   EXPECT_EQ(exit_code_of(1), 4);
@@ -161,7 +175,7 @@ TEST_F(LaunchedProcesses, WithANegativeRankAreNamed) {
 
 TEST_F(LaunchedProcesses, NobodyElseReadsTheToken) {
   coordinator();
-  const auto permissions = std::filesystem::status(where_ / launch_file_name("a job")).permissions();
+  const auto permissions = std::filesystem::status(file_of()).permissions();
   EXPECT_EQ(permissions, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
@@ -171,8 +185,8 @@ TEST_F(LaunchedProcesses, WhatAKilledRunLeftIsRemoved) {
     std::ofstream(where_ / name) << "left";
   coordinator();
   const Coordinator other({.launcher = "Slurm", .size = 2, .job = "another job"}, where_, kPatience);
-  EXPECT_FALSE(std::filesystem::exists(where_ / launch_file_name("of old")));
-  EXPECT_TRUE(std::filesystem::exists(where_ / launch_file_name("a job"))) << "it is held";
+  EXPECT_FALSE(std::filesystem::exists(file_of("of old")));
+  EXPECT_TRUE(std::filesystem::exists(file_of())) << "it is held";
 }
 
 TEST_F(LaunchedProcesses, TwoRunsGatherNoProcessesOfOneJob) {
@@ -225,11 +239,7 @@ TEST_F(LaunchedProcesses, OfAnOlderVersionAreNamed) {
 
 TEST_F(LaunchedProcesses, ServeNobodyWhoDoesNotKnowTheToken) {
   TcpListener listener(TcpReach::this_machine);
-  std::filesystem::create_directories(where_);
-  testing_support::write_text(
-      where_ / launch_file_name("a job"),
-      file_text({.job = "a job", .token = "a", .node = node_name(), .port = listener.port(), .addresses = {}}));
-  std::filesystem::permissions(where_ / launch_file_name("a job"), std::filesystem::perms(0600));
+  leave(file_text({.job = "a job", .token = "a", .node = node_name(), .port = listener.port(), .addresses = {}}));
   std::jthread stranger([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       FileDescriptor connection = listener.accept();
@@ -246,9 +256,7 @@ TEST_F(LaunchedProcesses, ServeNobodyWhoDoesNotKnowTheToken) {
       channel.send(static_cast<std::uint32_t>(AgentMessage::welcome), run_proof("b", handshake));
     }
   });
-  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(300)};
-  EXPECT_THAT([&] { serve_agent(options); },
-              ThrowsMessage<MachineError>(HasSubstr("did not prove that it is the run")));
+  expect_agent_gives_up(HasSubstr("did not prove that it is the run"), milliseconds(300));
 }
 
 TEST_F(LaunchedProcesses, OnOneNodeAreReachedByTheLoopbackOnly) {
@@ -267,30 +275,21 @@ TEST_F(LaunchedProcesses, OnOneNodeAreReachedByTheLoopbackOnly) {
 TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherVersion) {
   std::string text = file_text(launch_file());
   coordinator_.reset();
-  std::filesystem::create_directories(where_);
-  text.replace(text.find("launch/2"), 8, "launch/1");
-  testing_support::write_text(where_ / launch_file_name("a job"), text);
-  std::filesystem::permissions(where_ / launch_file_name("a job"), std::filesystem::perms(0600));
-  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(100)};
-  EXPECT_THAT([&] { serve_agent(options); },
-              ThrowsMessage<MachineError>(HasSubstr("is not a launch file of this version of Underlap")));
+  leave(text.replace(text.find("launch/2"), 8, "launch/1"));
+  expect_agent_gives_up(HasSubstr("is not a launch file of this version of Underlap"), milliseconds(100));
 }
 
 TEST_F(LaunchedProcesses, GiveUpWhereRankZeroLeavesNoWord) {
-  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(100)};
-  EXPECT_THAT([&] { serve_agent(options); },
-              ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1 of 2 on " + node_name()),
-                                                HasSubstr("found no word of rank 0 within 0.1 s"),
-                                                HasSubstr(where_.string()))));
+  expect_agent_gives_up(AllOf(HasSubstr("rank 1 of 2 on " + node_name()),
+                              HasSubstr("found no word of rank 0 within 0.1 s"), HasSubstr(where_.string())),
+                        milliseconds(100));
 }
 
 // Another user who can write to the folder must not control the ranks.
 TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherUser) {
-  const std::filesystem::path file = where_ / launch_file_name("a job"), elsewhere = folder_ / "elsewhere";
-  AgentOptions options{.launch = launch(1), .folder = where_, .patience = milliseconds(100)};
+  const std::filesystem::path file = file_of(), elsewhere = folder_ / "elsewhere";
   const auto ignores = [&](const std::string& which) {
-    EXPECT_THAT([&] { serve_agent(options); },
-                ThrowsMessage<MachineError>(HasSubstr("ignored " + file.string() + ": it " + which)));
+    expect_agent_gives_up(HasSubstr("ignored " + file.string() + ": it " + which), milliseconds(100));
     std::filesystem::remove(file);
   };
   const std::string text = file_text(launch_file());
@@ -301,7 +300,7 @@ TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherUser) {
   ignores("is a symbolic link");
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
   ignores("is not a regular file");
-  testing_support::write_text(file, text);
+  leave(text);
   std::filesystem::permissions(file, std::filesystem::perms(0620));
   ignores("can be written by other users");
   if (::geteuid() != 0) return;  // only root can give a file away
@@ -312,9 +311,7 @@ TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherUser) {
 
 // A run that was killed leaves its file.
 TEST_F(LaunchedProcesses, LookOnWhereTheWordIsOld) {
-  std::filesystem::create_directories(where_);
-  std::ofstream(where_ / launch_file_name("a job"))
-      << file_text({.job = "a job", .token = "old", .node = node_name(), .port = 1, .addresses = {}});
+  leave(file_text({.job = "a job", .token = "old", .node = node_name(), .port = 1, .addresses = {}}));
   start_agent(1);
   std::this_thread::sleep_for(milliseconds(200));
   gather();

@@ -43,16 +43,24 @@ constexpr const char* kTensorSpace =
     "ddp: {average_in_collective: false, pad_buckets_for_high_nccl_busbw: false}\n"
     "train: {micro_batch_size: 1}\n";
 
+TuneRequest request_for(const std::string& yaml, std::int64_t gpus = 2, std::int64_t batch = 0) {
+  TuneRequest request;
+  request.model = {yaml, "model.yaml", {}};
+  request.num_gpus = gpus;
+  if (batch > 0) request.batch = batch;
+  return request;
+}
+
+SearchResult found(const TuneJob& job) {
+  Plays plays("", false, "");
+  return search(job, plays, {});
+}
+
 TuneRequest request_of(const std::string& model, const std::string& more, std::int64_t gpus = 8,
                        const std::string& preset = "llama3-8b") {
-  TuneRequest request;
-  request.model = {fmt::format("model: {{preset: {}, {}, {}}}\n{}{}run: {{hardware: h100-sxm}}\n", preset, kModel,
-                               model, kEnvironment, more),
-                   "model.yaml",
-                   {}};
-  request.num_gpus = gpus;
-  request.batch = 32;
-  return request;
+  return request_for(fmt::format("model: {{preset: {}, {}, {}}}\n{}{}run: {{hardware: h100-sxm}}\n", preset, kModel,
+                                 model, kEnvironment, more),
+                     gpus, 32);
 }
 
 struct Space {
@@ -65,13 +73,12 @@ class SmallSpace : public ::testing::TestWithParam<Space> {};
 
 TEST_P(SmallSpace, HasNoBetterStepThanTheSearchFinds) {
   const TuneJob job(request_of(GetParam().model, GetParam().more));
-  Plays searched("", false, ""), played("", false, "");
-  const SearchResult found = search(job, searched, {});
-  const SearchResult all = search_exhaustively(job, played, {});
-  ASSERT_FALSE(found.best.empty());
+  Plays played("", false, "");
+  const SearchResult some = found(job), all = search_exhaustively(job, played, {});
+  ASSERT_FALSE(some.best.empty());
   ASSERT_GT(all.counts.played, 50) << "no space to search";
-  EXPECT_LE(found.best.front().step.step_ns, all.best.front().step.step_ns)
-      << text_of(found.best.front().choices) << "\nagainst\n"
+  EXPECT_LE(some.best.front().step.step_ns, all.best.front().step.step_ns)
+      << text_of(some.best.front().choices) << "\nagainst\n"
       << text_of(all.best.front().choices);
 }
 
@@ -84,30 +91,22 @@ INSTANTIATE_TEST_SUITE_P(Search, SmallSpace,
 
 TEST(Search, TakesTheLeastRecomputationThatFits) {
   TuneRequest request = request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace, 2);
-  Plays plays("", false, "");
-  const plan::Plan whole = search(TuneJob(request), plays, {}).best.front().plan;
+  const plan::Plan whole = found(TuneJob(request)).best.front().plan;
   ASSERT_EQ(whole.config.recompute.method, plan::RecomputeMethod::none);
   request.limit_bytes = whole.peak_memory.total() - 1;
-  Plays tighter("", false, "");
-  const plan::Plan tight = search(TuneJob(request), tighter, {}).best.front().plan;
+  const plan::Plan tight = found(TuneJob(request)).best.front().plan;
   EXPECT_LE(tight.peak_memory.total(), *request.limit_bytes);
 }
 
 // A pipeline is the best of the layouts as their rules choose, and has no use for buckets; data parallelism with small
 // ones is better than any pipeline.
 TEST(Search, TriesTheKnobsOfEachKindOfLayout) {
-  TuneRequest request;
-  request.model = {fmt::format("model: {{preset: tiny, tensor_model_parallel_size: 1, context_parallel_size: 1}}\n"
-                               "environment: {{layernorm_sm_margin: 0, cuda_device_max_connections: 8}}\n"
-                               "run: {{hardware: {}}}\n",
-                               UNDERLAP_SOURCE_DIR "/tests/data/hardware/two_cores.yaml"),
-                   "model.yaml",
-                   {}};
-  request.num_gpus = 2;
-  request.batch = 16;
-  const TuneJob job(request);
-  Plays plays("", false, "");
-  const TunedConfig best = search(job, plays, {}).best.front();
+  const TuneJob job(
+      request_for("model: {preset: tiny, tensor_model_parallel_size: 1, context_parallel_size: 1}\n"
+                  "environment: {layernorm_sm_margin: 0, cuda_device_max_connections: 8}\n"
+                  "run: {hardware: " UNDERLAP_SOURCE_DIR "/tests/data/hardware/two_cores.yaml}\n",
+                  2, 16));
+  const TunedConfig best = found(job).best.front();
   const plan::Config in_buckets =
       job.plan({{"train.micro_batch_size", "8"}, {"comm_overlap.bucket_size", "200000"}}).config;
   EXPECT_LE(best.step.step_ns, step_ns(in_buckets, job.hardware_of(in_buckets))) << text_of(best.choices);
@@ -115,8 +114,7 @@ TEST(Search, TriesTheKnobsOfEachKindOfLayout) {
 
 TEST(Search, SaysWhatEachKnobIsWorth) {
   const TuneJob job(request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace));
-  Plays plays("", false, "");
-  const TunedConfig best = search(job, plays, {}).best.front();
+  const TunedConfig best = found(job).best.front();
   const auto reduce = std::ranges::find(best.worth, "overlap_grad_reduce", &KnobWorth::name);
   ASSERT_NE(reduce, best.worth.end());
   Choices off = best.choices;
@@ -145,8 +143,7 @@ TEST(Search, WritesConfigurationsThatPlayAsItSays) {
   for (const std::string& more : {std::string(kTensorSpace), preset}) {
     const TuneJob job(
         request_of("tensor_model_parallel_size: 4, pipeline_model_parallel_size: 1", more, 8, "llama3-70b"));
-    Plays plays("", false, "");
-    const SearchResult result = search(job, plays, {});
+    const SearchResult result = found(job);
     const std::vector<std::string> names = write_configs(job, result, folder / "");
     for (std::size_t i = 0; i < names.size(); ++i) {
       const plan::Matrix matrix = plan::load(folder / names[i]);
@@ -168,13 +165,9 @@ TEST(TuneJob, KeepsWhatTheFileSays) {
 
 // A step without transfers is always the shortest, and no training step.
 TEST(TuneJob, LeavesOutCellsThatChangeWhatIsComputedUnlessAskedForThem) {
-  TuneRequest request;
-  request.model = {
+  TuneRequest request = request_for(
       "model: {preset: tiny}\nrun: {hardware: h100-sxm}\nmatrix:\n  overlap:\n    - {name: off}\n"
-      "    - {name: no_comm, no_comm: true}\n    - {name: bf16, mixed_precision.grad_reduce_in_fp32: false}\n",
-      "model.yaml",
-      {}};
-  request.num_gpus = 2;
+      "    - {name: no_comm, no_comm: true}\n    - {name: bf16, mixed_precision.grad_reduce_in_fp32: false}\n");
   const TuneJob job(request);
   EXPECT_EQ(job.cells().size(), 1U);
   EXPECT_TRUE(job.cells().contains("off"));
@@ -195,10 +188,7 @@ TEST(TuneJob, BeginsAroundAConfigurationAndKeepsItsModel) {
 // A bucket that holds all weights is no other than the next larger one.
 TEST(TuneSpace, TriesBucketsThatCutTheModelWhateverItsSize) {
   for (const char* const preset : {"tiny", "llama3-8b"}) {
-    TuneRequest request;
-    request.model = {fmt::format("model: {{preset: {}}}\nrun: {{hardware: h100-sxm}}\n", preset), "model.yaml", {}};
-    request.num_gpus = 2;
-    const TuneJob job(request);
+    const TuneJob job(request_for(fmt::format("model: {{preset: {}}}\nrun: {{hardware: h100-sxm}}\n", preset)));
     const plan::Config config = job.plan({}).config;
     std::int64_t elements = 0;
     for (const plan::Bucket& bucket : plan::bucket_layout(config).buckets) elements += bucket.elements();

@@ -20,9 +20,13 @@ std::vector<plan::Cell> cells_of(const std::string& yaml) {
   return matrix.cells;
 }
 
+// The first of the cells.
+ShrunkCell shrunk_cell(const std::string& yaml, double most = kNothing) {
+  return shrunk_cells(cells_of(yaml), 5, most).front();
+}
+
 TEST(ShrunkCells, StayAsTheyAreWhereTheyAreSmallEnough) {
-  const auto cells = cells_of("model: {preset: llama3-8b}\ndata_parallel_size: 2\n");
-  const ShrunkCell shrunk = shrunk_cells(cells, 5, kMuch).front();
+  const ShrunkCell shrunk = shrunk_cell("model: {preset: llama3-8b}\ndata_parallel_size: 2\n", kMuch);
   EXPECT_THAT(shrunk.changes, IsEmpty());
   EXPECT_EQ(shrunk.config.model.hidden_size, 4096);
 }
@@ -49,17 +53,15 @@ TEST(ShrunkCells, KeepWhatAScheduleIsMadeOf) {
 }
 
 TEST(ShrunkCells, OfRanksThatShareKeyAndValueHeadsKeepTheirGroups) {
-  const auto cells = cells_of("model: {preset: llama3-70b, tensor_model_parallel_size: 16}\n");
-  const plan::Config small = shrunk_cells(cells, 5, kNothing).front().config;
+  const plan::Config small = shrunk_cell("model: {preset: llama3-70b, tensor_model_parallel_size: 16}\n").config;
   EXPECT_EQ(small.model.num_query_groups, 8);
   EXPECT_EQ(small.model.num_attention_heads, 32);
   EXPECT_EQ(small.model.hidden_size, 512);
 }
 
 TEST(ShrunkCells, RecomputeNoMoreLayersThanTheyHave) {
-  const auto cells = cells_of(
+  const ShrunkCell shrunk = shrunk_cell(
       "model: {preset: llama3-8b, recompute_granularity: full, recompute_method: uniform, recompute_num_layers: 8}\n");
-  const ShrunkCell shrunk = shrunk_cells(cells, 5, kNothing).front();
   EXPECT_EQ(shrunk.config.recompute.num_layers, 2);
   EXPECT_THAT(shrunk.changes, Contains("recompute_num_layers 8 -> 2"));
 }
@@ -79,8 +81,8 @@ TEST(ShrunkCells, KeepALayerInFp8) {
 }
 
 TEST(ShrunkCells, BecomeNoSmallerThanTheyNeed) {
-  const auto cells = cells_of("model: {preset: tiny}\ndata_parallel_size: 2\ntrain: {micro_batch_size: 64}\n");
-  const ShrunkCell shrunk = shrunk_cells(cells, 5, 2e10).front();
+  const ShrunkCell shrunk =
+      shrunk_cell("model: {preset: tiny}\ndata_parallel_size: 2\ntrain: {micro_batch_size: 64}\n", 2e10);
   EXPECT_THAT(shrunk.changes, ::testing::ElementsAre("micro_batch_size 64 -> 1"));
 }
 
@@ -106,9 +108,9 @@ TEST(ShrunkCells, KeepTheirRanksWhereOneOfThemCannotBeHalved) {
 }
 
 TEST(ShrunkCells, KeepRanksToShareTheShardsOfAnInstance) {
-  const auto cells =
-      cells_of("model: {preset: tiny}\ndata_parallel_size: 64\nddp: {num_distributed_optimizer_instances: 16}\n");
-  EXPECT_EQ(shrunk_cells(cells, 5, kNothing).front().config.parallel.data_parallel_size, 32);
+  const std::string yaml =
+      "model: {preset: tiny}\ndata_parallel_size: 64\nddp: {num_distributed_optimizer_instances: 16}\n";
+  EXPECT_EQ(shrunk_cell(yaml).config.parallel.data_parallel_size, 32);
 }
 
 // A layer is cut among tensor-parallel ranks by groups, a sequence by tokens, a model by chunks.
