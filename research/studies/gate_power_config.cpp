@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "research/studies/gate_power.hpp"
@@ -19,10 +18,6 @@ void read_scenario(StudyParser& parser, const YAML::Node& node, GateScenario& sc
 }
 
 void read_gate_power(StudyParser& parser, const YAML::Node& root, GatePowerStudy& study) {
-  const auto name = [&](const YAML::Node& node) {
-    if (!node.IsScalar() || node.Scalar() != kGatePowerName)
-      parser.error(node.Mark(), fmt::format("study must be {}", kGatePowerName));
-  };
   const auto noise = [&](const YAML::Node& node) {
     parser.map(node, {{"common", parser.value(study.noise.common, 0.0, 1.0)},
                       {"cell", parser.value(study.noise.cell, 0.0, 1.0)},
@@ -39,7 +34,7 @@ void read_gate_power(StudyParser& parser, const YAML::Node& root, GatePowerStudy
     study.scenarios.clear();
     for (const YAML::Node& scenario : node) read_scenario(parser, scenario, study.scenarios.emplace_back());
   };
-  parser.map(root, {{"study", name},
+  parser.map(root, {{"study", parser.name(kGatePowerName)},
                     {"gates", parser.value(study.gates, 1, 1'000'000)},
                     {"cells", parser.value(study.cells, 1, 10'000)},
                     {"seed", parser.value<std::uint64_t>(study.seed, 0, ~0ULL)},

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "research/studies/reduction_error.hpp"
@@ -16,11 +15,7 @@ void read_reduction_error(StudyParser& parser, const YAML::Node& root, Reduction
                       {"scale_median", parser.value(study.scale_median, 1e-30, 1e30)},
                       {"scale_log_sigma", parser.value(study.scale_log_sigma, 0.0, 10.0)}});
   };
-  const auto name = [&](const YAML::Node& node) {
-    if (!node.IsScalar() || node.Scalar() != kReductionErrorName)
-      parser.error(node.Mark(), fmt::format("study must be {}", kReductionErrorName));
-  };
-  parser.map(root, {{"study", name},
+  parser.map(root, {{"study", parser.name(kReductionErrorName)},
                     {"group_sizes", parser.list(study.group_sizes, 1, 4096)},
                     {"elements", parser.value<std::int64_t>(study.elements, 1, 1LL << 30)},
                     {"seeds", parser.list<std::uint64_t>(study.seeds, 0, ~0ULL)},

@@ -43,6 +43,30 @@ class StudyParser {
     }
   }
 
+  // A reader of the study's name, which must be this one.
+  auto name(std::string expected) {
+    return [this, expected = std::move(expected)](const YAML::Node& node) {
+      if (!node.IsScalar() || node.Scalar() != expected) error(node.Mark(), fmt::format("study must be {}", expected));
+    };
+  }
+
+  // A reader of a text that is not empty.
+  auto text(std::string& out) {
+    return [this, &out](const YAML::Node& node) {
+      if (!node.IsScalar() || node.Scalar().empty()) return error(node.Mark(), "must be a text");
+      out = node.Scalar();
+    };
+  }
+
+  // A reader of a list, each of whose elements `read` takes.
+  template <class Read>
+  auto each(Read read) {
+    return [this, read = std::move(read)](const YAML::Node& node) {
+      if (!node.IsSequence()) return error(node.Mark(), "must be a list");
+      for (const YAML::Node& element : node) read(element);
+    };
+  }
+
   // A reader of one value in [low, high].
   template <class T>
   auto value(T& out, T low, T high) {

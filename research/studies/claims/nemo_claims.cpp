@@ -1,363 +1,226 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the NeMo Framework user guide says of data-parallel overlap.
+// How claims of the NeMo Framework user guide on data-parallel overlap are judged.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "research/studies/claims/claim.hpp"
+#include "research/studies/claims/judge.hpp"
 
 namespace underlap::bench {
 namespace {
 
+using S = const Subject&;
+
 const std::string kGather = "param_all_gather";
 const std::string kReduce = "grad_reduce_scatter";
+const std::vector<std::string> kDirections{kGather, kReduce};
+constexpr const char* kFp32Knob = "mixed_precision.grad_reduce_in_fp32";
+constexpr const char* kFp8Knob = "mixed_precision.fp8_param_gather";
 
 std::string gigabytes(double bytes) { return fmt::format("{:.2f}", bytes / 1e9); }
 
-// 1
+std::string direction_name(S s) { return fmt::format("{} of {}", s.part, s.cell.name); }
 
-Finding examine_nemo_collectives(const Evidence& evidence, double) {
-  Finding finding{
-      .found = {{{"cell", Align::left}, {"collective", Align::left}, {"a step"}, {"wire GB a rank"}, {"comm ms"}}, {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run) continue;
-    for (const auto& [purpose, of] : cell.run->purposes)
-      finding.found.rows.push_back(
-          {cell.name, purpose, fmt::format("{:g}", of.count), gigabytes(of.bytes_on_wire), in_ms(of.comm_ms)});
-    const auto has = [&](const std::string& purpose) { return purpose_of(cell, purpose).count > 0; };
-    const bool is_sharded = has(kGather) && has(kReduce) && !has("grad_all_reduce");
-    const bool is_whole = !has(kGather) && !has(kReduce) && has("grad_all_reduce");
-    finding.cases.push_back({cell.name, cell.plan.config.ddp.use_distributed_optimizer ? is_sharded : is_whole});
-  }
-  return finding;
+bool has_its_collectives(const ClaimCell& cell) {
+  const auto has = [&](const std::string& purpose) { return purpose_of(cell, purpose).count > 0; };
+  if (cell.plan.config.ddp.use_distributed_optimizer) return has(kGather) && has(kReduce) && !has("grad_all_reduce");
+  return !has(kGather) && !has(kReduce) && has("grad_all_reduce");
 }
 
-// 2
-
-Finding examine_layer_grain(const Evidence& evidence, double) {
-  Finding finding{.found = {{{"cell", Align::left},
-                             {"layers"},
-                             {"parameters a layer"},
-                             {"bucket_size"},
-                             {"buckets"},
-                             {"middle bucket"},
-                             {"of several layers"},
-                             {"layers in several buckets"},
-                             {"reduce-scatters a step"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.cut) continue;
-    const auto& size = cell.plan.config.ddp.bucket_size;
-    finding.found.rows.push_back(
-        {cell.name, fmt::format("{}", cell.plan.config.model.num_layers), fmt::format("{}", cell.cut->layer_elements),
-         size ? fmt::format("{}", *size) : "none", fmt::format("{}", cell.cut->buckets),
-         fmt::format("{}", cell.cut->middle_bucket_elements), fmt::format("{}", cell.cut->buckets_of_several_layers),
-         fmt::format("{}", cell.cut->layers_in_several_buckets), fmt::format("{:g}", purpose_of(cell, kReduce).count)});
-    finding.cases.push_back(
-        {cell.name, cell.cut->buckets_of_several_layers == 0 && cell.cut->layers_in_several_buckets == 0});
-  }
-  return finding;
+Subjects cells_that_are_cut(const Evidence& evidence) {
+  return where(all_cells(evidence), [](S s) { return s.cell.cut.has_value(); });
 }
-
-// 3
 
 // One direction of one cell: all its chunks, and the one that has no compute beside it whatever the schedule.
 struct DirectionExposure {
   std::size_t chunks = 0;
   double exposed_ms = 0;
   double edge_ms = 0;
+
+  double beyond_ms() const { return std::max(0.0, exposed_ms - edge_ms); }
 };
 
-DirectionExposure exposure_of(const ClaimCell& cell, const std::string& purpose) {
+DirectionExposure exposure_of(S s) {
   DirectionExposure found;
-  for (const Chunk& chunk : cell.chunks) {
-    if (chunk.purpose != purpose) continue;
+  for (const Chunk& chunk : s.cell.chunks) {
+    if (chunk.purpose != s.part) continue;
     // The first gather, the last reduce-scatter.
-    if (found.chunks == 0 || purpose == kReduce) found.edge_ms = chunk.time_ms;
+    if (found.chunks == 0 || s.part == kReduce) found.edge_ms = chunk.time_ms;
     ++found.chunks;
     found.exposed_ms += chunk.exposed_ms;
   }
   return found;
 }
 
-Finding examine_exposed_chunk(const Evidence& evidence, double noticeable) {
-  Finding finding{.found = {{{"cell", Align::left},
-                             {"direction", Align::left},
-                             {"chunks"},
-                             {"exposed ms"},
-                             {"the one chunk ms"},
-                             {"beyond it ms"},
-                             {"beyond it, % of the step"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run || !cell.run->step_ms) continue;
-    for (const std::string& purpose : {kGather, kReduce}) {
-      const DirectionExposure of = exposure_of(cell, purpose);
-      const double beyond = std::max(0.0, of.exposed_ms - of.edge_ms);
-      const double share = beyond / cell.run->step_ms->value;
-      finding.found.rows.push_back({cell.name, purpose, fmt::format("{}", of.chunks), in_ms(of.exposed_ms),
-                                    in_ms(of.edge_ms), in_ms(beyond), in_percent(share)});
-      finding.cases.push_back({fmt::format("{} of {}", purpose, cell.name), of.chunks > 0 && share <= noticeable});
-    }
+double share_beyond(S s) { return exposure_of(s).beyond_ms() / step_of(s.cell); }
+
+Subjects chunks_of_stages(const Evidence& evidence) {
+  Subjects subjects;
+  for (const Subject& whole : all_cells(evidence))
+    for (const plan::ChunkBuckets& chunk : whole.cell.plan.buckets) subjects.emplace_back(whole).buckets = &chunk;
+  return subjects;
+}
+
+std::string layers_of_a_chunk(S s) {
+  const plan::ParallelConfig& p = s.cell.plan.config.parallel;
+  return as_integer(s.cell.plan.config.model.num_layers / p.pipeline_model_parallel_size /
+                    p.virtual_pipeline_model_parallel_size);
+}
+
+std::string largest_bucket_mb(S s) {
+  const std::int64_t largest = *std::ranges::max_element(s.buckets->elements);
+  return fmt::format("{:.0f}",
+                     static_cast<double>(largest * (s.cell.plan.config.ddp.grad_reduce_in_fp32 ? 4 : 2)) / 1e6);
+}
+
+std::string data_parallel_note(const Evidence& evidence, double) {
+  std::string note;
+  for (const Subject& subject : cells_that_ran(evidence)) {
+    const ModeTime of = mode_of(subject.cell, "dp");
+    note = fmt::format("Of {} ms of data-parallel communication {} are exposed, in a step of {} ms.", in_ms(of.comm_ms),
+                       in_ms(of.exposed_ms), in_ms(step_of(subject.cell)));
   }
-  return finding;
+  return note;
 }
 
-// 4
-
-Finding examine_pipeline_grain(const Evidence& evidence, double) {
-  Finding finding{
-      .found = {{{"stage"}, {"chunk"}, {"layers"}, {"buckets"}, {"MB, gradients of the largest bucket"}}, {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const plan::Config& config = cell.plan.config;
-    const plan::ParallelConfig& p = config.parallel;
-    const std::int64_t layers =
-        config.model.num_layers / p.pipeline_model_parallel_size / p.virtual_pipeline_model_parallel_size;
-    const std::int64_t width = config.ddp.grad_reduce_in_fp32 ? 4 : 2;
-    for (const plan::ChunkBuckets& chunk : cell.plan.buckets) {
-      const std::int64_t largest = *std::max_element(chunk.elements.begin(), chunk.elements.end());
-      finding.found.rows.push_back({fmt::format("{}", chunk.stage), fmt::format("{}", chunk.chunk),
-                                    fmt::format("{}", layers), fmt::format("{}", chunk.elements.size()),
-                                    fmt::format("{:.0f}", static_cast<double>(largest * width) / 1e6)});
-      finding.cases.push_back(
-          {fmt::format("stage {}, chunk {}", chunk.stage, chunk.chunk), chunk.elements.size() == 1});
-    }
-    if (cell.run) {
-      const ModeTime of = cell.modes.contains("dp") ? cell.modes.at("dp") : ModeTime{};
-      finding.note = fmt::format("Of {} ms of data-parallel communication {} are exposed, in a step of {} ms.",
-                                 in_ms(of.comm_ms), in_ms(of.exposed_ms), in_ms(cell.run->step_ms->value));
-    }
-  }
-  return finding;
+double hidden(const ClaimCell& cell, const std::string& purpose) {
+  const report::PurposeSummary of = purpose_of(cell, purpose);
+  return of.comm_ms > 0 ? 1 - of.exposed_ms / of.comm_ms : 0;
 }
 
-// 5
-
-Finding examine_switches(const Evidence& evidence, double noticeable) {
-  Finding finding{
-      .found =
-          {{{"cell", Align::left}, {"all-gather ms"}, {"hidden %"}, {"reduce-scatter ms"}, {"hidden %"}, {"step ms"}},
-           {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run || !cell.run->step_ms) continue;
-    const auto hidden = [&](const std::string& purpose) {
-      const report::PurposeSummary of = purpose_of(cell, purpose);
-      return of.comm_ms > 0 ? 1 - of.exposed_ms / of.comm_ms : 0;
-    };
-    const plan::DdpConfig& ddp = cell.plan.config.ddp;
-    finding.found.rows.push_back({cell.name, in_ms(purpose_of(cell, kGather).comm_ms), in_percent(hidden(kGather)),
-                                  in_ms(purpose_of(cell, kReduce).comm_ms), in_percent(hidden(kReduce)),
-                                  in_ms(cell.run->step_ms->value)});
-    finding.cases.push_back(
-        {fmt::format("{} of {}", kGather, cell.name), (hidden(kGather) > noticeable) == ddp.overlap_param_gather});
-    finding.cases.push_back(
-        {fmt::format("{} of {}", kReduce, cell.name), (hidden(kReduce) > noticeable) == ddp.overlap_grad_reduce});
-  }
-  return finding;
+std::optional<bool> hides_where_it_is_on(S s) {
+  const plan::DdpConfig& ddp = s.cell.plan.config.ddp;
+  return (hidden(s.cell, s.part) > s.noticeable) ==
+         (s.part == kGather ? ddp.overlap_param_gather : ddp.overlap_grad_reduce);
 }
 
-// 6
-
-bool is_on_several_nodes(const plan::Config& config) {
-  return config.run.gpus_per_node && config.parallel.world_size() > *config.run.gpus_per_node;
+// Cells that reduce in fp32, beside those that reduce in bf16: here the other is the faster one.
+Subjects beside_bf16(const Evidence& evidence) {
+  return where(compared(kGradReduceInFp32, "false")(evidence),
+               [](S s) { return s.cell.plan.config.ddp.grad_reduce_in_fp32; });
 }
 
-Finding examine_bf16_reduction(const Evidence& evidence, double noticeable) {
-  Finding finding{.found = {{{"ranks"},
-                             {"microbatches"},
-                             {"step ms, fp32"},
-                             {"step ms, bf16"},
-                             {"bf16 / fp32"},
-                             {"reduce exposed ms, fp32"},
-                             {"reduce exposed ms, bf16"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const ClaimCell* bf16 = partner_of(evidence, cell, kGradReduceInFp32, "false");
-    if (!cell.plan.config.ddp.grad_reduce_in_fp32 || bf16 == nullptr) continue;
-    if (!cell.run || !bf16->run || !cell.run->step_ms || !bf16->run->step_ms) continue;
-    const plan::Config& config = cell.plan.config;
-    const double ratio = bf16->run->step_ms->value / cell.run->step_ms->value;
-    finding.found.rows.push_back(
-        {fmt::format("{}", config.parallel.data_parallel_size), fmt::format("{}", config.train.num_microbatches),
-         in_ms(cell.run->step_ms->value), in_ms(bf16->run->step_ms->value), fmt::format("{:.3f}", ratio),
-         in_ms(purpose_of(cell, kReduce).exposed_ms), in_ms(purpose_of(*bf16, kReduce).exposed_ms)});
-    if (is_on_several_nodes(config))
-      finding.cases.push_back(
-          {fmt::format("{} ranks, microbatches {}", config.parallel.data_parallel_size, config.train.num_microbatches),
-           ratio <= 1 - noticeable});
-  }
-  return finding;
+double bf16_ratio(S s) { return step_of(*s.other) / step_of(s.cell); }
+
+std::optional<bool> is_faster_on_several_nodes(S s) {
+  const plan::Config& config = s.cell.plan.config;
+  if (!config.run.gpus_per_node || config.parallel.world_size() <= *config.run.gpus_per_node) return std::nullopt;
+  return bf16_ratio(s) <= 1 - s.noticeable;
 }
 
-// 7
-
-Finding examine_reduction_default(const Evidence& evidence, double) {
-  Finding finding{
-      .found = {{{"recipe", Align::left}, {"grad_reduce_in_fp32"}, {"decided by"}, {"why", Align::left}}, {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const plan::Knob& knob = knob_of(cell.plan, "mixed_precision.grad_reduce_in_fp32");
-    const std::string& recipe = cell.plan.config.mixed_precision.recipe;
-    finding.found.rows.push_back({recipe, to_json_text(knob.effective), knob.source, knob.reason});
-    finding.cases.push_back({recipe, knob.source == "auto" && knob.effective == plan::Value(true)});
-  }
-  return finding;
+std::optional<bool> halves_the_gather(S s) {
+  const ClaimCell* bf16 = partner_of(s.evidence, s.cell, "fp8_param_gather", "false");
+  if (!s.cell.run || bf16 == nullptr || !bf16->run || !s.cell.plan.config.mixed_precision.fp8_param_gather)
+    return std::nullopt;
+  return purpose_of(s.cell, kGather).bytes_on_wire <= (0.5 + s.noticeable) * purpose_of(*bf16, kGather).bytes_on_wire;
 }
 
-// 8
-
-Finding examine_fp8_gather(const Evidence& evidence, double noticeable) {
-  Finding finding{
-      .found =
-          {{{"cell", Align::left}, {"recipe", Align::left}, {"fp8_param_gather"}, {"decided by"}, {"gather GB a rank"}},
-           {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const plan::Knob& knob = knob_of(cell.plan, "mixed_precision.fp8_param_gather");
-    finding.found.rows.push_back(
-        {cell.name, cell.plan.config.mixed_precision.recipe, to_json_text(knob.effective), knob.source,
-         cell.run ? gigabytes(purpose_of(cell, kGather).bytes_on_wire) : std::string("not run")});
-    const ClaimCell* bf16 = partner_of(evidence, cell, "fp8_param_gather", "false");
-    if (!cell.run || bf16 == nullptr || !bf16->run || !cell.plan.config.mixed_precision.fp8_param_gather) continue;
-    finding.cases.push_back({cell.name, purpose_of(cell, kGather).bytes_on_wire <=
-                                            (0.5 + noticeable) * purpose_of(*bf16, kGather).bytes_on_wire});
-  }
-  return finding;
-}
-
-constexpr std::array<Claim, 8> kNemoClaims{{
-    {.id = "collectives",
-     .document = Document::nemo_user_guide,
-     .text = "The distributed optimizer turns data-parallel communication into a reduce-scatter of gradients and an "
-             "all-gather of parameters",
-     .runs = true,
-     .rule = "with the distributed optimizer a step has reduce-scatters and all-gathers and no all-reduce of "
-             "gradients, without it all-reduces alone",
-     .examine = examine_nemo_collectives,
-     .why = {.holds = "Each rank updates the slice that it owns, so it needs the sum of that slice alone, and the "
-                      "others need the updated slice: an all-reduce cut in two, with the optimizer between. With bf16 "
-                      "parameters and fp32 gradients the two halves have different sizes.",
-             .holds_where = "In some of the cells a step has other collectives than those.",
-             .does_not_hold = "No cell has the collectives that the claim names.",
-             .not_run = ""}},
-    {.id = "layer_grain",
-     .document = Document::nemo_user_guide,
-     .text = "Data-parallel communication is cut per transformer layer",
-     .runs = true,
-     .rule = "no bucket holds weights of two layers, and no layer lies in two buckets",
-     .examine = examine_layer_grain,
-     .why = {.holds = "Every bucket closes at the border of a layer at these sizes.",
-             .holds_where = "A bucket closes with the parameter that makes it bucket_size or larger, whatever layer "
-                            "that is in. Where a layer's weights happen to come to that size, buckets and layers "
-                            "coincide; elsewhere they do not.",
-             .does_not_hold = "A bucket closes with the parameter that makes it bucket_size or larger, whatever layer "
-                              "that is in: the grain is a count of parameters. Buckets may come to the size of a layer "
-                              "and still hold the end of one and the start of the next; a small model has one bucket.",
-             .not_run = ""}},
-    {.id = "exposed_chunk",
-     .document = Document::nemo_user_guide,
-     .text = "With overlap one chunk of data-parallel communication is exposed",
-     .runs = true,
-     .rule = "what a direction exposes beyond one chunk, its first all-gather or its last reduce-scatter, is at most "
-             "the noticeable share of the step",
-     .examine = examine_exposed_chunk,
-     .why = {.holds = "It is one chunk each way, so two a step: nothing computes before the first gather, and nothing "
-                      "after the last gradient. Here every other transfer is shorter than the compute beside it.",
-             .holds_where = "It is one chunk each way, so two a step: nothing computes before the first gather, and "
-                            "nothing after the last gradient. The others hide while two things hold: each is shorter "
-                            "than the compute beside it, which fails where there is little compute for the bytes; and "
-                            "that compute can run, which fails where norm kernels of rows above 8192 leave fewer "
-                            "multiprocessors than a collective holds, so that everything behind the norm waits for "
-                            "the collective's end; these rows are shorter.",
-             .does_not_hold = "In every cell transfers are longer than the compute beside them, or hold "
-                              "multiprocessors that this compute waits for, so more than one chunk is exposed.",
-             .not_run = ""}},
-    {.id = "pipeline_grain",
-     .document = Document::nemo_user_guide,
-     .text = "With pipeline parallelism the grain is the layers of a virtual pipeline stage",
-     .runs = true,
-     .rule = "each model chunk of each stage has one bucket",
-     .examine = examine_pipeline_grain,
-     .why = {.holds = "Every chunk has one bucket, however large it is.",
-             .holds_where = "Megatron Core cuts buckets on the first chunk of the first stage alone, where bucket_size "
-                            "counts parameters and no layers. Every other chunk is one bucket: its layers travel "
-                            "together, once the last of them has its gradient. extensions.bucket_every_stage cuts them "
-                            "all.",
-             .does_not_hold = "Every chunk has several buckets.",
-             .not_run = ""}},
-    {.id = "switches",
-     .document = Document::nemo_user_guide,
-     .text = "overlap_grad_sync and overlap_param_gather switch the overlap on",
-     .runs = true,
-     .rule = "a direction hides more than the noticeable share of its communication exactly where its switch is on",
-     .examine = examine_switches,
-     .why = {.holds = "Each switch acts on its own direction. overlap_grad_sync is NeMo's name of Megatron's "
-                      "overlap_grad_reduce; either is read. Unlike Megatron, where the gather's overlap needs the "
-                      "reduction's, each may be on alone here.",
-             .holds_where =
-                 "A switch sends its buckets early. They hide only if the compute beside them can run: where norm "
-                 "kernels leave fewer multiprocessors than a collective holds, compute waits for its end.",
-             .does_not_hold = "No direction does what its switch says.",
-             .not_run = ""}},
-    {.id = "bf16_reduction",
-     .document = Document::nemo_user_guide,
-     .text = "Reducing gradients in bf16 and not in fp32 makes training at large scale faster",
-     .runs = true,
-     .rule = "on more than one node the step with bf16 is shorter than that with fp32 by the noticeable share or more",
-     .examine = examine_bf16_reduction,
-     .why = {.holds =
-                 "Half the bytes take half the link's time where the reduction is exposed, and accumulating, scaling "
-                 "and updating touch less memory. The price is precision: results/dp_reduction_error says how "
-                 "much.",
-             .holds_where = "Half the bytes shorten the step by half of what the reduction exposed, which was little "
-                            "where it was hidden, and by the memory that accumulating, scaling and updating touch. "
-                            "With several microbatches one reduction serves more compute and weighs less. The price "
-                            "is precision: results/dp_reduction_error says how much.",
-             .does_not_hold = "The reduction is hidden with either type, so its size matters little; and the price "
-                              "would be precision (results/dp_reduction_error).",
-             .not_run = ""}},
-    {.id = "reduction_default",
-     .document = Document::nemo_user_guide,
-     .text = "Gradients are reduced in fp32 by default",
-     .runs = false,
-     .rule = "with no request grad_reduce_in_fp32 is true, and no user decided it",
-     .examine = examine_reduction_default,
-     .why = {.holds = "Every recipe has it so.",
-             .holds_where = "The recipe decides: those of bf16 reduce in fp32, and what follows them does likewise. "
-                            "fp16_mixed reduces in fp16. Megatron Core's own default, without a recipe, is the type "
-                            "of the parameters.",
-             .does_not_hold = "No recipe has it so.",
-             .not_run = ""}},
-    {.id = "fp8_gather",
-     .document = Document::nemo_user_guide,
-     .text = "fp8_param_gather halves the all-gather",
-     .runs = true,
-     .rule = "the gathers' bytes on the wire are half of those in bf16, to the noticeable share",
-     .examine = examine_fp8_gather,
-     .why = {.holds = "One byte a parameter in place of two.",
-             .holds_where = "Only some recipes gather all their parameters in one byte.",
-             .does_not_hold = "Embeddings, norms and the layers that a recipe keeps in bf16 travel in two bytes as "
-                              "before.",
-             .not_run = ""}},
-}};
+std::string recipe_of(S s) { return s.cell.plan.config.mixed_precision.recipe; }
+std::string ranks_text(S s) { return as_integer(s.cell.plan.config.parallel.data_parallel_size); }
+std::string num_microbatches_text(S s) { return as_integer(s.cell.plan.config.train.num_microbatches); }
 
 }  // namespace
 
-std::span<const Claim> nemo_claims() { return kNemoClaims; }
+std::vector<Judge> nemo_judges() {
+  return {
+      {.id = "collectives",
+       .rows = purposes_that_ran,
+       .columns = {cell_column(),
+                   part_column("collective"),
+                   {{"a step"}, [](S s) { return as_number(purpose_of(s.cell, s.part).count); }},
+                   {{"wire GB a rank"}, [](S s) { return gigabytes(purpose_of(s.cell, s.part).bytes_on_wire); }},
+                   {{"comm ms"}, [](S s) { return in_ms(purpose_of(s.cell, s.part).comm_ms); }}},
+       .cases = cells_that_ran,
+       .holds = [](S s) { return std::optional(has_its_collectives(s.cell)); }},
+      {.id = "layer_grain",
+       .rows = cells_that_are_cut,
+       .columns = {cell_column(),
+                   {{"layers"}, [](S s) { return as_integer(s.cell.plan.config.model.num_layers); }},
+                   {{"parameters a layer"}, [](S s) { return as_integer(s.cell.cut->layer_elements); }},
+                   {{"bucket_size"},
+                    [](S s) {
+                      const auto& size = s.cell.plan.config.ddp.bucket_size;
+                      return size ? as_integer(*size) : "none";
+                    }},
+                   {{"buckets"}, [](S s) { return as_integer(s.cell.cut->buckets); }},
+                   {{"middle bucket"}, [](S s) { return as_integer(s.cell.cut->middle_bucket_elements); }},
+                   {{"of several layers"}, [](S s) { return as_integer(s.cell.cut->buckets_of_several_layers); }},
+                   {{"layers in several buckets"},
+                    [](S s) { return as_integer(s.cell.cut->layers_in_several_buckets); }},
+                   {{"reduce-scatters a step"}, [](S s) { return as_number(purpose_of(s.cell, kReduce).count); }}},
+       .holds =
+           [](S s) {
+             return std::optional(s.cell.cut->buckets_of_several_layers == 0 &&
+                                  s.cell.cut->layers_in_several_buckets == 0);
+           }},
+      {.id = "exposed_chunk",
+       .rows = [](const Evidence& evidence) { return parted(cells_with_steps(evidence), kDirections); },
+       .columns = {cell_column(),
+                   part_column("direction"),
+                   {{"chunks"}, [](S s) { return fmt::format("{}", exposure_of(s).chunks); }},
+                   {{"exposed ms"}, [](S s) { return in_ms(exposure_of(s).exposed_ms); }},
+                   {{"the one chunk ms"}, [](S s) { return in_ms(exposure_of(s).edge_ms); }},
+                   {{"beyond it ms"}, [](S s) { return in_ms(exposure_of(s).beyond_ms()); }},
+                   {{"beyond it, % of the step"}, [](S s) { return in_percent(share_beyond(s)); }}},
+       .name = direction_name,
+       .holds = [](S s) { return std::optional(exposure_of(s).chunks > 0 && share_beyond(s) <= s.noticeable); }},
+      {.id = "pipeline_grain",
+       .rows = chunks_of_stages,
+       .columns = {{{"stage"}, [](S s) { return as_integer(s.buckets->stage); }},
+                   {{"chunk"}, [](S s) { return as_integer(s.buckets->chunk); }},
+                   {{"layers"}, layers_of_a_chunk},
+                   {{"buckets"}, [](S s) { return fmt::format("{}", s.buckets->elements.size()); }},
+                   {{"MB, gradients of the largest bucket"}, largest_bucket_mb}},
+       .name = [](S s) { return fmt::format("stage {}, chunk {}", s.buckets->stage, s.buckets->chunk); },
+       .holds = [](S s) { return std::optional(s.buckets->elements.size() == 1); },
+       .note = data_parallel_note},
+      {.id = "switches",
+       .rows = cells_with_steps,
+       .columns = {cell_column(),
+                   {{"all-gather ms"}, [](S s) { return in_ms(purpose_of(s.cell, kGather).comm_ms); }},
+                   {{"hidden %"}, [](S s) { return in_percent(hidden(s.cell, kGather)); }},
+                   {{"reduce-scatter ms"}, [](S s) { return in_ms(purpose_of(s.cell, kReduce).comm_ms); }},
+                   {{"hidden %"}, [](S s) { return in_percent(hidden(s.cell, kReduce)); }},
+                   {{"step ms"}, [](S s) { return in_ms(step_of(s.cell)); }}},
+       .cases = [](const Evidence& evidence) { return parted(cells_with_steps(evidence), kDirections); },
+       .name = direction_name,
+       .holds = hides_where_it_is_on},
+  };
+}
+
+std::vector<Judge> nemo_precision_judges() {
+  return {
+      {.id = "bf16_reduction",
+       .rows = beside_bf16,
+       .columns = {{{"ranks"}, ranks_text},
+                   {{"microbatches"}, num_microbatches_text},
+                   {{"step ms, fp32"}, [](S s) { return in_ms(step_of(s.cell)); }},
+                   {{"step ms, bf16"}, [](S s) { return in_ms(step_of(*s.other)); }},
+                   {{"bf16 / fp32"}, [](S s) { return as_ratio(bf16_ratio(s)); }},
+                   {{"reduce exposed ms, fp32"}, [](S s) { return in_ms(purpose_of(s.cell, kReduce).exposed_ms); }},
+                   {{"reduce exposed ms, bf16"}, [](S s) { return in_ms(purpose_of(*s.other, kReduce).exposed_ms); }}},
+       .name = [](S s) { return fmt::format("{} ranks, microbatches {}", ranks_text(s), num_microbatches_text(s)); },
+       .holds = is_faster_on_several_nodes},
+      {.id = "reduction_default",
+       .rows = all_cells,
+       .columns = {{{"recipe", Align::left}, recipe_of},
+                   {{"grad_reduce_in_fp32"}, [](S s) { return effective_text(s, kFp32Knob); }},
+                   {{"decided by"}, [](S s) { return knob_of(s.cell.plan, kFp32Knob).source; }},
+                   {{"why", Align::left}, [](S s) { return knob_of(s.cell.plan, kFp32Knob).reason; }}},
+       .name = recipe_of,
+       .holds = [](S s) { return std::optional(is_chosen(s.cell.plan, kFp32Knob, true)); }},
+      {.id = "fp8_gather",
+       .rows = all_cells,
+       .columns = {cell_column(),
+                   {{"recipe", Align::left}, recipe_of},
+                   {{"fp8_param_gather"}, [](S s) { return effective_text(s, kFp8Knob); }},
+                   {{"decided by"}, [](S s) { return knob_of(s.cell.plan, kFp8Knob).source; }},
+                   {{"gather GB a rank"},
+                    [](S s) {
+                      return s.cell.run ? gigabytes(purpose_of(s.cell, kGather).bytes_on_wire) : std::string("not run");
+                    }}},
+       .holds = halves_the_gather},
+  };
+}
 
 }  // namespace underlap::bench

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "research/studies/claims/judge.hpp"
 #include "research/studies/study_parser.hpp"
 
 namespace underlap::bench {
@@ -13,18 +14,47 @@ namespace {
 
 constexpr const char* kStudy = "overlap_claims";
 
-void read_study(StudyParser& parser, const YAML::Node& root, ClaimsStudy& study) {
-  const auto name = [&](const YAML::Node& node) {
-    if (!node.IsScalar() || node.Scalar() != kStudy) parser.error(node.Mark(), fmt::format("study must be {}", kStudy));
+bool is_whole(const Claim& claim) {
+  const Explanations& why = claim.why;
+  for (const std::string& text : {claim.text, claim.rule, why.holds, why.holds_where, why.does_not_hold})
+    if (text.empty()) return false;
+  return true;
+}
+
+void read_claim(StudyParser& parser, const YAML::Node& node, Claim& claim) {
+  const auto document = [&](const YAML::Node& name) {
+    for (const Document known : {Document::nemo_user_guide, Document::bridge_skill_card})
+      if (name.IsScalar() && name.Scalar() == info_of(known).name) return void(claim.document = known);
+    parser.error(name.Mark(), "must be nemo_user_guide or bridge_skill_card");
   };
-  parser.map(root, {{"study", name}, {"noticeable", parser.value(study.noticeable, 1e-6, 0.5)}});
+  const auto runs = [&](const YAML::Node& value) {
+    if (!YAML::convert<bool>::decode(value, claim.runs)) parser.error(value.Mark(), "must be true or false");
+  };
+  parser.map(node, {{"id", parser.text(claim.id)},
+                    {"document", document},
+                    {"claim", parser.text(claim.text)},
+                    {"runs", runs},
+                    {"rule", parser.text(claim.rule)},
+                    {"holds", parser.text(claim.why.holds)},
+                    {"holds_where", parser.text(claim.why.holds_where)},
+                    {"does_not_hold", parser.text(claim.why.does_not_hold)}});
+  if (judge_of(claim.id) == nullptr) parser.error(node.Mark(), fmt::format("nothing judges a claim \"{}\"", claim.id));
+  if (!is_whole(claim)) parser.error(node.Mark(), "a claim needs claim, rule, holds, holds_where and does_not_hold");
+}
+
+void read_study(StudyParser& parser, const YAML::Node& root, ClaimsStudy& study) {
+  const auto claims =
+      parser.each([&](const YAML::Node& claim) { read_claim(parser, claim, study.claims.emplace_back()); });
+  parser.map(
+      root,
+      {{"study", parser.name(kStudy)}, {"noticeable", parser.value(study.noticeable, 1e-6, 0.5)}, {"claims", claims}});
 }
 
 ClaimResult run_claim(const Claim& claim, const ClaimsStudy& study) {
   const std::string name = fmt::format("{}.yaml", claim.id);
   const std::string file = std::filesystem::path(study.matrices) / name;
   Evidence evidence = gather_evidence(file, claim.runs);
-  Finding finding = claim.examine(evidence, study.noticeable);
+  Finding finding = examine(*judge_of(claim.id), evidence, study.noticeable);
   if (finding.cases.empty() && evidence.not_run.empty())
     throw std::invalid_argument(fmt::format("{}: none of its cells is a case to judge the claim by", file));
   const Verdict verdict = verdict_of(evidence, finding);
@@ -40,13 +70,14 @@ ClaimResult run_claim(const Claim& claim, const ClaimsStudy& study) {
 }  // namespace
 
 ClaimsStudy parse_claims_study(const std::string& yaml, const std::string& where) {
-  return parsed_study(yaml, where, ClaimsStudy{.matrices = std::filesystem::path(where).parent_path() / "claims"},
+  return parsed_study(yaml, where,
+                      ClaimsStudy{.matrices = std::filesystem::path(where).parent_path() / "claims", .claims = {}},
                       read_study);
 }
 
 std::vector<ClaimResult> run_claims(const ClaimsStudy& study) {
   std::vector<ClaimResult> results;
-  for (const Claim& claim : all_claims()) results.push_back(run_claim(claim, study));
+  for (const Claim& claim : study.claims) results.push_back(run_claim(claim, study));
   return results;
 }
 

@@ -9,10 +9,11 @@
 
 namespace underlap::bench {
 
-/// Holds every claim of all_claims() against runs.
+/// Holds claims against runs.
 struct ClaimsStudy {
   std::string matrices;      ///< folder of the claims' matrices, ID.yaml each
   double noticeable = 0.01;  ///< share of a step below which a difference of times is none; above 0, below 1
+  std::vector<Claim> claims;
 };
 
 /// One claim and what came of it.

@@ -1,354 +1,228 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both documents say of tensor-parallel overlap.
+// How claims of both documents on tensor-parallel overlap are judged.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <initializer_list>
 
-#include "impl/plan/tensor_slots.hpp"
-#include "research/studies/claims/claim.hpp"
+#include "research/studies/claims/judge.hpp"
 
 namespace underlap::bench {
 namespace {
 
+using S = const Subject&;
 using plan::TensorMethod;
 using plan::TensorSlot;
 using plan::TensorSlotKind;
 
-const std::string kOverlap = "comm_overlap.tp_comm_overlap";
-
-std::string us(double ms) { return fmt::format("{:.0f}", 1000 * ms); }
-std::string number(double value) { return fmt::format("{:g}", value); }
+constexpr const char* kOverlap = "comm_overlap.tp_comm_overlap";
 
 bool overlaps(const ClaimCell& cell) { return knob_of(cell.plan, kOverlap).effective == plan::Value(true); }
 
-std::vector<TensorSlot> slots_of(std::initializer_list<TensorSlotKind> kinds) {
-  std::vector<TensorSlot> slots;
-  for (std::size_t i = 0; i < plan::kNumTensorSlots; ++i) {
-    const auto slot = static_cast<TensorSlot>(i);
-    if (std::find(kinds.begin(), kinds.end(), plan::kind_of(slot)) != kinds.end()) slots.push_back(slot);
-  }
-  return slots;
+report::PurposeSummary summary_of(S s, TensorSlot slot, std::string_view what) {
+  return purpose_of(s.cell, fmt::format("{}_{}", plan::kTensorSlotNames[slot], what));
 }
 
-std::vector<TensorSlot> all_slots() {
-  return slots_of({TensorSlotKind::gather_gemm, TensorSlotKind::gemm_scatter, TensorSlotKind::column_dgrad,
-                   TensorSlotKind::column_wgrad});
-}
-
-report::PurposeSummary summary_of(const ClaimCell& cell, TensorSlot slot, std::string_view what) {
-  return purpose_of(cell, fmt::format("{}_{}", plan::kTensorSlotNames[slot], what));
-}
-
-double count_of(const ClaimCell& cell, TensorSlot slot, std::string_view what) {
-  return summary_of(cell, slot, what).count;
-}
+double count_of(S s, TensorSlot slot, std::string_view what) { return summary_of(s, slot, what).count; }
+double count_of(S s, std::string_view what) { return count_of(s, s.slot, what); }
 
 // The collective that a slot has as long as nothing takes it apart.
-std::string_view collective_of(TensorSlot slot) {
+std::string collective_of(TensorSlot slot) {
   const TensorSlotKind kind = plan::kind_of(slot);
   const bool reduces = kind == TensorSlotKind::gemm_scatter || kind == TensorSlotKind::column_wgrad;
   return reduces ? "reduce_scatter" : "all_gather";
 }
 
-std::string method_of(const ClaimCell& cell, TensorSlot slot) {
-  return std::string(plan::kTensorMethodNames[cell.plan.config.tensor_overlap[slot].method]);
+TensorMethod method_of(S s) { return s.cell.plan.config.tensor_overlap[s.slot].method; }
+
+std::string slot_name(S s) { return fmt::format("{} of {}", plan::kTensorSlotNames[s.slot], s.cell.name); }
+
+Column method_column() {
+  return {{"method", Align::left}, [](S s) { return std::string(plan::kTensorMethodNames[method_of(s)]); }};
 }
 
-std::string case_name(const ClaimCell& cell, TensorSlot slot) {
-  return fmt::format("{} of {}", plan::kTensorSlotNames[slot], cell.name);
+std::optional<bool> has_its_collectives(S s) {
+  return std::ranges::all_of(all_slots(), [&](TensorSlot slot) {
+    return count_of(s, slot, collective_of(slot)) > 0 && count_of(s, slot, "all_reduce") == 0;
+  });
 }
 
-// 1
+report::PurposeSummary collective_summary(S s) { return summary_of(s, s.slot, collective_of(s.slot)); }
 
-Finding examine_tensor_collectives(const Evidence& evidence, double) {
-  Finding finding{.found = {{{"cell", Align::left},
-                             {"slot", Align::left},
-                             {"all-gathers a step"},
-                             {"reduce-scatters a step"},
-                             {"all-reduces a step"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run) continue;
-    bool holds = true;
-    for (const TensorSlot slot : all_slots()) {
-      const auto count = [&](std::string_view what) { return count_of(cell, slot, what); };
-      finding.found.rows.push_back({cell.name, name_of_slot(slot), number(count("all_gather")),
-                                    number(count("reduce_scatter")), number(count("all_reduce"))});
-      holds = holds && count(collective_of(slot)) > 0 && count("all_reduce") == 0;
-    }
-    finding.cases.push_back({cell.name, holds});
-  }
-  return finding;
+std::optional<bool> hides_in_bulk(S s) {
+  if (!overlaps(s.cell)) return std::nullopt;
+  const report::PurposeSummary of = collective_summary(s);
+  return method_of(s) == TensorMethod::bulk && of.exposed_ms < (1 - s.noticeable) * of.comm_ms;
 }
 
-// 2
-
-Finding examine_bulk(const Evidence& evidence, double noticeable) {
-  Finding finding{.found = {{{"cell", Align::left},
-                             {"slot", Align::left},
-                             {"method", Align::left},
-                             {"collective", Align::left},
-                             {"comm us"},
-                             {"exposed us"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run) continue;
-    for (const TensorSlot slot : slots_of({TensorSlotKind::column_dgrad, TensorSlotKind::column_wgrad})) {
-      const report::PurposeSummary of = summary_of(cell, slot, collective_of(slot));
-      finding.found.rows.push_back({cell.name, name_of_slot(slot), method_of(cell, slot),
-                                    std::string(collective_of(slot)), us(of.comm_ms), us(of.exposed_ms)});
-      if (!overlaps(cell)) continue;
-      const bool is_bulk = cell.plan.config.tensor_overlap[slot].method == TensorMethod::bulk;
-      finding.cases.push_back({case_name(cell, slot), is_bulk && of.exposed_ms < (1 - noticeable) * of.comm_ms});
-    }
-  }
-  return finding;
-}
-
-// 3 and 4
+bool sums(S s) { return s.cell.computed.contains(name_of_slot(s.slot) + "_ring_sum"); }
 
 // Slots whose GEMM needs its collective, or makes what it reduces: whether the steps of a ring took its place.
-Finding examine_replaced(const Evidence& evidence, TensorSlotKind kind) {
-  const bool reduces = kind == TensorSlotKind::gemm_scatter;
-  Finding finding{.found = {{{"cell", Align::left},
-                             {"slot", Align::left},
-                             {"method", Align::left},
-                             {reduces ? "reduce-scatters a step" : "all-gathers a step"},
-                             {"hops a step"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  if (reduces) finding.found.columns.push_back({"a sum"});
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run) continue;
-    for (const TensorSlot slot : slots_of({kind})) {
-      const double whole = count_of(cell, slot, collective_of(slot)), hops = count_of(cell, slot, "ring_hop");
-      const bool sums = cell.computed.count(name_of_slot(slot) + "_ring_sum") > 0;
-      auto& row = finding.found.rows.emplace_back();
-      row = {cell.name, name_of_slot(slot), method_of(cell, slot), number(whole), number(hops)};
-      if (reduces) row.push_back({sums ? "yes" : "no"});
-      if (overlaps(cell)) finding.cases.push_back({case_name(cell, slot), whole == 0 && hops > 0 && sums == reduces});
-    }
+std::optional<bool> is_replaced(S s) {
+  if (!overlaps(s.cell)) return std::nullopt;
+  const bool reduces = plan::kind_of(s.slot) == TensorSlotKind::gemm_scatter;
+  return collective_summary(s).count == 0 && count_of(s, "ring_hop") > 0 && sums(s) == reduces;
+}
+
+std::string num_collectives(S s) { return as_number(collective_summary(s).count); }
+std::string num_hops(S s) { return as_number(count_of(s, "ring_hop")); }
+
+Subjects pipelined_slots(const Evidence& evidence) {
+  return where(slotted(cells_with_steps(evidence), {TensorSlotKind::gemm_scatter}),
+               [](S s) { return method_of(s) == TensorMethod::pipeline; });
+}
+
+// The chunks of a pipelined slot.
+struct SlotExposure {
+  std::int64_t chunks = 0;
+  double exposed_ms = 0;
+  double last_ms = 0;
+
+  double beyond_ms() const { return std::max(0.0, exposed_ms - last_ms); }
+};
+
+SlotExposure exposure_of(S s) {
+  SlotExposure found;
+  for (const Chunk& chunk : s.cell.chunks) {
+    if (chunk.purpose != name_of_slot(s.slot) + "_reduce_scatter") continue;
+    ++found.chunks;
+    found.exposed_ms += chunk.exposed_ms;
+    found.last_ms = chunk.time_ms;
   }
-  return finding;
+  return found;
 }
 
-Finding examine_ring_gather(const Evidence& evidence, double) {
-  return examine_replaced(evidence, TensorSlotKind::gather_gemm);
+double share_beyond(S s) { return exposure_of(s).beyond_ms() / step_of(s.cell); }
+
+std::optional<bool> follows_its_gates(S s) {
+  const plan::Knob& knob = knob_of(s.cell.plan, kOverlap);
+  const plan::ParallelConfig& p = s.cell.plan.config.parallel;
+  const bool may = p.tensor_model_parallel_size >= 2 && p.sequence_parallel;
+  return s.cell.plan.errors.empty() && knob.effective == plan::Value(may) && (knob.source == "gate") == !may;
 }
 
-Finding examine_ring_scatter(const Evidence& evidence, double) {
-  return examine_replaced(evidence, TensorSlotKind::gemm_scatter);
+std::string why_gated(S s) {
+  const plan::Knob& knob = knob_of(s.cell.plan, kOverlap);
+  return knob.source == "gate" ? knob.reason : "as it was asked for";  // and not in which file
 }
 
-// 5
+std::string_view path_of(S s) { return plan::kTensorSlotPaths[static_cast<std::size_t>(s.slot)]; }
 
-Finding examine_exposed_chunk(const Evidence& evidence, double noticeable) {
-  Finding finding{.found = {{{"cell", Align::left},
-                             {"slot", Align::left},
-                             {"chunks"},
-                             {"exposed us"},
-                             {"the last chunk us"},
-                             {"beyond it us"},
-                             {"beyond it, % of the step"}},
-                            {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    if (!cell.run || !cell.run->step_ms) continue;
-    for (const TensorSlot slot : slots_of({TensorSlotKind::gemm_scatter})) {
-      if (cell.plan.config.tensor_overlap[slot].method != TensorMethod::pipeline) continue;
-      std::int64_t chunks = 0;
-      double exposed = 0, last = 0;
-      for (const Chunk& chunk : cell.chunks) {
-        if (chunk.purpose != name_of_slot(slot) + "_reduce_scatter") continue;
-        ++chunks;
-        exposed += chunk.exposed_ms;
-        last = chunk.time_ms;
-      }
-      const double beyond = std::max(0.0, exposed - last);
-      const double share = beyond / cell.run->step_ms->value;
-      finding.found.rows.push_back({cell.name, name_of_slot(slot), fmt::format("{}", chunks), us(exposed), us(last),
-                                    us(beyond), fmt::format("{:.2f}", 100 * share)});
-      finding.cases.push_back({case_name(cell, slot), chunks > 0 && share <= noticeable});
-    }
+std::optional<bool> has_own_settings(S s) {
+  if (knob_of(s.cell.plan, "comm_overlap.tp_comm_overlap_cfg").requested != plan::Value()) return std::nullopt;
+  return s.cell.plan.config.tensor_overlap[s.slot] == plan::transformer_engine_default(s.slot) &&
+         knob_of(s.cell.plan, path_of(s)).source == "auto";
+}
+
+// Cells with a step, beside that of the same shape without overlap.
+Subjects beside_no_overlap(const Evidence& evidence) {
+  Subjects subjects;
+  for (const Subject& subject : cells_with_steps(evidence)) {
+    const auto off = std::ranges::find_if(evidence.cells, [&](const ClaimCell& other) {
+      return !overlaps(other) && other.plan.config.model.seq_length == subject.cell.plan.config.model.seq_length;
+    });
+    if (off != evidence.cells.end() && has_step(*off)) subjects.emplace_back(subject).other = &*off;
   }
-  return finding;
+  return subjects;
 }
 
-// 6
-
-Finding examine_gates(const Evidence& evidence, double) {
-  Finding finding{
-      .found = {{{"cell", Align::left}, {"requested"}, {"effective"}, {"decided by"}, {"why", Align::left}}, {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const plan::Knob& knob = knob_of(cell.plan, kOverlap);
-    const std::string why = knob.source == "gate" ? knob.reason : "as it was asked for";  // and not in which file
-    finding.found.rows.push_back(
-        {cell.name, to_json_text(knob.requested), to_json_text(knob.effective), knob.source, why});
-    const plan::ParallelConfig& p = cell.plan.config.parallel;
-    const bool may = p.tensor_model_parallel_size >= 2 && p.sequence_parallel;
-    finding.cases.push_back(
-        {cell.name, cell.plan.errors.empty() && knob.effective == plan::Value(may) && (knob.source == "gate") == !may});
-  }
-  return finding;
+std::string two_digits(const std::optional<report::Estimate>& of) {
+  return of ? fmt::format("{:.2f}", of->value) : "-";
 }
-
-// 7
-
-Finding examine_own_settings(const Evidence& evidence, double) {
-  Finding finding{
-      .found = {{{"cell", Align::left}, {"slot", Align::left}, {"effective", Align::left}, {"decided by"}}, {}},
-      .cases = {},
-      .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const bool is_given = knob_of(cell.plan, "comm_overlap.tp_comm_overlap_cfg").requested != plan::Value();
-    for (const TensorSlot slot : all_slots()) {
-      const plan::Knob& knob = knob_of(cell.plan, plan::kTensorSlotPaths[static_cast<std::size_t>(slot)]);
-      finding.found.rows.push_back({cell.name, name_of_slot(slot), to_json_text(knob.effective), knob.source});
-      if (is_given) continue;
-      const bool is_own = cell.plan.config.tensor_overlap[slot] == plan::transformer_engine_default(slot);
-      finding.cases.push_back({case_name(cell, slot), is_own && knob.source == "auto"});
-    }
-  }
-  return finding;
-}
-
-// 8
-
-// The cell of the same shape without overlap.
-const ClaimCell* off_cell_of(const Evidence& evidence, const ClaimCell& cell) {
-  const auto found = std::find_if(evidence.cells.begin(), evidence.cells.end(), [&](const ClaimCell& other) {
-    return !overlaps(other) && other.plan.config.model.seq_length == cell.plan.config.model.seq_length;
-  });
-  return found == evidence.cells.end() ? nullptr : &*found;
-}
-
-Finding examine_speedup(const Evidence& evidence, double noticeable) {
-  Finding finding{.found = {{{"cell", Align::left}, {"step ms"}, {"step / off"}, {"comm ms"}, {"exposed ms"}}, {}},
-                  .cases = {},
-                  .note = {}};
-  for (const ClaimCell& cell : evidence.cells) {
-    const ClaimCell* off = off_cell_of(evidence, cell);
-    if (off == nullptr || !cell.run || !cell.run->step_ms || !off->run || !off->run->step_ms) continue;
-    const double ratio = cell.run->step_ms->value / off->run->step_ms->value;
-    const auto text = [](const std::optional<report::Estimate>& of) {
-      return of ? fmt::format("{:.2f}", of->value) : "-";
-    };
-    finding.found.rows.push_back({cell.name, text(cell.run->step_ms), fmt::format("{:.3f}", ratio),
-                                  text(cell.run->comm_ms), text(cell.run->exposed_ms)});
-    if (overlaps(cell)) finding.cases.push_back({cell.name, ratio <= 1 - noticeable});
-  }
-  return finding;
-}
-
-constexpr std::array<Claim, 8> kTensorClaims{{
-    {.id = "tp_collectives",
-     .document = Document::nemo_user_guide,
-     .text = "Tensor parallelism with sequence parallelism brings all-gathers and reduce-scatters of activations",
-     .runs = true,
-     .rule = "each GEMM that a method is chosen for has its all-gather or its reduce-scatter, and none an all-reduce",
-     .examine = examine_tensor_collectives,
-     .why = {.holds = "Between layers each rank holds its part of the sequence, so a column-parallel layer gathers its "
-                      "input, forward and again for the gradient of its weight, and a row-parallel layer reduces and "
-                      "scatters its output; the backward pass has the mirror images.",
-             .holds_where = "In some cells a GEMM lacks its collective or an all-reduce remains.",
-             .does_not_hold = "In every cell a GEMM lacks its collective or an all-reduce remains.",
-             .not_run = ""}},
-    {.id = "tp_bulk",
-     .document = Document::nemo_user_guide,
-     .text = "Tensor-parallel communication on which no GEMM beside it depends runs in bulk under one, by default",
-     .runs = true,
-     .rule = "with tp_comm_overlap the gathers beside dgrad and the reduce-scatters beside wgrad are bulk, and each "
-             "hides more than the noticeable share of itself",
-     .examine = examine_bulk,
-     .why = {.holds = "It is the default once tp_comm_overlap is on, which by default it is not. Without it these "
-                      "four are NCCL's and asynchronous, so they may hide as well: what bulk changes is how many "
-                      "multiprocessors they hold.",
-             .holds_where = "Some of the four run in another way or hide nothing.",
-             .does_not_hold = "None of the four runs in bulk and hides.",
-             .not_run = ""}},
-    {.id = "tp_ring_gather",
-     .document = Document::nemo_user_guide,
-     .text = "Where a GEMM depends on it, the all-gather is replaced by steps of a ring exchange",
-     .runs = true,
-     .rule = "with tp_comm_overlap a GEMM that needs what is gathered has hops of a ring and no all-gather",
-     .examine = examine_ring_gather,
-     .why = {.holds = "Each hop brings one rank's part while the part before it is multiplied: a hop less than ranks.",
-             .holds_where = "Some of these GEMMs keep their all-gather.",
-             .does_not_hold = "All of these GEMMs keep their all-gather.",
-             .not_run = ""}},
-    {.id = "tp_ring_scatter",
-     .document = Document::nemo_user_guide,
-     .text = "Where it depends on a GEMM, the reduce-scatter is replaced by steps of exchanges followed by a sum",
-     .runs = true,
-     .rule = "with tp_comm_overlap a GEMM whose output is reduced has exchanges, a local sum and no reduce-scatter",
-     .examine = examine_ring_scatter,
-     .why = {.holds = "Each exchange sends a rank its rows while the next rank's are multiplied; a local sum ends it.",
-             .holds_where = "It is so where the slot's method is ring_exchange. Transformer Engine's own setting is "
-                            "the pipeline: reduce-scatters in chunks, and no sum of ours.",
-             .does_not_hold = "Every reduced GEMM keeps its reduce-scatters, whole or in chunks.",
-             .not_run = ""}},
-    {.id = "tp_exposed_chunk",
-     .document = Document::nemo_user_guide,
-     .text = "The pipelined reduce-scatter in chunks exposes one chunk",
-     .runs = true,
-     .rule = "what a slot exposes beyond the time of its last chunk is at most the noticeable share of the step",
-     .examine = examine_exposed_chunk,
-     .why = {.holds = "Nothing of the slot is left to compute under its last chunk, and every other chunk is short "
-                      "enough for the GEMM of the next. The copies of the chunks to their columns come on top.",
-             .holds_where = "More is exposed where a chunk takes longer than the GEMM of the next.",
-             .does_not_hold = "In every cell a chunk takes longer than the GEMM of the next.",
-             .not_run = ""}},
-    {.id = "tp_gates",
-     .document = Document::bridge_skill_card,
-     .text = "tp_comm_overlap needs two tensor-parallel ranks or more and sequence_parallel, and is switched off "
-             "otherwise without an error",
-     .runs = false,
-     .rule = "the plan has no error, and tp_comm_overlap is in effect where both are so and closed by a gate elsewhere",
-     .examine = examine_gates,
-     .why = {.holds = "The first gate that is closed decides, and says why. Without sequence parallelism there are "
-                      "all-reduces, which userbuffers do not carry.",
-             .holds_where = "Some cells keep what was asked for, or end in an error.",
-             .does_not_hold = "No cell follows the two conditions.",
-             .not_run = ""}},
-    {.id = "tp_own_settings",
-     .document = Document::bridge_skill_card,
-     .text = "Without tp_comm_overlap_cfg Transformer Engine's own settings stand",
-     .runs = false,
-     .rule = "without it each slot has what Transformer Engine sets up by itself, decided by no user",
-     .examine = examine_own_settings,
-     .why = {.holds = "A configuration is laid over these settings field by field; without one nothing covers them.",
-             .holds_where = "Some slots have other settings.",
-             .does_not_hold = "Every slot has other settings.",
-             .not_run = ""}},
-    {.id = "tp_speedup",
-     .document = Document::nemo_user_guide,
-     .text = "Tensor-parallel overlap makes the step of a layer faster",
-     .runs = true,
-     .rule = "the step with overlap is shorter than without by the noticeable share or more; without, collectives are "
-             "NCCL's, and asynchronous in the backward pass",
-     .examine = examine_speedup,
-     .why = {.holds = "What is hidden outweighs smaller GEMMs, copies and multiprocessors lent to communication.",
-             .holds_where = "Overlap hides more, and it costs: GEMMs are cut in parts, data is copied, and "
-                            "multiprocessors are lent to communication. It pays where that is less than what it hides "
-                            "beyond the asynchronous collectives that run without it: here with the preset made for "
-                            "the shape, and not with the settings that stand by themselves. With short sequences the "
-                            "parts of a GEMM no longer fill the machine, and the step loses.",
-             .does_not_hold = "Smaller GEMMs, copies and lent multiprocessors cost what is hidden, or more.",
-             .not_run = ""}},
-}};
 
 }  // namespace
 
-std::span<const Claim> tensor_claims() { return kTensorClaims; }
+std::vector<Judge> tensor_judges() {
+  using enum TensorSlotKind;
+  return {
+      {.id = "tp_collectives",
+       .rows =
+           [](const Evidence& evidence) {
+             return slotted(cells_that_ran(evidence), {gather_gemm, gemm_scatter, column_dgrad, column_wgrad});
+           },
+       .columns = {cell_column(),
+                   slot_column(),
+                   {{"all-gathers a step"}, [](S s) { return as_number(count_of(s, "all_gather")); }},
+                   {{"reduce-scatters a step"}, [](S s) { return as_number(count_of(s, "reduce_scatter")); }},
+                   {{"all-reduces a step"}, [](S s) { return as_number(count_of(s, "all_reduce")); }}},
+       .cases = cells_that_ran,
+       .holds = has_its_collectives},
+      {.id = "tp_bulk",
+       .rows =
+           [](const Evidence& evidence) {
+             return slotted(cells_that_ran(evidence), {column_dgrad, column_wgrad});
+           },
+       .columns = {cell_column(),
+                   slot_column(),
+                   method_column(),
+                   {{"collective", Align::left}, [](S s) { return collective_of(s.slot); }},
+                   {{"comm us"}, [](S s) { return in_us(collective_summary(s).comm_ms); }},
+                   {{"exposed us"}, [](S s) { return in_us(collective_summary(s).exposed_ms); }}},
+       .name = slot_name,
+       .holds = hides_in_bulk},
+      {.id = "tp_ring_gather",
+       .rows = [](const Evidence& evidence) { return slotted(cells_that_ran(evidence), {gather_gemm}); },
+       .columns = {cell_column(),
+                   slot_column(),
+                   method_column(),
+                   {{"all-gathers a step"}, num_collectives},
+                   {{"hops a step"}, num_hops}},
+       .name = slot_name,
+       .holds = is_replaced},
+      {.id = "tp_ring_scatter",
+       .rows = [](const Evidence& evidence) { return slotted(cells_that_ran(evidence), {gemm_scatter}); },
+       .columns = {cell_column(),
+                   slot_column(),
+                   method_column(),
+                   {{"reduce-scatters a step"}, num_collectives},
+                   {{"hops a step"}, num_hops},
+                   {{"a sum"}, [](S s) { return std::string(sums(s) ? "yes" : "no"); }}},
+       .name = slot_name,
+       .holds = is_replaced},
+      {.id = "tp_exposed_chunk",
+       .rows = pipelined_slots,
+       .columns = {cell_column(),
+                   slot_column(),
+                   {{"chunks"}, [](S s) { return as_integer(exposure_of(s).chunks); }},
+                   {{"exposed us"}, [](S s) { return in_us(exposure_of(s).exposed_ms); }},
+                   {{"the last chunk us"}, [](S s) { return in_us(exposure_of(s).last_ms); }},
+                   {{"beyond it us"}, [](S s) { return in_us(exposure_of(s).beyond_ms()); }},
+                   {{"beyond it, % of the step"}, [](S s) { return fmt::format("{:.2f}", 100 * share_beyond(s)); }}},
+       .name = slot_name,
+       .holds = [](S s) { return std::optional(exposure_of(s).chunks > 0 && share_beyond(s) <= s.noticeable); }},
+  };
+}
+
+std::vector<Judge> tensor_setting_judges() {
+  using enum TensorSlotKind;
+  return {
+      {.id = "tp_gates",
+       .rows = all_cells,
+       .columns = {cell_column(),
+                   {{"requested"}, [](S s) { return to_json_text(knob_of(s.cell.plan, kOverlap).requested); }},
+                   {{"effective"}, [](S s) { return effective_text(s, kOverlap); }},
+                   {{"decided by"}, [](S s) { return knob_of(s.cell.plan, kOverlap).source; }},
+                   {{"why", Align::left}, why_gated}},
+       .holds = follows_its_gates},
+      {.id = "tp_own_settings",
+       .rows =
+           [](const Evidence& evidence) {
+             return slotted(all_cells(evidence), {gather_gemm, gemm_scatter, column_dgrad, column_wgrad});
+           },
+       .columns = {cell_column(),
+                   slot_column(),
+                   {{"effective", Align::left}, [](S s) { return effective_text(s, path_of(s)); }},
+                   {{"decided by"}, [](S s) { return knob_of(s.cell.plan, path_of(s)).source; }}},
+       .name = slot_name,
+       .holds = has_own_settings},
+      {.id = "tp_speedup",
+       .rows = beside_no_overlap,
+       .columns = {cell_column(),
+                   {{"step ms"}, [](S s) { return two_digits(s.cell.run->step_ms); }},
+                   {{"step / off"}, [](S s) { return as_ratio(step_ratio(s)); }},
+                   {{"comm ms"}, [](S s) { return two_digits(s.cell.run->comm_ms); }},
+                   {{"exposed ms"}, [](S s) { return two_digits(s.cell.run->exposed_ms); }}},
+       .holds = [](S s) { return overlaps(s.cell) ? std::optional(is_shorter(s)) : std::nullopt; }},
+  };
+}
 
 }  // namespace underlap::bench

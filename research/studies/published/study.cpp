@@ -20,33 +20,16 @@ class PublishedReader {
   explicit PublishedReader(StudyParser& parser) : parser_(parser) {}
 
   void read(const YAML::Node& root, PublishedStudy& study) {
-    const auto name = [this](const YAML::Node& node) {
-      if (!node.IsScalar() || node.Scalar() != kPublishedName)
-        parser_.error(node.Mark(), fmt::format("study must be {}", kPublishedName));
-    };
-    const auto tables = each([this, &study](const YAML::Node& node) { add_table(node, study); });
-    parser_.map(root, {{"study", name}, {"tables", tables}, {"left_out", texts(study.left_out)}});
+    const auto tables = parser_.each([this, &study](const YAML::Node& node) { add_table(node, study); });
+    parser_.map(root,
+                {{"study", parser_.name(kPublishedName)}, {"tables", tables}, {"left_out", texts(study.left_out)}});
   }
 
  private:
   using Reader = std::function<void(const YAML::Node&)>;
 
-  Reader each(Reader reader) {
-    return [this, reader = std::move(reader)](const YAML::Node& node) {
-      if (!node.IsSequence()) return parser_.error(node.Mark(), "must be a list");
-      for (const YAML::Node& element : node) reader(element);
-    };
-  }
-
-  Reader text(std::string& out) {
-    return [this, &out](const YAML::Node& node) {
-      if (!node.IsScalar() || node.Scalar().empty()) return parser_.error(node.Mark(), "must be a text");
-      out = node.Scalar();
-    };
-  }
-
   Reader texts(std::vector<std::string>& out) {
-    return each([this, &out](const YAML::Node& node) { text(out.emplace_back())(node); });
+    return parser_.each([this, &out](const YAML::Node& node) { parser_.text(out.emplace_back())(node); });
   }
 
   void add_table(const YAML::Node& node, PublishedStudy& study) {
@@ -58,23 +41,23 @@ class PublishedReader {
                              "quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer");
       table.quantity = *found;
     };
-    parser_.map(node, {{"matrix", text(table.matrix)},
-                       {"title", text(table.title)},
-                       {"source", text(table.source)},
+    parser_.map(node, {{"matrix", parser_.text(table.matrix)},
+                       {"title", parser_.text(table.title)},
+                       {"source", parser_.text(table.source)},
                        {"quantity", quantity},
                        {"within", parser_.value(table.within, 1e-4, 1.0)},
-                       {"part", text(table.part)},
+                       {"part", parser_.text(table.part)},
                        {"speed", parser_.value(table.speed, 0.01, 1.0)},
-                       {"fitted_to", text(table.fitted_to)},
-                       {"fitted_figure", text(table.fitted_figure)},
-                       {"unit", text(table.unit)},
+                       {"fitted_to", parser_.text(table.fitted_to)},
+                       {"fitted_figure", parser_.text(table.fitted_figure)},
+                       {"unit", parser_.text(table.unit)},
                        {"layer_ms", parser_.value(table.layer_ms, 1e-6, 1e6)},
                        {"attention_forward_us", parser_.value(table.attention_forward_us, 1e-6, 1e6)},
                        {"attention_backward_us", parser_.value(table.attention_backward_us, 1e-6, 1e6)},
                        {"optimizer_bytes", parser_.value(table.optimizer_bytes, 1e-6, 1e3)},
                        {"loss_bytes", parser_.value(table.loss_bytes, 1e-6, 1e3)},
                        {"assumed", texts(table.assumed)},
-                       {"rows", each([this, &table](const YAML::Node& row) { add_row(row, table); })}});
+                       {"rows", parser_.each([this, &table](const YAML::Node& row) { add_row(row, table); })}});
     check(node, table);
     check_fit(node, study);
     for (const PublishedRow& row : table.rows)
@@ -111,10 +94,10 @@ class PublishedReader {
 
   void add_row(const YAML::Node& node, PublishedTable& table) {
     PublishedRow& row = table.rows.emplace_back();
-    parser_.map(node, {{"name", text(row.name)},
-                       {"model", text(row.cell)},
+    parser_.map(node, {{"name", parser_.text(row.name)},
+                       {"model", parser_.text(row.cell)},
                        {"published", parser_.value(row.published, 1e-6, 1e6)},
-                       {"relative_to", text(row.relative_to)}});
+                       {"relative_to", parser_.text(row.relative_to)}});
     if (row.cell.empty()) row.cell = row.name;
     if (row.name.empty() || row.published == 0) parser_.error(node.Mark(), "a row needs name and published");
   }

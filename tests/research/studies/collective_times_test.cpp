@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "research/studies/collective_times.hpp"
-#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
+#include "platform/json.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using sim::nccl::Algorithm;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
-const std::string kFolder = UNDERLAP_SOURCE_DIR "/results/collectives/";
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+std::vector<CollectiveLog> shipped_logs() {
+  return study_testing::shipped(parse_collective_logs, "results/collectives/logs.yaml");
 }
-
-std::vector<CollectiveLog> shipped_logs() { return parse_collective_logs(read(kFolder + "logs.yaml"), "logs.yaml"); }
 
 /// A study of one log on 8 H100 whose points are `points`.
 std::string study(const std::string& points, const std::string& more = "") {
@@ -160,54 +150,33 @@ TEST(ShippedCollectives, BoundsAreTenPercentFrom128MbAndTwentyBelow) {
   EXPECT_EQ(largest_error_allowed(128'000'000), 0.10);
 }
 
-TEST(ShippedCollectives, ReportIsNotStale) {
-  const auto logs = shipped_logs();
-  const auto rows = compare_collective_times(logs);
-  const std::string report = collective_times_markdown(logs, rows), json = collective_times_json(logs, rows);
-  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(kFolder + "report.md") << report;
-    std::ofstream(kFolder + "results.json") << json;
-  }
-  EXPECT_EQ(read(kFolder + "report.md"), report)
-      << "underlap-study collective_times results/collectives/logs.yaml -o results/collectives";
-  EXPECT_EQ(read(kFolder + "results.json"), json);
-  EXPECT_EQ(parse_json(json)["rows"].size(), rows.size());
-}
-
-TEST(ShippedCollectives, EveryPointOfEveryLogIsInTheReport) {
+TEST(ShippedCollectives, ReportHasEveryPointAndIsNotStale) {
   const auto logs = shipped_logs();
   std::size_t points = 0;
   for (const CollectiveLog& log : logs) points += log.points.size();
-  EXPECT_EQ(compare_collective_times(logs).size(), points);
+  const auto rows = compare_collective_times(logs);
+  EXPECT_EQ(rows.size(), points);
   EXPECT_EQ(points, 41U);
-}
-
-std::string collectives_complaint(const std::string& yaml) {
-  try {
-    parse_collective_logs(yaml, "a.yaml");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  const std::string json = collective_times_json(logs, rows);
+  study_testing::expect_page("results/collectives/report.md", collective_times_markdown(logs, rows));
+  study_testing::expect_page("results/collectives/results.json", json);
+  EXPECT_EQ(parse_json(json)["rows"].size(), points);
 }
 
 TEST(CollectiveLogFile, TellsEveryErrorWithItsPlace) {
-  EXPECT_THAT(collectives_complaint(study("{bytes: 0, time_us: 1}")), HasSubstr("a.yaml:9:22: bytes is \"0\""));
-  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: -1}")),
-              HasSubstr("time_us is \"-1\", must be a number above 0"));
-  EXPECT_THAT(collectives_complaint(study("{bytes: 8}")), HasSubstr("either time_us or busbw_gb_per_s"));
-  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: 1, busbw_gb_per_s: 1}")),
-              HasSubstr("either time_us or busbw"));
-  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: 1}, {bytes: 8, time_us: 1}")),
-              HasSubstr("bytes must ascend"));
-  EXPECT_THAT(collectives_complaint(study("{bytes: 8, times_us: 1}")), HasSubstr("did you mean time_us?"));
-  EXPECT_THAT(collectives_complaint(study("{bytes: 8, time_us: 1}", "    below: a\n")),
-              HasSubstr("which is no other log"));
-  EXPECT_THAT(collectives_complaint("study: collective_times\n"), HasSubstr("the study has no logs"));
-  EXPECT_THAT(collectives_complaint("study: other\nlogs: []\n"), HasSubstr("logs must be a list of at least one"));
   std::string unknown = study("{bytes: 8, time_us: 1}");
   unknown.replace(unknown.find("h100-sxm"), 8, "h10");
-  EXPECT_THAT(collectives_complaint(unknown), HasSubstr("hardware \"h10\" is none of a100-sxm"));
+  study_testing::expect_refused(parse_collective_logs,
+                                {{study("{bytes: 0, time_us: 1}"), "a.yaml:9:22: bytes is \"0\""},
+                                 {study("{bytes: 8, time_us: -1}"), "time_us is \"-1\", must be a number above 0"},
+                                 {study("{bytes: 8}"), "either time_us or busbw_gb_per_s"},
+                                 {study("{bytes: 8, time_us: 1, busbw_gb_per_s: 1}"), "either time_us or busbw"},
+                                 {study("{bytes: 8, time_us: 1}, {bytes: 8, time_us: 1}"), "bytes must ascend"},
+                                 {study("{bytes: 8, times_us: 1}"), "did you mean time_us?"},
+                                 {study("{bytes: 8, time_us: 1}", "    below: a\n"), "which is no other log"},
+                                 {"study: collective_times\n", "the study has no logs"},
+                                 {"study: other\nlogs: []\n", "logs must be a list of at least one"},
+                                 {unknown, "hardware \"h10\" is none of a100-sxm"}});
 }
 
 }  // namespace

@@ -3,26 +3,19 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 
 #include "platform/json.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string file_of_results() {
-  std::ifstream stream(UNDERLAP_SOURCE_DIR "/bench/matrices/gate_power.yaml");
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // The short form of results/gate_power; the bounds leave four standard deviations of so few gates.
 TEST(GatePower, FindsTheSlowerCellAndSeldomAnother) {
-  GatePowerStudy study = parse_gate_power_study(file_of_results(), "gate_power.yaml");
+  GatePowerStudy study = study_testing::shipped(parse_gate_power_study, "bench/matrices/gate_power.yaml");
   study.gates = 150;
   study.scenarios = {{.runs = 3}, {.runs = 5}};
   const std::vector<GatePowerRow> rows = run_gate_power(study);
@@ -72,18 +65,12 @@ TEST(GatePower, WritesWhatItDrewAndSaysThatItIsAModel) {
 }
 
 TEST(GatePower, NamesEveryErrorOfItsFile) {
-  const auto complaint = [](const std::string& yaml) -> std::string {
-    try {
-      parse_gate_power_study(yaml, "a.yaml");
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_THAT(complaint("study: other\nscenarios: []\n"),
-              AllOf(HasSubstr("a.yaml:1:8: study must be gate_power"), HasSubstr("a.yaml:2:12: must be a list")));
-  EXPECT_THAT(complaint("study: gate_power\nnoise: {correlation: 1}\nscenarios: [{runs: 1}]\n"),
-              AllOf(HasSubstr("a.yaml:2:22: "), HasSubstr("a.yaml:3:20: ")));
+  const std::string other = "study: other\nscenarios: []\n";
+  const std::string wrong = "study: gate_power\nnoise: {correlation: 1}\nscenarios: [{runs: 1}]\n";
+  study_testing::expect_refused(parse_gate_power_study, {{other, "a.yaml:1:8: study must be gate_power"},
+                                                         {other, "a.yaml:2:12: must be a list"},
+                                                         {wrong, "a.yaml:2:22: "},
+                                                         {wrong, "a.yaml:3:20: "}});
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "research/studies/gemm_times.hpp"
-#include "impl/device/sim/hardware.hpp"
-#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
+#include "impl/device/sim/hardware.hpp"
+#include "platform/json.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -17,14 +14,9 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::string kGemms = UNDERLAP_SOURCE_DIR "/results/gemms/";
-
-std::string read_gemms(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+std::vector<GemmTable> shipped_tables() {
+  return study_testing::shipped(parse_gemm_tables, "results/gemms/tables.yaml");
 }
-
-std::vector<GemmTable> shipped_tables() { return parse_gemm_tables(read_gemms(kGemms + "tables.yaml"), "tables.yaml"); }
 
 /// A table on A100 whose points are `points`.
 std::string gemm_table(const std::string& name, const std::string& use, const std::string& points) {
@@ -138,44 +130,32 @@ TEST_F(GemmReport, HasEveryPoint) {
   EXPECT_DOUBLE_EQ(json["rows"][0]["error"], 0.25);
 }
 
-std::string gemms_complaint(const std::string& yaml) {
-  try {
-    parse_gemm_tables(yaml, "a.yaml");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
 std::string with_text(std::string yaml, const std::string& what, const std::string& instead) {
   return yaml.replace(yaml.find(what), what.size(), instead);
 }
 
 TEST(GemmTableFile, TellsEveryErrorWithItsPlace) {
   const std::string good = gemm_study("{m: 64, n: 64, k: 64, tflops: 1}");
-  EXPECT_EQ(gemms_complaint(good), "");
-  EXPECT_THAT(gemms_complaint(with_text(good, "m: 64", "m: 0")), HasSubstr("a.yaml:10:18: m is \"0\""));
-  EXPECT_THAT(gemms_complaint(with_text(good, "k: 64", "k: 6.5")), HasSubstr("k is \"6.5\", must be a whole number"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "tflops: 1", "tflops: -1")), HasSubstr("tflops is \"-1\""));
-  EXPECT_THAT(gemms_complaint(with_text(good, ", tflops: 1", "")), HasSubstr("a.yaml:10:14: a point has no tflops"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "tflops", "tflop")), HasSubstr("did you mean tflops?"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "a100-sxm", "a100")),
-              HasSubstr("a.yaml:3:5: hardware \"a100\" is none of a100-sxm"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "bf16", "fp16")),
-              HasSubstr("a.yaml:5:12: dtype is \"fp16\", must be bf16 or fp8"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "bf16", "fp8")), HasSubstr("a100-sxm has no fp8 GEMM"));
-  EXPECT_THAT(gemms_complaint(with_text(with_text(good, "bf16", "fp8"), "k: 64", "k: 65")),
-              HasSubstr("a.yaml:10:14: gemm_fp8: K is 65"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "random", "zeros")), HasSubstr("must be random or not_stated"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "short", "long")), HasSubstr("must be sustained or short"));
-  EXPECT_THAT(gemms_complaint(with_text(good, "held_against", "fitted")),
-              HasSubstr("must be held_against or made_from"));
-  EXPECT_THAT(gemms_complaint(good + gemm_table("a", "made_from", "{m: 64, n: 64, k: 64, tflops: 1}")),
-              HasSubstr("table \"a\" stands twice"));
-  EXPECT_THAT(gemms_complaint("study: other\ntables: []\n"), HasSubstr("study is \"other\", must be gemm_times"));
-  EXPECT_THAT(gemms_complaint("study: gemm_times\n"), HasSubstr("the study has no tables"));
-  EXPECT_THAT(gemms_complaint(good + "more: 1\n"), HasSubstr("unknown key \"more\" in the study"));
-  EXPECT_THAT(gemms_complaint(""), HasSubstr("the file is empty"));
+  EXPECT_EQ(study_testing::complaint(parse_gemm_tables, good), "");
+  study_testing::expect_refused(
+      parse_gemm_tables,
+      {{with_text(good, "m: 64", "m: 0"), "a.yaml:10:18: m is \"0\""},
+       {with_text(good, "k: 64", "k: 6.5"), "k is \"6.5\", must be a whole number"},
+       {with_text(good, "tflops: 1", "tflops: -1"), "tflops is \"-1\""},
+       {with_text(good, ", tflops: 1", ""), "a.yaml:10:14: a point has no tflops"},
+       {with_text(good, "tflops", "tflop"), "did you mean tflops?"},
+       {with_text(good, "a100-sxm", "a100"), "a.yaml:3:5: hardware \"a100\" is none of a100-sxm"},
+       {with_text(good, "bf16", "fp16"), "a.yaml:5:12: dtype is \"fp16\", must be bf16 or fp8"},
+       {with_text(good, "bf16", "fp8"), "a100-sxm has no fp8 GEMM"},
+       {with_text(with_text(good, "bf16", "fp8"), "k: 64", "k: 65"), "a.yaml:10:14: gemm_fp8: K is 65"},
+       {with_text(good, "random", "zeros"), "must be random or not_stated"},
+       {with_text(good, "short", "long"), "must be sustained or short"},
+       {with_text(good, "held_against", "fitted"), "must be held_against or made_from"},
+       {good + gemm_table("a", "made_from", "{m: 64, n: 64, k: 64, tflops: 1}"), "table \"a\" stands twice"},
+       {"study: other\ntables: []\n", "study is \"other\", must be gemm_times"},
+       {"study: gemm_times\n", "the study has no tables"},
+       {good + "more: 1\n", "unknown key \"more\" in the study"},
+       {"", "the file is empty"}});
 }
 
 TEST(ShippedGemms, AreOfDescribedHardwareAndOfNamedSources) {
@@ -187,25 +167,15 @@ TEST(ShippedGemms, AreOfDescribedHardwareAndOfNamedSources) {
   }
 }
 
-TEST(ShippedGemms, EveryPointOfEveryTableIsInTheReport) {
+TEST(ShippedGemms, ReportHasEveryPointAndIsNotStale) {
   const std::vector<GemmTable> tables = shipped_tables();
   std::size_t points = 0;
   for (const GemmTable& table : tables) points += table.points.size();
-  EXPECT_EQ(compare_gemm_times(tables).size(), points);
-  EXPECT_EQ(points, 209U);
-}
-
-TEST(ShippedGemms, ReportIsNotStale) {
-  const std::vector<GemmTable> tables = shipped_tables();
   const std::vector<GemmRow> rows = compare_gemm_times(tables);
-  const std::string report = gemm_times_markdown(rows), json = gemm_times_json(rows);
-  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(kGemms + "report.md") << report;
-    std::ofstream(kGemms + "results.json") << json;
-  }
-  EXPECT_EQ(read_gemms(kGemms + "report.md"), report)
-      << "underlap-study gemm_times results/gemms/tables.yaml -o results/gemms";
-  EXPECT_EQ(read_gemms(kGemms + "results.json"), json);
+  EXPECT_EQ(rows.size(), points);
+  EXPECT_EQ(points, 209U);
+  study_testing::expect_page("results/gemms/report.md", gemm_times_markdown(rows));
+  study_testing::expect_page("results/gemms/results.json", gemm_times_json(rows));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "research/studies/reduction_error.hpp"
-#include "platform/json.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
+
+#include "platform/json.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -92,9 +92,8 @@ TEST(ReductionError, RefusesFieldsOutOfRange) {
 }
 
 TEST(ReductionErrorStudyFile, ShippedFileIsThatStudyWithTheDefaults) {
-  std::ifstream stream(UNDERLAP_SOURCE_DIR "/bench/matrices/dp_reduction_error.yaml");
-  const std::string yaml{std::istreambuf_iterator<char>(stream), {}};
-  const ReductionErrorStudy read = parse_reduction_error_study(yaml, "dp_reduction_error.yaml");
+  const ReductionErrorStudy read =
+      study_testing::shipped(parse_reduction_error_study, "bench/matrices/dp_reduction_error.yaml");
   const ReductionErrorStudy defaults;
   EXPECT_EQ(read.group_sizes, defaults.group_sizes);
   EXPECT_EQ(read.elements, defaults.elements);
@@ -117,28 +116,21 @@ TEST(ReductionErrorStudyFile, ReadsEveryKey) {
   EXPECT_EQ(study.scale_log_sigma, 0.5);
 }
 
-std::string reduction_complaint(const std::string& yaml) {
-  try {
-    parse_reduction_error_study(yaml, "a.yaml");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(ReductionErrorStudyFile, TellsEveryErrorWithItsPlace) {
-  EXPECT_EQ(reduction_complaint("study: dp_reduction_error\ngroup_sizes: [2, 0]\nelement: 5\nelements: many\n"
-                                "gradient:\n  noise_to_signal: -1\n  noise_to_signal: 1\nseeds: [-1]\n"),
+  EXPECT_EQ(study_testing::complaint(parse_reduction_error_study,
+                                     "study: dp_reduction_error\ngroup_sizes: [2, 0]\nelement: 5\nelements: many\n"
+                                     "gradient:\n  noise_to_signal: -1\n  noise_to_signal: 1\nseeds: [-1]\n"),
             "a.yaml:2:18: \"0\" must be a whole number from 1 to 4096\n"
             "a.yaml:3:1: unknown key \"element\"; known: elements, gradient, group_sizes, seeds, study\n"
             "a.yaml:4:11: \"many\" must be a whole number from 1 to 1073741824\n"
             "a.yaml:6:20: \"-1\" must be a number from 0 to 1000000\n"
             "a.yaml:7:3: noise_to_signal stands twice\n"
             "a.yaml:8:9: \"-1\" must be a whole number from 0 to 18446744073709551615");
-  EXPECT_THAT(reduction_complaint("seeds: []"), HasSubstr("a.yaml:1:8: must be a list of at least one value"));
-  EXPECT_THAT(reduction_complaint("gradient: 3"), HasSubstr("a.yaml:1:11: must be a map"));
-  EXPECT_THAT(reduction_complaint("study: other"), HasSubstr("a.yaml:1:8: study must be dp_reduction_error"));
-  EXPECT_THAT(reduction_complaint("a: [1"), HasSubstr("a.yaml:"));
+  study_testing::expect_refused(parse_reduction_error_study,
+                                {{"seeds: []", "a.yaml:1:8: must be a list of at least one value"},
+                                 {"gradient: 3", "a.yaml:1:11: must be a map"},
+                                 {"study: other", "a.yaml:1:8: study must be dp_reduction_error"},
+                                 {"a: [1", "a.yaml:"}});
 }
 
 TEST(ReductionErrorReport, GivesRowsAsJsonAndMarkdown) {

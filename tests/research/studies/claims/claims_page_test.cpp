@@ -3,38 +3,27 @@
 // UNDERLAP_UPDATE_GOLDEN is set.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 
 #include "research/studies/claims/study.hpp"
-#include "tests/profiler/temporary_folder.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
-const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
-
-void expect_file(const std::filesystem::path& path, const std::string& content) {
-  if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) testing_support::write_text(path, content);
-  EXPECT_EQ(testing_support::read_text(path), content) << path << " is stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
-}
-
-ClaimsStudy shipped_study() {
-  const std::filesystem::path file = kRoot / "bench/matrices/claims.yaml";
-  return parse_claims_study(testing_support::read_text(file), file);
-}
+ClaimsStudy shipped_study() { return study_testing::shipped(parse_claims_study, "bench/matrices/claims.yaml"); }
 
 TEST(ClaimsPage, SaysWhatItsRunsFind) {
   const ClaimsStudy study = shipped_study();
   const std::vector<ClaimResult> results = run_claims(study);
-  expect_file(kRoot / "results/claims.md", claims_markdown(study, results));
-  expect_file(kRoot / "results/claims.json", claims_json(study, results));
+  study_testing::expect_page("results/claims.md", claims_markdown(study, results));
+  study_testing::expect_page("results/claims.json", claims_json(study, results));
 }
 
 TEST(ClaimsPage, EveryMatrixInTheFolderIsThatOfAClaim) {
   std::set<std::string> names, files;
-  for (const Claim& claim : all_claims()) names.insert(std::string(claim.id) + ".yaml");
+  for (const Claim& claim : shipped_study().claims) names.insert(std::string(claim.id) + ".yaml");
   for (const auto& entry : std::filesystem::directory_iterator(shipped_study().matrices))
     files.insert(entry.path().filename());
   EXPECT_EQ(files, names);

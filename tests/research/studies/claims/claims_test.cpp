@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "research/studies/claims/study.hpp"
 #include "tests/research/studies/claims/claims_testing.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -15,15 +17,28 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Claims, HaveEachTheirNameARuleAndAWhyForBothOutcomes) {
-  std::set<std::string_view> ids;
-  for (const Claim& c : all_claims()) {
-    EXPECT_TRUE(ids.insert(c.id).second) << c.id;
-    EXPECT_NE(c.rule, "") << c.id;
-    for (const Verdict v : {Verdict::holds, Verdict::holds_where, Verdict::does_not_hold})
-      EXPECT_NE(explanation_of(c.why, v), "") << c.id << ": " << to_string(v);
-  }
+constexpr const char* kShipped = "bench/matrices/claims.yaml";
+
+TEST(Claims, HaveEachTheirJudge) {
+  std::set<std::string_view> ids, judged;
+  const ClaimsStudy study = study_testing::shipped(parse_claims_study, kShipped);
+  for (const Claim& claim : study.claims) EXPECT_TRUE(ids.insert(claim.id).second) << claim.id;
+  for (const Judge& judge : all_judges()) EXPECT_TRUE(judged.insert(judge.id).second) << judge.id;
+  EXPECT_EQ(ids, judged);
   EXPECT_EQ(ids.size(), 37U);
+}
+
+TEST(Claims, HaveEachTheirSourceARuleAndAWhyForEveryOutcome) {
+  const std::string one = "study: overlap_claims\nclaims:\n- {id: switches, claim: c, runs: true, rule: r, holds: h, ";
+  const std::string whole = one + "holds_where: w, does_not_hold: n";
+  EXPECT_EQ(study_testing::complaint(parse_claims_study, whole + ", document: bridge_skill_card}\n"), "");
+  study_testing::expect_refused(
+      parse_claims_study,
+      {{one + "holds_where: w}\n", "a.yaml:3:3: a claim needs claim, rule, holds, holds_where and does_not_hold"},
+       {whole + ", document: nemo}\n", "must be nemo_user_guide or bridge_skill_card"},
+       {"study: overlap_claims\nclaims: [{id: none}]\n", "a.yaml:2:10: nothing judges a claim \"none\""},
+       {"study: overlap_claims\nclaims: [{runs: often}]\n", "a.yaml:2:17: must be true or false"},
+       {"study: overlap_claims\nclaims: 3\n", "a.yaml:2:9: must be a list"}});
 }
 
 TEST(Claims, HoldWhereSomeCasesDo) {
@@ -186,34 +201,40 @@ TEST(LaunchSettingsClaim, HoldsWhereEnvironmentHasThemAndSaysWhatTheyDo) {
   Evidence evidence = planned("data_parallel_size: 2\nmatrix: {environment.layernorm_sm_margin: [16, 0]}\n");
   set_step(evidence.cells[0], 100);
   set_step(evidence.cells[1], 100.5);
-  const auto examine = claim("launch_settings").examine;
   EXPECT_EQ(verdict("launch_settings", evidence), Verdict::holds);
-  EXPECT_EQ(examine(evidence, kNoticeable).note, "No setting moves a step by 1 % of it.");
+  EXPECT_EQ(found("launch_settings", evidence).note, "No setting moves a step by 1 % of it.");
   set_step(evidence.cells[1], 103);
-  EXPECT_EQ(examine(evidence, kNoticeable).note,
+  EXPECT_EQ(found("launch_settings", evidence).note,
             "The settings move a step by +0.0 to +3.0 % of that of the first row with as many ranks.");
   for (plan::KnobInfo& knob : evidence.knobs)
     if (knob.name.starts_with("environment.")) knob.spellings.emplace_back("comm_overlap." + knob.name);
   EXPECT_EQ(verdict("launch_settings", evidence), Verdict::does_not_hold);
 }
 
+Claim made_up_claim() {
+  return {.id = "made_up",
+          .text = "a claim",
+          .rule = "a rule",
+          .why = {.holds = "", .holds_where = "since it is so", .does_not_hold = ""}};
+}
+
 TEST(ClaimsPage, NamesTheCasesOfAClaimThatHoldsInPart) {
   const ClaimResult result{
-      .claim = claim("defaults"),
+      .claim = made_up_claim(),
       .command = "underlap plan x.yaml",
       .link = {},
       .not_run = {},
       .finding = {.found = {{{"cell"}}, {{{"one"}}}}, .cases = {{"two", true}, {"three", false}}, .note = {}},
       .verdict = Verdict::holds_where};
   const std::string page = claims_markdown({}, {result});
-  EXPECT_THAT(page, HasSubstr("| 1 | Above one data-parallel rank"));
+  EXPECT_THAT(page, HasSubstr("| 1 | a claim | holds where |"));
   EXPECT_THAT(page, HasSubstr("Command: `underlap plan x.yaml`"));
   EXPECT_THAT(page, HasSubstr("- holds: two\n- does not hold: three\n"));
-  EXPECT_THAT(page, HasSubstr("skips them without a word"));
+  EXPECT_THAT(page, HasSubstr("since it is so\n\nRule: a rule."));
 }
 
 TEST(ClaimsPage, NamesEachLinkOnce) {
-  ClaimResult one{.claim = claim("defaults"), .command = {}, .link = "modelled: a", .not_run = {}, .finding = {}};
+  ClaimResult one{.claim = made_up_claim(), .command = {}, .link = "modelled: a", .not_run = {}, .finding = {}};
   ClaimResult both = one;
   both.link = "modelled: a; modelled: b";
   EXPECT_THAT(claims_markdown({}, {one, both}), HasSubstr("none was measured (modelled: a; modelled: b)"));
@@ -221,14 +242,9 @@ TEST(ClaimsPage, NamesEachLinkOnce) {
 
 TEST(ClaimsStudyFile, TellsEveryErrorWithItsPlace) {
   EXPECT_EQ(parse_claims_study("study: overlap_claims", "some/where.yaml").matrices, "some/claims");
-  try {
-    parse_claims_study("study: overlap_claims\nnoticeable: 0\nmatrices: x\n", "a.yaml");
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "a.yaml:2:13: \"0\" must be a number from 1e-06 to 0.5\n"
-                 "a.yaml:3:1: unknown key \"matrices\"; known: noticeable, study");
-  }
+  EXPECT_EQ(study_testing::complaint(parse_claims_study, "study: overlap_claims\nnoticeable: 0\nmatrices: x\n"),
+            "a.yaml:2:13: \"0\" must be a number from 1e-06 to 0.5\n"
+            "a.yaml:3:1: unknown key \"matrices\"; known: claims, noticeable, study");
 }
 
 }  // namespace

@@ -3,23 +3,16 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "impl/plan/plan.hpp"
-#include "research/studies/claims/study.hpp"
+#include "research/studies/claims/judge.hpp"
 
 namespace underlap::bench::claims_testing {
 
 inline constexpr double kNoticeable = 0.01;
-
-inline const Claim& claim(std::string_view id) {
-  static const std::vector<Claim> kAll = all_claims();
-  const auto found = std::find_if(kAll.begin(), kAll.end(), [&](const Claim& c) { return c.id == id; });
-  if (found == kAll.end()) throw std::out_of_range(std::string(id));
-  return *found;
-}
 
 // Cells of a matrix, planned and not run.
 inline Evidence planned(const std::string& yaml) {
@@ -46,8 +39,14 @@ inline void set_purpose(ClaimCell& cell, const std::string& purpose, report::Pur
   cell.run->purposes[purpose] = of;
 }
 
+inline Finding found(std::string_view id, const Evidence& evidence) {
+  const Judge* const judge = judge_of(id);
+  if (judge == nullptr) throw std::out_of_range(std::string(id));
+  return examine(*judge, evidence, kNoticeable);
+}
+
 inline Verdict verdict(std::string_view id, const Evidence& evidence) {
-  return verdict_of(evidence, claim(id).examine(evidence, kNoticeable));
+  return verdict_of(evidence, found(id, evidence));
 }
 
 }  // namespace underlap::bench::claims_testing

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "research/studies/published/study.hpp"
-#include "tests/profiler/temporary_folder.hpp"
+#include "tests/research/studies/study_testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -18,12 +18,7 @@ using ::testing::Not;
 std::string study(const std::string& table) { return "study: published_figures\ntables:\n  - {" + table + "}\n"; }
 
 std::string complaint(const std::string& table) {
-  try {
-    parse_published_study(study(table), "a.yaml");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return study_testing::complaint(parse_published_study, study(table));
 }
 
 ModelledRow row(const std::string& name, double published, double modelled, bool is_fit = false) {
@@ -57,12 +52,10 @@ TEST(PublishedStudy, WhatIsFittedMustBeSaid) {
 TEST(PublishedStudy, SaysAllThatIsWrongWithItsPlace) {
   const std::string text =
       complaint("quantity: speed, layer_ms: 3, attention_forward_us: 1, rows: [{name: x, published: 2, z: 1}]");
-  EXPECT_THAT(text, HasSubstr("a.yaml:3:"));
-  EXPECT_THAT(text, HasSubstr("quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer"));
-  EXPECT_THAT(text, HasSubstr("needs matrix and rows"));
-  EXPECT_THAT(text, HasSubstr("unknown key \"z\""));
-  EXPECT_THAT(text, HasSubstr("unit and layer_ms belong to"));
-  EXPECT_THAT(text, HasSubstr("a forward and a backward time"));
+  for (const char* words :
+       {"a.yaml:3:", "quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer",
+        "needs matrix and rows", "unknown key \"z\"", "unit and layer_ms belong to", "a forward and a backward time"})
+    EXPECT_THAT(text, HasSubstr(words));
 }
 
 TEST(PublishedStudy, AFittedRowIsNeverAPrediction) {

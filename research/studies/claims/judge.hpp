@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/plan/tensor_slots.hpp"
+#include "research/studies/claims/claim.hpp"
+
+namespace underlap::bench {
+
+/// What one row of a claim's table, or one of its cases, is about: a cell, and a part of it.
+struct Subject {
+  const Evidence& evidence;
+  const ClaimCell& cell;
+  const ClaimCell* other = nullptr;  ///< the cell that it is compared with; null where there is none
+  std::string part = {};             ///< a purpose, a mode or a knob; empty: the whole cell
+  plan::TensorSlot slot = {};
+  const plan::ChunkBuckets* buckets = nullptr;
+  double noticeable = 0;  ///< the share of a step below which a difference of times is none
+};
+
+using SubjectText = std::string (*)(const Subject&);
+
+/// One column of a claim's table.
+struct Column {
+  TableColumn head;
+  SubjectText text;
+};
+
+using Subjects = std::vector<Subject>;
+using Select = std::function<Subjects(const Evidence&)>;
+
+/// The rule of a claim, and the table that it is held against. All judges are evaluated by examine().
+struct Judge {
+  std::string_view id;  ///< the claim's
+  Select rows;
+  std::vector<Column> columns;
+  Select cases = {};                                       ///< left out: the rows
+  SubjectText name = nullptr;                              ///< of a case; left out: the cell's name
+  std::optional<bool> (*holds)(const Subject&) = nullptr;  ///< nullopt: a row that is no case
+  std::string (*note)(const Evidence&, double noticeable) = nullptr;
+};
+
+/// All judges.
+const std::vector<Judge>& all_judges();
+std::vector<Judge> nemo_judges();
+std::vector<Judge> nemo_precision_judges();
+std::vector<Judge> bridge_judges();
+std::vector<Judge> tensor_judges();
+std::vector<Judge> tensor_setting_judges();
+std::vector<Judge> tensor_slot_judges();
+std::vector<Judge> pipeline_judges();
+std::vector<Judge> pipeline_setting_judges();
+std::vector<Judge> context_judges();
+
+/// Null where there is none.
+const Judge* judge_of(std::string_view claim);
+
+Finding examine(const Judge& judge, const Evidence& evidence, double noticeable);
+
+// Which rows a table has.
+
+Subjects all_cells(const Evidence& evidence);
+Subjects cells_that_ran(const Evidence& evidence);
+Subjects cells_with_steps(const Evidence& evidence);
+
+/// The subjects of `some` that `is_one` keeps.
+Subjects where(const Subjects& some, bool (*is_one)(const Subject&));
+
+/// Each subject of `some` once for each of `parts`.
+Subjects parted(const Subjects& some, const std::vector<std::string>& parts);
+
+/// Each cell that ran, once for each purpose of its communication.
+Subjects purposes_that_ran(const Evidence& evidence);
+
+/// Each subject of `some` once for each slot of these kinds.
+Subjects slotted(const Subjects& some, std::initializer_list<plan::TensorSlotKind> kinds);
+
+/// Cells with a step, beside the cell with a step that is equal in all axes but `axis`, where it is `value`.
+Select compared(const std::string& axis, const std::string& value);
+
+// What columns and rules are made of.
+
+inline constexpr const char* kGradReduceInFp32 = "grad_reduce_in_fp32";
+
+std::string in_ms(double ms);          ///< "1.2"
+std::string in_us(double ms);          ///< "1200"
+std::string in_percent(double share);  ///< "12.3"
+std::string as_ratio(double ratio);    ///< "1.234"
+std::string as_number(double value);   ///< "1.5" or "3"
+std::string as_integer(std::int64_t value);
+std::string name_of_slot(plan::TensorSlot);
+std::vector<plan::TensorSlot> slots_of(std::initializer_list<plan::TensorSlotKind> kinds);
+std::vector<plan::TensorSlot> all_slots();
+
+Column cell_column();
+Column slot_column();
+Column part_column(const std::string& title);
+
+double step_of(const ClaimCell& cell);
+bool has_step(const ClaimCell& cell);
+
+/// The step over that of the other cell.
+double step_ratio(const Subject& subject);
+
+/// Whether the step is shorter than that of the other cell by the noticeable share or more.
+bool is_shorter(const Subject& subject);
+
+/// The communication of one purpose in a run, or of one mode in its last step; zeros where there was none.
+report::PurposeSummary purpose_of(const ClaimCell& cell, const std::string& purpose);
+ModeTime mode_of(const ClaimCell& cell, const std::string& mode);
+
+/// Throws std::invalid_argument where the plan has no knob of that name.
+const plan::Knob& knob_of(const plan::Plan& plan, std::string_view name);
+std::string effective_text(const Subject& subject, std::string_view knob);
+
+/// Whether a rule chose `value` for a knob, and no user.
+bool is_chosen(const plan::Plan& plan, std::string_view knob, const plan::Value& value);
+
+/// The cell equal to `cell` in all axes but `axis` (as cells name it), where it is `value`; null where there is none.
+const ClaimCell* partner_of(const Evidence& evidence, const ClaimCell& cell, const std::string& axis,
+                            const std::string& value);
+
+/// Whether knob `path` has a spelling under `section` and none under comm_overlap.
+bool belongs_to(const Evidence& evidence, std::string_view path, std::string_view section);
+
+}  // namespace underlap::bench
