@@ -68,12 +68,12 @@ TEST_P(Activation, BackwardAgreesWithFiniteDifferences) {
 TEST_P(Activation, WithABiasIsThatOfTheSum) {
   for (const std::int64_t width : {kWidth, std::int64_t{40}}) {
     const View in = memory.randomize(memory.columns(DataType::bf16, kTokens, width * c.width, 96, 8), 2);
-    const View bias = memory.randomize(memory.dense(DataType::bf16, 1, width * c.width));
+    const View bias = memory.random(DataType::bf16, 1, width * c.width);
     Matrix sum = memory.get(in);
     for (std::int64_t t = 0; t < kTokens; ++t)
       for (std::int64_t i = 0; i < in.cols; ++i) sum(t, i) += memory.get(bias)(0, i);
     const View out = memory.dense(DataType::bf16, kTokens, width);
-    const View dout = memory.randomize(memory.dense(DataType::bf16, kTokens, width));
+    const View dout = memory.random(DataType::bf16, kTokens, width);
     const View dx = memory.dense(DataType::bf16, kTokens, width * c.width);
     run_operation(memory, c.forward(in, out, bias));
     run_operation(memory, c.backward(in, dout, dx, bias));

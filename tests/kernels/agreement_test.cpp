@@ -41,8 +41,9 @@ class Agreement : public testing::TestWithParam<Layout> {
     result.offset = first;
     return result;
   }
-  View random(DataType dtype, double stddev = 1) {
-    return memory.randomize(view(dtype, layout.rows, layout.cols), stddev);
+  View random(DataType dtype, double stddev = 1) { return memory.randomize(out(dtype), stddev); }
+  View out(DataType dtype = DataType::bf16, std::int64_t factor = 1) {
+    return view(dtype, layout.rows, layout.cols * factor);
   }
   View row(DataType dtype, std::int64_t cols) { return memory.randomize(view(dtype, 1, cols)); }
 
@@ -79,20 +80,19 @@ class Agreement : public testing::TestWithParam<Layout> {
 constexpr Tolerance kBf16Twice{.relative = 0.0079, .of_rms = 1e-5};
 
 TEST_P(Agreement, OfElementwiseIsToTheBit) {
-  expect_equal(kernels::cast(random(DataType::f32), view(DataType::bf16, layout.rows, layout.cols)));
-  expect_equal(kernels::cast(random(DataType::bf16), view(DataType::f32, layout.rows, layout.cols)));
-  expect_equal(kernels::residual_add(random(DataType::bf16), random(DataType::bf16),
-                                     view(DataType::bf16, layout.rows, layout.cols)));
+  expect_equal(kernels::cast(random(DataType::f32), out()));
+  expect_equal(kernels::cast(random(DataType::bf16), out(DataType::f32)));
+  expect_equal(kernels::residual_add(random(DataType::bf16), random(DataType::bf16), out()));
   expect_equal(kernels::scale(random(DataType::f32), 0.3));
   expect_equal(kernels::scale(random(DataType::bf16), 0.3));
   for (const DataType dtype :
        {DataType::f32, DataType::bf16, DataType::i32, DataType::u8, DataType::f64, DataType::f8e4m3, DataType::f8e5m2})
-    expect_equal(kernels::fill(view(dtype, layout.rows, layout.cols), 3));
+    expect_equal(kernels::fill(out(dtype), 3));
 }
 
 TEST_P(Agreement, OfCopiesIsToTheBit) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    expect_equal(kernels::copy(random(dtype), view(dtype, layout.rows, layout.cols)));
+    expect_equal(kernels::copy(random(dtype), out(dtype)));
     const View pieces[] = {random(dtype), row(dtype, 3), random(dtype)};
     expect_equal(kernels::concatenate(pieces, view(dtype, 1, 2 * layout.rows * layout.cols + 3)));
   }
@@ -114,7 +114,7 @@ TEST_P(Agreement, OfAdamIsToTheBitAndAShardEqualsTheSlice) {
   const std::int64_t n = layout.rows * layout.cols;
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     kernels::AdamTensors t{.grad = row(dtype, n),
-                           .grad_factor = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{0.7}),
+                           .grad_factor = memory.row_of(DataType::f32, {0.7}),
                            .main = row(DataType::f32, n),
                            .m = row(DataType::f32, n),
                            .v = row(DataType::f32, n),
@@ -140,24 +140,23 @@ TEST_P(Agreement, OfAdamIsToTheBitAndAShardEqualsTheSlice) {
 TEST_P(Agreement, OfRandomIsToAUnitInTheLastPlace) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     const Tolerance unit{.relative = dtype == DataType::f32 ? 1.2e-7 : 0.0079};
-    const View out = view(dtype, layout.rows, layout.cols);
-    expect_near(kernels::random_normal(out, 0x123456789ABCULL, 5, 0.02), unit);
+    const View numbers = out(dtype);
+    expect_near(kernels::random_normal(numbers, 0x123456789ABCULL, 5, 0.02), unit);
     for (const std::int64_t cols : {3, 7})  // a row shorter than a group, and one that ends inside it
-      expect_near(kernels::random_normal_block(out, 3, 5, 0.02, {.local_cols = cols, .whole_cols = 12, .first = 15}),
-                  unit);
+      expect_near(
+          kernels::random_normal_block(numbers, 3, 5, 0.02, {.local_cols = cols, .whole_cols = 12, .first = 15}), unit);
   }
 }
 
 TEST_P(Agreement, OfActivationsIsToARounding) {
   const View x = random(DataType::bf16, 2), dout = random(DataType::bf16);
-  const auto out = [&](std::int64_t factor = 1) { return view(DataType::bf16, layout.rows, layout.cols * factor); };
   expect_near(kernels::gelu_forward(x, out()), kBf16Twice);
   expect_near(kernels::gelu_backward(x, dout, out()), kBf16Twice);
   expect_near(kernels::squared_relu_forward(x, out()), kBf16Twice);
   expect_near(kernels::squared_relu_backward(x, dout, out()), kBf16Twice);
-  const View both = memory.randomize(out(2), 2);
+  const View both = memory.randomize(out(DataType::bf16, 2), 2);
   expect_near(kernels::swiglu_forward(both, out()), kBf16Twice);
-  expect_near(kernels::swiglu_backward(both, dout, out(2)), kBf16Twice);
+  expect_near(kernels::swiglu_backward(both, dout, out(DataType::bf16, 2)), kBf16Twice);
 }
 
 TEST_P(Agreement, OfCrossEntropyIsToARounding) {
@@ -167,16 +166,13 @@ TEST_P(Agreement, OfCrossEntropyIsToARounding) {
   memory.set(targets, values);
   const View lse = view(DataType::f32, 1, layout.rows), loss = memory.dense(DataType::f32, 1, 1);
   expect_near(kernels::cross_entropy_forward(logits, targets, lse, loss, 0.1), kFp32);
-  expect_near(kernels::cross_entropy_backward(logits, targets, lse, view(DataType::bf16, layout.rows, layout.cols), 3),
-              kBf16Twice);
+  expect_near(kernels::cross_entropy_backward(logits, targets, lse, out(), 3), kBf16Twice);
   const kernels::VocabShard first{.first = 0, .vocab_size = layout.cols + 7};
   const View max = view(DataType::f32, 1, layout.rows), sums = view(DataType::f32, 2, layout.rows);
   expect_equal(kernels::cross_entropy_max(logits, max));
   expect_near(kernels::cross_entropy_sums(logits, targets, max, sums, first), kFp32);
   expect_near(kernels::cross_entropy_finish(max, sums, lse, loss, 0.1), kFp32);
-  expect_near(
-      kernels::cross_entropy_backward(logits, targets, lse, view(DataType::bf16, layout.rows, layout.cols), 3, first),
-      kBf16Twice);
+  expect_near(kernels::cross_entropy_backward(logits, targets, lse, out(), 3, first), kBf16Twice);
 }
 
 TEST_P(Agreement, OfEmbeddingIsToTheBit) {
@@ -186,7 +182,7 @@ TEST_P(Agreement, OfEmbeddingIsToTheBit) {
   std::vector<double> values;
   for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>(t * t % kVocabulary));
   memory.set(tokens, values);
-  expect_equal(kernels::embedding_forward(tokens, word, position, view(DataType::bf16, layout.rows, layout.cols)));
+  expect_equal(kernels::embedding_forward(tokens, word, position, out()));
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_equal(kernels::embedding_wgrad(tokens, dout, memory.randomize(view(dtype, kVocabulary, layout.cols)),
                                           row(dtype, layout.cols)));
@@ -194,14 +190,13 @@ TEST_P(Agreement, OfEmbeddingIsToTheBit) {
   for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>(t * t * t % 7));
   const kernels::EmbeddedTokens placed(tokens, memory.set(view(DataType::i32, 1, layout.rows), values));
   const View places = memory.randomize(view(DataType::bf16, 7, layout.cols));
-  expect_equal(kernels::embedding_forward(placed, word, places, view(DataType::bf16, layout.rows, layout.cols)));
+  expect_equal(kernels::embedding_forward(placed, word, places, out()));
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_equal(kernels::embedding_wgrad(placed, dout, memory.randomize(view(dtype, kVocabulary, layout.cols)),
                                           memory.randomize(view(dtype, 7, layout.cols))));
   constexpr kernels::VocabShard kMiddle{.first = 4, .vocab_size = kVocabulary};
   const View part = memory.randomize(view(DataType::bf16, 6, layout.cols));
-  expect_equal(
-      kernels::embedding_forward(tokens, part, position, view(DataType::bf16, layout.rows, layout.cols), kMiddle));
+  expect_equal(kernels::embedding_forward(tokens, part, position, out(), kMiddle));
   expect_equal(kernels::embedding_wgrad(tokens, dout, part, row(DataType::f32, layout.cols), kMiddle));
 }
 
@@ -214,13 +209,8 @@ TEST_P(Agreement, OfLayerNormIsToARounding) {
   const View x = random(DataType::bf16, 0.5), dout = random(DataType::bf16);
   const View weight = row(DataType::bf16, layout.cols), bias = row(DataType::bf16, layout.cols);
   const View mean = row(DataType::f32, layout.rows), rstd = row(DataType::f32, layout.rows);
-  expect_near(kernels::layer_norm_forward({.x = x,
-                                           .weight = weight,
-                                           .bias = bias,
-                                           .out = view(DataType::bf16, layout.rows, layout.cols),
-                                           .mean = mean,
-                                           .rstd = rstd},
-                                          1e-3),
+  expect_near(kernels::layer_norm_forward(
+                  {.x = x, .weight = weight, .bias = bias, .out = out(), .mean = mean, .rstd = rstd}, 1e-3),
               kBf16Twice);
   expect_near(kernels::layer_norm_dgrad({.x = x,
                                          .weight = weight,
@@ -228,7 +218,7 @@ TEST_P(Agreement, OfLayerNormIsToARounding) {
                                          .rstd = rstd,
                                          .dout = dout,
                                          .residual = random(DataType::bf16),
-                                         .dx = view(DataType::bf16, layout.rows, layout.cols)}),
+                                         .dx = out()}),
               kBf16Twice);
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_near(kernels::layer_norm_wgrad({.x = x,
@@ -242,12 +232,12 @@ TEST_P(Agreement, OfLayerNormIsToARounding) {
 
 TEST_P(Agreement, OfBiasesIsToARounding) {
   const View x = random(DataType::bf16), bias = row(DataType::bf16, layout.cols);
-  const View out = view(DataType::bf16, layout.rows, layout.cols);
-  expect_equal(kernels::biased_residual_add(random(DataType::bf16), x, bias, out));
+  const View sum = out();
+  expect_equal(kernels::biased_residual_add(random(DataType::bf16), x, bias, sum));
   expect_near(kernels::bias_wgrad(x, row(DataType::f32, layout.cols)), kFp32);
   expect_near(kernels::bias_wgrad(x, row(DataType::bf16, layout.cols)), kBf16Twice);
-  expect_near(kernels::gelu_forward(x, out, bias), kBf16Twice);
-  expect_near(kernels::gelu_backward(x, random(DataType::bf16), out, bias), kBf16Twice);
+  expect_near(kernels::gelu_forward(x, sum, bias), kBf16Twice);
+  expect_near(kernels::gelu_backward(x, random(DataType::bf16), sum, bias), kBf16Twice);
 }
 
 TEST_P(Agreement, OfRopeIsToARounding) {
@@ -265,14 +255,9 @@ TEST_P(Agreement, OfRopeIsToARounding) {
 TEST_P(Agreement, OfRmsNormIsToARounding) {
   const View x = random(DataType::bf16), dout = random(DataType::bf16), residual = random(DataType::bf16);
   const View weight = row(DataType::bf16, layout.cols), rstd = view(DataType::f32, 1, layout.rows);
-  expect_near(kernels::rms_norm_forward(x, weight, view(DataType::bf16, layout.rows, layout.cols), rstd, 1e-3),
-              kBf16Twice);
-  expect_near(kernels::rms_norm_dgrad({.x = x,
-                                       .weight = weight,
-                                       .rstd = rstd,
-                                       .dout = dout,
-                                       .residual = residual,
-                                       .dx = view(DataType::bf16, layout.rows, layout.cols)}),
+  expect_near(kernels::rms_norm_forward(x, weight, out(), rstd, 1e-3), kBf16Twice);
+  expect_near(kernels::rms_norm_dgrad(
+                  {.x = x, .weight = weight, .rstd = rstd, .dout = dout, .residual = residual, .dx = out()}),
               kBf16Twice);
   expect_near(kernels::rms_norm_wgrad(x, rstd, dout, row(DataType::f32, layout.cols)), kFp32);
   expect_near(kernels::rms_norm_wgrad(x, rstd, dout, row(DataType::bf16, layout.cols)), kBf16Twice);

@@ -67,8 +67,8 @@ TEST_P(AttentionMerge, WeighsTilesByTheirShareOfTheExponentials) {
 
 TEST(MergeLse, IsExactWhereOneSideIsAllAndDoesNotOverflow) {
   Memory memory;
-  const View step = memory.set(memory.dense(DataType::f32, 1, 5), std::vector<double>{-1e30, 1e4, -200, 3e38, 2});
-  const View lse = memory.set(memory.dense(DataType::f32, 1, 5), std::vector<double>{7, -1e4, 300, 3e38, 2});
+  const View step = memory.row_of(DataType::f32, {-1e30, 1e4, -200, 3e38, 2});
+  const View lse = memory.row_of(DataType::f32, {7, -1e4, 300, 3e38, 2});
   run_operation(memory, kernels::merge_lse(step, lse));
   expect_close(memory.get(lse),
                [&] {
@@ -81,8 +81,8 @@ TEST(MergeLse, IsExactWhereOneSideIsAllAndDoesNotOverflow) {
 
 TEST(MergeLse, DoesNotDependOnWhichSideComesFirst) {
   Memory memory;
-  const View a = memory.randomize(memory.dense(DataType::f32, 2, 50), 4);
-  const View b = memory.randomize(memory.dense(DataType::f32, 2, 50), 4);
+  const View a = memory.random(DataType::f32, 2, 50, 4);
+  const View b = memory.random(DataType::f32, 2, 50, 4);
   Memory other = memory;
   run_operation(memory, kernels::merge_lse(a, b));
   run_operation(other, kernels::merge_lse(b, a));

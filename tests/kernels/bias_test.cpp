@@ -17,7 +17,7 @@ TEST(Bias, IsAddedToEachRowWithTheResidual) {
       return memory.randomize(memory.columns(DataType::bf16, kBiasRows, kBiasCols, width, 0));
     };
     const View residual = random(), x = random(), out = random();
-    const View bias = memory.randomize(memory.dense(DataType::bf16, 1, kBiasCols));
+    const View bias = memory.random(DataType::bf16, 1, kBiasCols);
     run_operation(memory, kernels::biased_residual_add(residual, x, bias, out));
     Matrix expected = plus(memory.get(residual), memory.get(x));
     for (std::int64_t r = 0; r < kBiasRows; ++r)
@@ -31,7 +31,7 @@ TEST(Bias, WgradAddsTheSumsOfColumnsInBothTypes) {
   for (const std::int64_t width : {kBiasCols, kBiasCols + 5}) {
     const View dy = memory.randomize(memory.columns(DataType::bf16, kBiasRows, kBiasCols, width, 0));
     for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-      const View dbias = memory.randomize(memory.dense(dtype, 1, kBiasCols));
+      const View dbias = memory.random(dtype, 1, kBiasCols);
       Matrix expected = memory.get(dbias);
       for (std::int64_t r = 0; r < kBiasRows; ++r)
         for (std::int64_t c = 0; c < kBiasCols; ++c) expected(0, c) += memory.get(dy)(r, c);

@@ -31,9 +31,9 @@ double loss_of(const Matrix& logits, const Matrix& targets) {
 struct CrossEntropy : testing::Test {
   Memory memory;
   View logits = memory.randomize(memory.columns(DataType::bf16, kTargets, kLogits, 48, 5), 3);
-  View targets = memory.set(memory.dense(DataType::i32, 1, kTargets), std::vector<double>{0, 36, 5, 5, 17, 1, 20});
+  View targets = memory.row_of(DataType::i32, {0, 36, 5, 5, 17, 1, 20});
   View lse = memory.dense(DataType::f32, 1, kTargets);
-  View loss = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{2});
+  View loss = memory.row_of(DataType::f32, {2});
 
   Operation forward() const { return kernels::cross_entropy_forward(logits, targets, lse, loss, kScale); }
 };
@@ -70,7 +70,7 @@ struct SharedVocabulary : CrossEntropy, testing::WithParamInterface<std::int64_t
   View whole = memory.randomize(memory.columns(DataType::bf16, kTargets, kShared, 48, 5), 3);
   View max = memory.dense(DataType::f32, 1, kTargets), sums = memory.dense(DataType::f32, 2, kTargets);
   View whole_lse = memory.dense(DataType::f32, 1, kTargets);
-  View whole_loss = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{2});
+  View whole_loss = memory.row_of(DataType::f32, {2});
 
   View part(const View& of, std::int64_t rank) const {
     View columns = of;

@@ -27,7 +27,7 @@ TEST(Cast, ToBf16RoundsEveryElementAsBf16Does) {
 
 TEST(Cast, ToF32IsExact) {
   Memory memory;
-  const View x = memory.randomize(memory.dense(DataType::bf16, kElementwiseRows, kElementwiseCols));
+  const View x = memory.random(DataType::bf16, kElementwiseRows, kElementwiseCols);
   const View out = memory.dense(DataType::f32, kElementwiseRows, kElementwiseCols);
   run_operation(memory, kernels::cast(x, out));
   EXPECT_EQ(memory.get(out).values, memory.get(x).values);
@@ -45,7 +45,7 @@ TEST(Cast, RefusesEqualTypes) {
 TEST(ResidualAdd, AddsInFp32AndRoundsOnce) {
   Memory memory;
   const View a = memory.randomize(memory.columns(DataType::bf16, kElementwiseRows, kElementwiseCols, 40, 1));
-  const View b = memory.randomize(memory.dense(DataType::bf16, kElementwiseRows, kElementwiseCols), 100);
+  const View b = memory.random(DataType::bf16, kElementwiseRows, kElementwiseCols, 100);
   const View out = memory.columns(DataType::bf16, kElementwiseRows, kElementwiseCols, 39, 2);
   run_operation(memory, kernels::residual_add(a, b, out));
   expect_close(memory.get(out), plus(memory.get(a), memory.get(b)), kBf16Rounded);

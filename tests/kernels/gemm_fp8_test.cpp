@@ -14,8 +14,6 @@ namespace {
 
 using kernels::Fp8Product;
 using kernels::gemm_fp8;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 constexpr std::int64_t kFp8M = 24, kFp8N = 40, kFp8K = 48;
 
@@ -26,14 +24,12 @@ constexpr Tolerance kFp8ToBf16{.relative = kBf16Rounded.relative, .of_rms = 2e-3
 
 /// A product of random operands, whose inverse scales differ from each other and from 1.
 Fp8Product product_of(Memory& memory, DataType a, DataType b, DataType c) {
-  const auto scale = [&](double value) {
-    return memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{value});
-  };
-  return {.a = memory.randomize(memory.dense(a, kFp8M, kFp8K)),
+  const auto scale = [&](double value) { return memory.row_of(DataType::f32, {value}); };
+  return {.a = memory.random(a, kFp8M, kFp8K),
           .a_inverse_scale = scale(0.5),
-          .b = memory.randomize(memory.dense(b, kFp8N, kFp8K)),
+          .b = memory.random(b, kFp8N, kFp8K),
           .b_inverse_scale = scale(0.03),
-          .c = memory.randomize(memory.dense(c, kFp8M, kFp8N))};
+          .c = memory.random(c, kFp8M, kFp8N)};
 }
 
 Matrix expected(Memory& memory, const Fp8Product& p) {
@@ -70,7 +66,7 @@ TEST(GemmFp8Views, MayHaveABiasOfEachColumn) {
   Memory memory;
   Fp8Product p = product_of(memory, DataType::f8e4m3, DataType::f8e4m3, DataType::bf16);
   Matrix reference = expected(memory, p);
-  p.bias = memory.randomize(memory.dense(DataType::bf16, 1, kFp8N), 10);
+  p.bias = memory.random(DataType::bf16, 1, kFp8N, 10);
   for (std::int64_t r = 0; r < kFp8M; ++r)
     for (std::int64_t c = 0; c < kFp8N; ++c) reference(r, c) += memory.get(p.bias)(0, c);
   run_operation(memory, gemm_fp8(p), Placement::aligned);
@@ -107,32 +103,31 @@ TEST(GemmFp8Cost, SaysThatTheOperandsAreFp8AndCountsTheirBytes) {
 
 TEST(GemmFp8Shapes, ThatGpusCannotMultiplyAreRefusedEverywhere) {
   Memory memory;
-  const Fp8Product good = product_of(memory, DataType::f8e4m3, DataType::f8e4m3, DataType::bf16);
-  Fp8Product p = good;
-  p.a = memory.dense(DataType::f8e4m3, kFp8M, 24);
-  p.b = memory.dense(DataType::f8e4m3, kFp8N, 24);
-  EXPECT_THAT([&] { gemm_fp8(p); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("K is 24, must be a multiple of 16")));
-  p = good;
-  p.a = memory.dense(DataType::f8e4m3, 20, kFp8K);
-  p.c = memory.dense(DataType::bf16, 20, kFp8N);
-  EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(HasSubstr("M is 20, must be")));
-  p = good;
-  p.b = memory.dense(DataType::f8e4m3, 20, kFp8K);
-  p.c = memory.dense(DataType::bf16, kFp8M, 20);
-  EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(HasSubstr("N is 20, must be")));
-  p = product_of(memory, DataType::f8e5m2, DataType::f8e5m2, DataType::bf16);
-  EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(HasSubstr("both f8e5m2")));
-  p = good;
-  p.b_inverse_scale = memory.columns(DataType::f32, 1, 1, 8, 2);
-  EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(
-                                        HasSubstr("b_inverse_scale's offset is 2, must be a multiple of 4")));
-  p = good;
-  p.sm_margin = -1;
-  EXPECT_THROW(gemm_fp8(p), std::invalid_argument);
-  p = good;
-  p.b = memory.dense(DataType::bf16, kFp8N, kFp8K);
-  EXPECT_THROW(gemm_fp8(p), std::invalid_argument);
+  const auto expect_refused = [&](const char* why, auto change) {
+    Fp8Product p = product_of(memory, DataType::f8e4m3, DataType::f8e4m3, DataType::bf16);
+    change(p);
+    EXPECT_THAT([&] { gemm_fp8(p); }, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr(why)));
+  };
+  expect_refused("K is 24, must be a multiple of 16", [&](Fp8Product& p) {
+    p.a = memory.dense(DataType::f8e4m3, kFp8M, 24);
+    p.b = memory.dense(DataType::f8e4m3, kFp8N, 24);
+  });
+  expect_refused("M is 20, must be", [&](Fp8Product& p) {
+    p.a = memory.dense(DataType::f8e4m3, 20, kFp8K);
+    p.c = memory.dense(DataType::bf16, 20, kFp8N);
+  });
+  expect_refused("N is 20, must be", [&](Fp8Product& p) {
+    p.b = memory.dense(DataType::f8e4m3, 20, kFp8K);
+    p.c = memory.dense(DataType::bf16, kFp8M, 20);
+  });
+  expect_refused("both f8e5m2", [&](Fp8Product& p) {
+    p.a = memory.dense(DataType::f8e5m2, kFp8M, kFp8K);
+    p.b = memory.dense(DataType::f8e5m2, kFp8N, kFp8K);
+  });
+  expect_refused("b_inverse_scale's offset is 2, must be a multiple of 4",
+                 [&](Fp8Product& p) { p.b_inverse_scale = memory.columns(DataType::f32, 1, 1, 8, 2); });
+  expect_refused("", [](Fp8Product& p) { p.sm_margin = -1; });
+  expect_refused("", [&](Fp8Product& p) { p.b = memory.dense(DataType::bf16, kFp8N, kFp8K); });
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <stdexcept>
-#include <string>
 #include <tuple>
 
 #include "tests/kernels/reference.hpp"
@@ -32,21 +31,23 @@ Matrix product(const Matrix& a, bool transpose_a, const Matrix& b, bool transpos
   return c;
 }
 
-TEST(Gemm, FpropMultipliesByTheTransposedWeight) {
+/// The operands of a layer: x of M tokens and K features, weights for N, and what they make.
+struct Gemm : testing::Test {
   Memory memory;
-  const View x = memory.randomize(memory.dense(DataType::bf16, kM, kK));
-  const View w = memory.randomize(memory.dense(DataType::bf16, kN, kK));
-  const View y = memory.dense(DataType::bf16, kM, kN);
+  View x = memory.random(DataType::bf16, kM, kK), w = memory.random(DataType::bf16, kN, kK);
+  View y = memory.dense(DataType::bf16, kM, kN), dw = memory.dense(DataType::f32, kN, kK);
+};
+
+TEST_F(Gemm, FpropMultipliesByTheTransposedWeightAndDgradByTheWeight) {
   run_operation(memory, gemm_fprop(x, w, y));
   expect_close(memory.get(y), product(memory.get(x), false, memory.get(w), true), kBf16Rounded);
+  const View dy = memory.random(DataType::bf16, kM, kN), dx = memory.dense(DataType::bf16, kM, kK);
+  run_operation(memory, gemm_dgrad(dy, w, dx));
+  expect_close(memory.get(dx), product(memory.get(dy), false, memory.get(w), false), kBf16Rounded);
 }
 
-TEST(Gemm, FpropAddsABiasBeforeItRounds) {
-  Memory memory;
-  const View x = memory.randomize(memory.dense(DataType::bf16, kM, kK));
-  const View w = memory.randomize(memory.dense(DataType::bf16, kN, kK));
-  const View bias = memory.randomize(memory.dense(DataType::bf16, 1, kN), 10);
-  const View y = memory.dense(DataType::bf16, kM, kN);
+TEST_F(Gemm, FpropAddsABiasBeforeItRounds) {
+  const View bias = memory.random(DataType::bf16, 1, kN, 10);
   run_operation(memory, gemm_fprop(x, w, y, 0, bias));
   Matrix expected = product(memory.get(x), false, memory.get(w), true);
   for (std::int64_t r = 0; r < kM; ++r)
@@ -56,38 +57,23 @@ TEST(Gemm, FpropAddsABiasBeforeItRounds) {
   EXPECT_THROW(gemm_fprop(x, w, y, 0, x), std::invalid_argument);
 }
 
-TEST(Gemm, DgradMultipliesByTheWeight) {
-  Memory memory;
-  const View dy = memory.randomize(memory.dense(DataType::bf16, kM, kN));
-  const View w = memory.randomize(memory.dense(DataType::bf16, kN, kK));
-  const View dx = memory.dense(DataType::bf16, kM, kK);
-  run_operation(memory, gemm_dgrad(dy, w, dx));
-  expect_close(memory.get(dx), product(memory.get(dy), false, memory.get(w), false), kBf16Rounded);
+TEST_F(Gemm, WgradAddsToTheMainGradientAndRoundsOnce) {
+  const View dy = memory.random(DataType::bf16, kM, kN);
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    const View gradient = memory.random(dtype, kN, kK);
+    const Matrix expected = plus(product(memory.get(dy), true, memory.get(x), false), memory.get(gradient));
+    run_operation(memory, gemm_wgrad(dy, x, gradient));
+    expect_close(memory.get(gradient), expected, dtype == DataType::f32 ? kFp32 : kBf16Rounded);
+  }
 }
 
-class GemmWgrad : public testing::TestWithParam<DataType> {};
-
-TEST_P(GemmWgrad, AddsToTheMainGradientAndRoundsOnce) {
-  Memory memory;
-  const View dy = memory.randomize(memory.dense(DataType::bf16, kM, kN));
-  const View x = memory.randomize(memory.dense(DataType::bf16, kM, kK));
-  const View dw = memory.randomize(memory.dense(GetParam(), kN, kK));
-  const Matrix expected = plus(product(memory.get(dy), true, memory.get(x), false), memory.get(dw));
-  run_operation(memory, gemm_wgrad(dy, x, dw));
-  expect_close(memory.get(dw), expected, GetParam() == DataType::f32 ? kFp32 : kBf16Rounded);
-}
-
-INSTANTIATE_TEST_SUITE_P(MainGradient, GemmWgrad, testing::Values(DataType::f32, DataType::bf16),
-                         [](const auto& parameter) { return std::string(to_string(parameter.param)); });
-
-TEST(Gemm, ReadsAndWritesColumnsOfWiderTensors) {
-  Memory memory;
-  const View x = memory.randomize(memory.columns(DataType::bf16, kM, kK, 50, 3));
-  const View w = memory.randomize(memory.columns(DataType::bf16, kN, kK, 25, 1));
-  const View y = memory.columns(DataType::bf16, kM, kN, 64, 20);
+TEST_F(Gemm, ReadsAndWritesColumnsOfWiderTensors) {
+  x = memory.randomize(memory.columns(DataType::bf16, kM, kK, 50, 3));
+  w = memory.randomize(memory.columns(DataType::bf16, kN, kK, 25, 1));
+  y = memory.columns(DataType::bf16, kM, kN, 64, 20);
   run_operation(memory, gemm_fprop(x, w, y));
   expect_close(memory.get(y), product(memory.get(x), false, memory.get(w), true), kBf16Rounded);
-  const View dw = memory.columns(DataType::f32, kN, kK, 31, 5);
+  dw = memory.columns(DataType::f32, kN, kK, 31, 5);
   run_operation(memory, gemm_wgrad(y, x, dw));
   expect_close(memory.get(dw), product(memory.get(y), true, memory.get(x), false), kFp32);
 }
@@ -98,14 +84,6 @@ struct CallCase {
 };
 
 class GemmCallOf : public testing::TestWithParam<CallCase> {};
-
-BoundView bind(Memory& memory, const View& view) {
-  return {.data = memory.row(view, 0),
-          .dtype = view.tensor.dtype,
-          .rows = view.rows,
-          .cols = view.cols,
-          .leading_dimension = view.leading_dimension};
-}
 
 TEST_P(GemmCallOf, AgreesWithTheReference) {
   const CallCase& p = GetParam();
@@ -142,7 +120,7 @@ TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
   for (std::int64_t i = 0; i < kRows * kInner; ++i)
     far_apart.push_back(std::ldexp(1 + 0.25 * (i % 3), i * 7 % 31 - 15));
   const View a = memory.set(memory.dense(DataType::f8e5m2, kRows, kInner), far_apart);
-  const View b = memory.randomize(memory.dense(DataType::f8e4m3, kRows, kInner));
+  const View b = memory.random(DataType::f8e4m3, kRows, kInner);
   const View whole = memory.dense(DataType::f32, kRows, kRows), parts = memory.dense(DataType::f32, kRows, kRows);
   const float one = 1;
   const auto multiply = [&](const View& rows, const View& out) {
@@ -166,7 +144,7 @@ TEST(GemmCall, GivesAnElementTheSameSumWhateverIsMultipliedWithIt) {
     for (const bool transpose_b : {false, true}) {
       Memory memory;
       const auto operand = [&](std::int64_t outer, std::int64_t inner, bool transposed) {
-        return memory.randomize(memory.dense(DataType::bf16, transposed ? inner : outer, transposed ? outer : inner));
+        return memory.random(DataType::bf16, transposed ? inner : outer, transposed ? outer : inner);
       };
       const View a = operand(kRows, kInner, transpose_a), b = operand(kInner, kCols, transpose_b);
       const View whole = memory.dense(DataType::f32, kRows, kCols);
@@ -198,72 +176,42 @@ TEST(GemmCall, GivesAnElementTheSameSumWhateverIsMultipliedWithIt) {
     }
 }
 
-TEST(Gemm, CostIsTwoFlopsForEachMultiplicationAndOnePassOverEachOperand) {
-  Memory memory;
-  const View x = memory.dense(DataType::bf16, kM, kK);
-  const View w = memory.dense(DataType::bf16, kN, kK);
-  const View y = memory.dense(DataType::bf16, kM, kN);
-  const View dw = memory.dense(DataType::f32, kN, kK);
-  const Cost forward = gemm_fprop(x, w, y).cost();
-  EXPECT_EQ(forward.flops, 2.0 * kM * kN * kK);
-  EXPECT_EQ(forward.bytes_read, 2 * (kM * kK + kN * kK));
-  EXPECT_EQ(forward.bytes_written, 2 * kM * kN);
-  EXPECT_EQ(gemm_dgrad(y, w, x).cost().flops, forward.flops);
-  const Cost gradient = gemm_wgrad(y, x, dw).cost();
-  EXPECT_EQ(gradient.flops, forward.flops);
-  EXPECT_EQ(gradient.bytes_read, 2 * (kM * kN + kM * kK) + 4 * kN * kK);
-  EXPECT_EQ(gradient.bytes_written, 4 * kN * kK);
-}
-
-TEST(Gemm, CostNamesTheProductThatIsFormed) {
+TEST_F(Gemm, CostIsTwoFlopsForEachMultiplicationAndOnePassOverEachOperand) {
   using Extent = std::array<std::int64_t, 3>;
-  Memory memory;
-  const View x = memory.dense(DataType::bf16, kM, kK);
-  const View w = memory.dense(DataType::bf16, kN, kK);
-  const View y = memory.dense(DataType::bf16, kM, kN);
-  const View dw = memory.dense(DataType::f32, kN, kK);
-  for (const Operation& gemm : {gemm_fprop(x, w, y), gemm_dgrad(y, w, x), gemm_wgrad(y, x, dw)})
-    EXPECT_EQ(gemm.cost().work, Work::gemm);
-  EXPECT_EQ(gemm_fprop(x, w, y).cost().extent, (Extent{kM, kN, kK}));
-  EXPECT_EQ(gemm_dgrad(y, w, x).cost().extent, (Extent{kM, kK, kN}));
-  EXPECT_EQ(gemm_wgrad(y, x, dw).cost().extent, (Extent{kN, kK, kM}));
+  const Cost fprop = gemm_fprop(x, w, y).cost(), dgrad = gemm_dgrad(y, w, x).cost(),
+             wgrad = gemm_wgrad(y, x, dw).cost();
+  for (const Cost& cost : {fprop, dgrad, wgrad}) {
+    EXPECT_EQ(cost.work, Work::gemm);
+    EXPECT_EQ(cost.flops, 2.0 * kM * kN * kK);
+    EXPECT_EQ(cost.sm_margin, 0);
+  }
+  EXPECT_EQ(fprop.extent, (Extent{kM, kN, kK}));
+  EXPECT_EQ(dgrad.extent, (Extent{kM, kK, kN}));
+  EXPECT_EQ(wgrad.extent, (Extent{kN, kK, kM}));
+  EXPECT_EQ(fprop.bytes_read, 2 * (kM * kK + kN * kK));
+  EXPECT_EQ(fprop.bytes_written, 2 * kM * kN);
+  EXPECT_EQ(wgrad.bytes_read, 2 * (kM * kN + kM * kK) + 4 * kN * kK);
+  EXPECT_EQ(wgrad.bytes_written, 4 * kN * kK);
 }
 
-TEST(Gemm, CostCarriesTheMargin) {
-  Memory memory;
-  const View x = memory.dense(DataType::bf16, kM, kK);
-  const View w = memory.dense(DataType::bf16, kN, kK);
-  const View y = memory.dense(DataType::bf16, kM, kN);
-  for (const int margin : {0, 16})
-    for (const Operation& gemm :
-         {gemm_fprop(x, w, y, margin), gemm_dgrad(y, w, x, margin), gemm_wgrad(y, x, w, margin)})
-      EXPECT_EQ(gemm.cost().sm_margin, margin);
-  EXPECT_EQ(gemm_fprop(x, w, y).cost().sm_margin, 0);
+TEST_F(Gemm, CostCarriesTheMargin) {
+  for (const Operation& gemm : {gemm_fprop(x, w, y, 16), gemm_dgrad(y, w, x, 16), gemm_wgrad(y, x, w, 16)})
+    EXPECT_EQ(gemm.cost().sm_margin, 16);
   EXPECT_THROW(gemm_fprop(x, w, y, -1), std::invalid_argument);
   EXPECT_THROW(gemm_dgrad(y, w, x, -1), std::invalid_argument);
   EXPECT_THROW(gemm_wgrad(y, x, w, -1), std::invalid_argument);
 }
 
-TEST(Gemm, NamesTheViewThatDoesNotFit) {
-  Memory memory;
-  const View x = memory.dense(DataType::bf16, kM, kK);
-  const View w = memory.dense(DataType::bf16, kN, kK + 1);
-  const View y = memory.dense(DataType::bf16, kM, kN);
-  EXPECT_THAT([&] { gemm_fprop(x, w, y); },
+TEST_F(Gemm, RefusesViewsThatDoNotFit) {
+  const View wide = memory.dense(DataType::bf16, kN, kK + 1);
+  EXPECT_THAT([&] { gemm_fprop(x, wide, y); },
               testing::ThrowsMessage<std::invalid_argument>(testing::AllOf(
                   testing::HasSubstr("gemm_fprop: w is [37, 25] bf16"), testing::HasSubstr("[37, 24] bf16"))));
-}
-
-TEST(Gemm, RefusesAViewThatLeavesItsTensor) {
-  Memory memory;
-  const View x = memory.dense(DataType::bf16, kM, kK);
-  View w = memory.dense(DataType::bf16, kN, kK);
-  w.offset = 1;
-  const View y = memory.dense(DataType::bf16, kM, kN);
-  EXPECT_THROW(gemm_fprop(x, w, y), std::invalid_argument);
-  w.offset = 0;
-  w.leading_dimension = kK - 1;
-  EXPECT_THROW(gemm_fprop(x, w, y), std::invalid_argument);
+  View leaves_its_tensor = w, overlaps_itself = w;
+  leaves_its_tensor.offset = 1;
+  overlaps_itself.leading_dimension = kK - 1;
+  EXPECT_THROW(gemm_fprop(x, leaves_its_tensor, y), std::invalid_argument);
+  EXPECT_THROW(gemm_fprop(x, overlaps_itself, y), std::invalid_argument);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using testing::ThrowsMessage;
 TEST(IndexNames, CrossEntropyNamesTheTarget) {
   Memory memory;
   const View logits = memory.dense(DataType::bf16, 3, 37);
-  const View targets = memory.set(memory.dense(DataType::i32, 1, 3), std::vector<double>{0, 37, 0});
+  const View targets = memory.row_of(DataType::i32, {0, 37, 0});
   const View lse = memory.dense(DataType::f32, 1, 3), loss = memory.dense(DataType::f32, 1, 1);
   EXPECT_THAT([&] { run_once(memory, kernels::cross_entropy_forward(logits, targets, lse, loss, 1)); },
               ThrowsMessage<std::invalid_argument>(
@@ -27,7 +27,7 @@ TEST(IndexNames, CrossEntropyNamesTheTarget) {
 TEST(IndexNames, EmbeddingNamesTheToken) {
   Memory memory;
   const View word = memory.dense(DataType::bf16, 36, 8), position = memory.dense(DataType::bf16, 2, 8);
-  const View tokens = memory.set(memory.dense(DataType::i32, 1, 2), std::vector<double>{0, 36});
+  const View tokens = memory.row_of(DataType::i32, {0, 36});
   const View out = memory.dense(DataType::bf16, 2, 8);
   EXPECT_THAT(
       [&] { run_once(memory, kernels::embedding_forward(tokens, word, position, out)); },
@@ -38,7 +38,7 @@ TEST(IndexNames, EmbeddingNamesThePosition) {
   Memory memory;
   const View word = memory.dense(DataType::bf16, 36, 8), table = memory.dense(DataType::bf16, 5, 8);
   const View tokens = memory.dense(DataType::i32, 1, 3), out = memory.dense(DataType::bf16, 3, 8);
-  const View positions = memory.set(memory.dense(DataType::i32, 1, 3), std::vector<double>{0, 4, 5});
+  const View positions = memory.row_of(DataType::i32, {0, 4, 5});
   EXPECT_THAT(
       [&] {
         run_once(memory, kernels::embedding_wgrad({tokens, positions}, out, word, table));

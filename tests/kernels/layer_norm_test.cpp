@@ -38,8 +38,8 @@ struct LayerNorm : testing::Test {
   Memory memory;
   // Odd strides, as of an activation that is part of a wider one, and a mean far from 0.
   View x = memory.columns(DataType::bf16, kLayerNormTokens, kLayerNormHidden, 29, 2);
-  View weight = memory.randomize(memory.dense(DataType::bf16, 1, kLayerNormHidden));
-  View bias = memory.randomize(memory.dense(DataType::bf16, 1, kLayerNormHidden));
+  View weight = memory.random(DataType::bf16, 1, kLayerNormHidden);
+  View bias = memory.random(DataType::bf16, 1, kLayerNormHidden);
   View dout = memory.randomize(memory.columns(DataType::bf16, kLayerNormTokens, kLayerNormHidden, 27, 3));
   View mean = memory.dense(DataType::f32, 1, kLayerNormTokens), rstd = memory.dense(DataType::f32, 1, kLayerNormTokens);
   View out = memory.dense(DataType::bf16, kLayerNormTokens, kLayerNormHidden);
@@ -81,8 +81,8 @@ TEST_F(LayerNorm, WgradAddsToBothMainGradientsInBothTypes) {
   const Matrix of_bias =
       finite_differences(b, [&](const Matrix& at) { return inner_product(layer_normalized(from, w, at), d); });
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    const View dweight = memory.randomize(memory.dense(dtype, 1, kLayerNormHidden));
-    const View dbias = memory.randomize(memory.dense(dtype, 1, kLayerNormHidden));
+    const View dweight = memory.random(dtype, 1, kLayerNormHidden);
+    const View dbias = memory.random(dtype, 1, kLayerNormHidden);
     const Matrix expected = plus(of_weight, memory.get(dweight)), expected_bias = plus(of_bias, memory.get(dbias));
     run_operation(memory, kernels::layer_norm_wgrad(
                               {.x = x, .mean = mean, .rstd = rstd, .dout = dout, .dweight = dweight, .dbias = dbias}));

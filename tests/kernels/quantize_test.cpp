@@ -19,9 +19,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 /// 300 columns, past an odd start: several groups of 16 bytes, and a remainder.
 constexpr std::int64_t kBlockRows = 7, kBlockCols = 300;
 
-View scalar(Memory& memory, double value) {
-  return memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{value});
-}
+View scalar(Memory& memory, double value) { return memory.row_of(DataType::f32, {value}); }
 
 /// A view that a device could move 16 bytes at a time, where `aligned`, and one that it could not.
 View values_of(Memory& memory, DataType dtype, bool aligned) {
@@ -73,7 +71,7 @@ TEST_P(BothTypes, AmaxOfNanIsNanAndOfInfinityInfinite) {
 
 TEST(Fp8Scale, MakesTheLargestValueTheFormatsLargest) {
   Memory memory;
-  const View amax = memory.set(memory.dense(DataType::f32, 1, 3), std::vector<double>{448, 1, 57344});
+  const View amax = memory.row_of(DataType::f32, {448, 1, 57344});
   const View inverse_scale = memory.columns(DataType::f32, 3, 1, 4, 0);
   run_operation(memory, kernels::fp8_scale(amax, inverse_scale, DataType::f8e4m3));
   EXPECT_EQ(memory.get(inverse_scale).values, (std::vector<double>{1, 1.0F / 448.0F, 128}));
@@ -83,7 +81,7 @@ TEST(Fp8Scale, MakesTheLargestValueTheFormatsLargest) {
 
 TEST(Fp8Scale, IsOneForNothingNanForWhatIsNotFiniteAndNeverTooSmallToDivideBy) {
   Memory memory;
-  const View amax = memory.set(memory.dense(DataType::f32, 1, 4), std::vector<double>{0, kInfinite, kNan, 1e-44});
+  const View amax = memory.row_of(DataType::f32, {0, kInfinite, kNan, 1e-44});
   const View inverse_scale = memory.dense(DataType::f32, 4, 1);
   run_operation(memory, kernels::fp8_scale(amax, inverse_scale, DataType::f8e4m3));
   const auto& got = memory.get(inverse_scale);
@@ -159,7 +157,7 @@ TEST_P(Conversions, DequantizeMultiplies) {
 
 TEST(Quantize, OfTheCurrentScaleIsWithinHalfAStepOfEveryElement) {
   Memory memory;
-  const View x = memory.randomize(memory.dense(DataType::bf16, 16, 256), 1e-3);
+  const View x = memory.random(DataType::bf16, 16, 256, 1e-3);
   const View amax = scalar(memory, 0), inverse_scale = scalar(memory, 0);
   const View q = memory.dense(DataType::f8e4m3, 16, 256), back = memory.dense(DataType::f32, 16, 256);
   run_operation(memory, kernels::amax(x, amax));

@@ -16,7 +16,7 @@ TEST(SumOfSquares, AddsToWhatWasThereInBothTypes) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     Memory memory;
     const View x = memory.randomize(memory.columns(dtype, 7, 37, 40, 2));
-    const View out = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{100});
+    const View out = memory.row_of(DataType::f32, {100});
     const Matrix values = memory.get(x);
     run_operation(memory, kernels::sum_of_squares(x, out));
     EXPECT_NEAR(memory.get(out)(0, 0), 100 + inner_product(values, values), 1e-4);
@@ -40,7 +40,7 @@ TEST(SumOfSquaresIn, AddsWhatLiesInTheRangesAlone) {
                                                                   {66, 66}, {130, 131}, {901, 1001}};
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     Memory memory;
-    const View x = memory.randomize(memory.dense(dtype, 1, 1001));
+    const View x = memory.random(dtype, 1, 1001);
     std::vector<double> bounds;
     double expected = 7;
     const Matrix values = memory.get(x);
@@ -49,7 +49,7 @@ TEST(SumOfSquaresIn, AddsWhatLiesInTheRangesAlone) {
       for (std::int64_t i = begin; i < end; ++i) expected += values(0, i) * values(0, i);
     }
     const View places = memory.set(memory.dense(DataType::f64, std::ssize(ranges), 2), bounds);
-    const View out = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{7});
+    const View out = memory.row_of(DataType::f32, {7});
     run_operation(memory, kernels::sum_of_squares_in(x, places, out));
     EXPECT_NEAR(memory.get(out)(0, 0), expected, 1e-4);
   }
@@ -57,7 +57,7 @@ TEST(SumOfSquaresIn, AddsWhatLiesInTheRangesAlone) {
 
 double clip_factor(double sum, double max_norm) {
   Memory memory;
-  const View squares = memory.set(memory.dense(DataType::f32, 1, 1), std::vector<double>{sum});
+  const View squares = memory.row_of(DataType::f32, {sum});
   const View factor = memory.dense(DataType::f32, 1, 1);
   run_operation(memory, kernels::clip_factor(squares, factor, max_norm));
   return memory.get(factor)(0, 0);
@@ -114,8 +114,8 @@ TEST_P(SumFp8Slots, ScalesEachSlotByItsOwnAndRoundsOnce) {
   const auto [from, to] = GetParam();
   constexpr std::int64_t kRows = 5, kCols = 40;
   Memory memory;
-  const View slots = memory.randomize(memory.dense(from, kSlots * kRows, kCols));
-  const View scales = memory.set(memory.dense(DataType::f32, 1, kSlots), std::vector<double>{0.5, 3, 1e-3});
+  const View slots = memory.random(from, kSlots * kRows, kCols);
+  const View scales = memory.row_of(DataType::f32, {0.5, 3, 1e-3});
   const View out = memory.columns(to, kRows, kCols, 3 * kCols, kCols);
   run_operation(memory, kernels::sum_fp8_slots(slots, scales, out));
   const Matrix x = memory.get(slots);

@@ -34,7 +34,7 @@ struct RmsNorm : testing::Test {
   Memory memory;
   // Odd strides: an activation may be part of a wider one.
   View x = memory.randomize(memory.columns(DataType::bf16, kNormTokens, kNormHidden, 29, 2), 0.5);
-  View weight = memory.randomize(memory.dense(DataType::bf16, 1, kNormHidden));
+  View weight = memory.random(DataType::bf16, 1, kNormHidden);
   View dout = memory.randomize(memory.columns(DataType::bf16, kNormTokens, kNormHidden, 27, 3));
   View rstd = memory.dense(DataType::f32, 1, kNormTokens);
   View out = memory.dense(DataType::bf16, kNormTokens, kNormHidden);
@@ -63,7 +63,7 @@ TEST_F(RmsNorm, WgradAddsToTheMainGradientInBothTypes) {
   const Matrix gradient =
       finite_differences(memory.get(weight), [&](const Matrix& at) { return inner_product(normalized(from, at), d); });
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    const View dweight = memory.randomize(memory.dense(dtype, 1, kNormHidden));
+    const View dweight = memory.random(dtype, 1, kNormHidden);
     const Matrix expected = plus(gradient, memory.get(dweight));
     run_operation(memory, kernels::rms_norm_wgrad(x, rstd, dout, dweight));
     expect_close(memory.get(dweight), expected, dtype == DataType::f32 ? kFp32 : kBf16Rounded);

@@ -90,6 +90,16 @@ class Memory {
     return view;
   }
 
+  /// A new dense tensor of normal deviates.
+  View random(DataType dtype, std::int64_t rows, std::int64_t cols, double stddev = 1) {
+    return randomize(dense(dtype, rows, cols), stddev);
+  }
+
+  /// A new tensor of one row with these values.
+  View row_of(DataType dtype, const std::vector<double>& values) {
+    return set(dense(dtype, 1, std::ssize(values)), values);
+  }
+
   View set(const View& view, std::span<const double> values) {
     for_each_element(view, [&](std::byte* at, std::size_t i) { write_element(at, view.tensor.dtype, values[i]); });
     return view;
@@ -119,6 +129,27 @@ class Memory {
   std::vector<std::vector<std::byte>> tensors_;
   std::mt19937_64 random_{20240229};
 };
+
+/// `view` of the tensors themselves.
+inline BoundView bind(Memory& memory, const View& view) {
+  return {.data = memory.row(view, 0),
+          .dtype = view.tensor.dtype,
+          .rows = view.rows,
+          .cols = view.cols,
+          .leading_dimension = view.leading_dimension};
+}
+
+inline std::vector<BoundView> bind(Memory& memory, const Operation& operation) {
+  std::vector<BoundView> views;
+  for (const Use& use : operation.uses()) views.push_back(bind(memory, use.view));
+  return views;
+}
+
+/// Runs the CPU implementation on the tensors themselves.
+inline void run_on_cpu(Memory& memory, const Operation& operation) {
+  const std::vector<BoundView> views = bind(memory, operation);
+  operation.cpu()(Arguments(views, operation.parameters()));
+}
 
 /// Where the private copies of an operation's views lie.
 enum class Placement : std::uint8_t {

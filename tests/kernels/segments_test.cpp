@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Stretches, SegmentedOperations,
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
 TEST_P(SegmentedOperations, AmaxIsThatOfEachSegmentAndOfWhatWasThere) {
-  const View out = memory.set(memory.dense(DataType::f32, 1, 5), std::vector<double>{0, 0, 9, 0, 0.5});
+  const View out = memory.row_of(DataType::f32, {0, 0, 9, 0, 0.5});
   std::vector<double> expected = memory.get(out).values;
   const Matrix values = memory.get(x);
   for (std::int64_t i = 0; i < x.cols; ++i)
@@ -80,7 +80,7 @@ TEST(SegmentedAmax, KeepsNanInItsOwnSegment) {
   std::vector<double> values(128, 1.0);
   values[70] = std::numeric_limits<double>::quiet_NaN();
   const View x = memory.set(memory.dense(DataType::f32, 1, 128), values);
-  const View begins = memory.set(memory.dense(DataType::i32, 1, 2), std::vector<double>{0, 1});
+  const View begins = memory.row_of(DataType::i32, {0, 1});
   const View out = memory.dense(DataType::f32, 1, 2);
   run_operation(memory, kernels::segmented_amax(x, {.begins = begins}, out));
   EXPECT_EQ(memory.get(out)(0, 0), 1);
