@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/commands/series.hpp"
+#include "platform/numbers/median.hpp"
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/statistics.hpp"
@@ -42,11 +43,10 @@ std::vector<double> steps_of(const Runs& runs, std::size_t cell) {
 // Standard deviation of the logarithms, in percent: "1.3", or nothing for one run.
 std::string spread_text(const std::vector<double>& steps) {
   if (steps.size() < 2) return "-";
-  double sum = 0, squares = 0;
-  for (const double step : steps) sum += std::log(step);
-  const double centre = sum / static_cast<double>(steps.size());
-  for (const double step : steps) squares += (std::log(step) - centre) * (std::log(step) - centre);
-  return fmt::format("{:.1f}", 100 * std::sqrt(squares / static_cast<double>(steps.size() - 1)));
+  std::vector<double> logarithms;
+  for (const double step : steps) logarithms.push_back(std::log(step));
+  return fmt::format("{:.1f}",
+                     100 * std::sqrt(squares_around_mean(logarithms) / static_cast<double>(steps.size() - 1)));
 }
 
 std::string step_text(const std::vector<double>& steps) { return fmt::format("{:.2f}", report::median(steps) / 1e6); }

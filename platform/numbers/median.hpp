@@ -47,4 +47,12 @@ inline double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+/// The sum of the squares of what values differ from their mean.
+inline double squares_around_mean(std::span<const double> values) {
+  const double centre = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - centre) * (value - centre);
+  return sum;
+}
+
 }  // namespace underlap

@@ -45,9 +45,8 @@ std::int64_t lower_rank(std::int64_t count, double level) {
 Interval student_interval(const std::vector<double>& values, double level) {
   const auto count = static_cast<double>(values.size());
   const double centre = mean(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - centre) * (value - centre);
-  const double half = quantile_of((1 + level) / 2, count - 1) * std::sqrt(squares / (count - 1) / count);
+  const double half =
+      quantile_of((1 + level) / 2, count - 1) * std::sqrt(squares_around_mean(values) / (count - 1) / count);
   return {centre - half, centre + half};
 }
 

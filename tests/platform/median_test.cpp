@@ -42,7 +42,10 @@ TEST(Percentile, IsTheSmallestValueThatSoManyDoNotExceed) {
   EXPECT_EQ(percentile(values, 100), 200);
 }
 
-TEST(Mean, SumsInTheOrderOfTheValues) { EXPECT_EQ(mean(Values{1, 2, 6}), 3); }
+TEST(Mean, IsTheSumByTheNumberOfValues) {
+  EXPECT_EQ(mean(Values{1, 2, 6}), 3);
+  EXPECT_EQ(squares_around_mean(Values{1, 2, 6}), 14);
+}
 
 }  // namespace
 }  // namespace underlap
