@@ -27,10 +27,8 @@ struct SaveArguments {
 };
 
 int save_baseline(const SaveArguments& arguments) {
-  std::vector<compare::RunFigures> runs;
   StatusWatch watch;
-  for (const std::string& path : arguments.runs)
-    for (compare::RunFigures& run : gate::runs_named(path, watch)) runs.push_back(std::move(run));
+  std::vector<compare::RunFigures> runs = gate::runs_named(arguments.runs, watch);
   gate::check_baseline(runs);
   check_output_folder("-o", arguments.folder);
   // Runs of one side have the same knobs: those of the first are enough.

@@ -52,12 +52,10 @@ struct GateArguments {
 
 using Runs = std::vector<compare::RunFigures>;
 
-Runs runs_of(const std::string& first, const std::vector<std::string>& more) {
+Runs runs_of(const std::string& first, std::vector<std::string> more) {
   StatusWatch watch;
-  Runs runs = gate::runs_named(first, watch);
-  for (const std::string& path : more)
-    for (compare::RunFigures& run : gate::runs_named(path, watch)) runs.push_back(std::move(run));
-  return runs;
+  more.insert(more.begin(), first);
+  return gate::runs_named(more, watch);
 }
 
 // The baseline's cells are what is judged.

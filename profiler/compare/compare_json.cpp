@@ -5,15 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "platform/json.hpp"
 #include "profiler/compare/compare_report.hpp"
+#include "profiler/report/fields/json_fields.hpp"
 
 namespace underlap::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<double>& figure) { return figure ? Json(*figure) : Json(nullptr); }
+using report::schema::encode;
 
 Json from_to(std::int64_t from, std::int64_t to) { return {{"from_ns", from}, {"to_ns", to}, {"delta_ns", to - from}}; }
 
@@ -28,25 +27,16 @@ Json from_to(std::int64_t from, bool from_is_known, std::int64_t to, bool to_is_
 
 Json modes_of(const TraceChange& change) {
   Json modes = Json::object();
-  std::set<std::string> names;
-  for (const analysis::Split* split : {&change.from, &change.to})
-    for (const auto& [mode, ns] : split->exposed_ns_by_modes) names.insert(mode);
-  const auto of = [](const analysis::Split& split, const std::string& mode) {
-    const auto found = split.exposed_ns_by_modes.find(mode);
-    return found == split.exposed_ns_by_modes.end() ? 0 : found->second;
-  };
-  for (const std::string& mode : names) modes[mode] = from_to(of(change.from, mode), of(change.to, mode));
+  for (const auto& [mode, ns] : paired(change.from.exposed_ns_by_modes, change.to.exposed_ns_by_modes))
+    modes[mode] = from_to(ns.first, ns.second);
   return modes;
 }
 
 // Of each mode all that is exposed, beside others' or not.
 Json communication_of(const TraceChange& change) {
-  std::map<std::string, analysis::CommunicationSplit> from = change.from.modes, to = change.to.modes;
-  for (const auto& [mode, part] : change.from.modes) to.try_emplace(mode);
-  for (const auto& [mode, part] : change.to.modes) from.try_emplace(mode);
   Json modes = Json::object();
-  for (const auto& [mode, one] : from) {
-    const analysis::CommunicationSplit& other = to.at(mode);
+  for (const auto& [mode, sides] : paired(change.from.modes, change.to.modes)) {
+    const auto& [one, other] = sides;
     const bool from_knows = analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns);
     const bool to_knows = analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns);
     modes[mode] = {
@@ -116,20 +106,15 @@ std::string compare_json(const CompareReport& report) {
   Json json{{"schema", "underlap.compare/1"}, {"from", report.from}, {"to", report.to}};
   json["forced"] = report.forced.empty() ? Json(nullptr) : Json(report.forced);
   json["notes"] = report.notes;
-  json["differences"] = Json::array();
-  for (const Difference& difference : report.differences)
-    json["differences"].push_back({{"what", difference.what},
-                                   {"baseline", difference.baseline},
-                                   {"candidate", difference.candidate},
-                                   {"derived", difference.is_derived}});
+  json["differences"] = encode(report.differences);
   json["comparisons"] = Json::array();
   for (const Comparison& comparison : report.comparisons)
     json["comparisons"].push_back({{"name", comparison.name},
                                    {"sentence", sentence_of(comparison)},
                                    {"from_step_ns", comparison.from_step_ns},
                                    {"to_step_ns", comparison.to_step_ns},
-                                   {"from_exposed_ns", or_null(comparison.from_exposed_ns)},
-                                   {"to_exposed_ns", or_null(comparison.to_exposed_ns)},
+                                   {"from_exposed_ns", encode(comparison.from_exposed_ns)},
+                                   {"to_exposed_ns", encode(comparison.to_exposed_ns)},
                                    {"change", comparison.change ? json_of(*comparison.change) : Json(nullptr)}});
   return json_text(json, 1) + "\n";
 }

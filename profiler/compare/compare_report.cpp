@@ -188,13 +188,6 @@ Table cells_table(const CompareReport& report) {
   return table;
 }
 
-Table differences_table(const CompareReport& report) {
-  Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
-  for (const Difference& difference : with_derived_collapsed(report.differences))
-    table.rows.push_back({difference.what, difference.baseline, difference.candidate});
-  return table;
-}
-
 std::vector<const Comparison*> shown(const CompareReport& report, Details details) {
   std::vector<const Comparison*> all;
   for (const Comparison& comparison : report.comparisons) all.push_back(&comparison);
@@ -211,11 +204,10 @@ std::string matched_text(const TraceChange& change) {
 // Of several modes; what is exposed beside another mode's counts for both. Where one side could not split what it
 // exposed of a mode, its waits are not known and stand nowhere.
 void add_waits_by_mode(const TraceChange& change, std::vector<StepPart>& parts) {
-  std::map<std::string, analysis::CommunicationSplit> from = change.from.modes, to = change.to.modes;
-  for (const auto& [mode, part] : change.to.modes) from.try_emplace(mode);
-  if (from.size() < 2) return;
-  for (const auto& [mode, one] : from) {
-    const analysis::CommunicationSplit& other = to[mode];
+  const auto modes = paired(change.from.modes, change.to.modes);
+  if (modes.size() < 2) return;
+  for (const auto& [mode, sides] : modes) {
+    const auto& [one, other] = sides;
     if (!analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns) ||
         !analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns))
       continue;
@@ -256,14 +248,8 @@ std::vector<StepPart> parts_of(const TraceChange& change) {
   add("other kernels (decomposition)", change.compute.from.other_kernels_ns, change.compute.to.other_kernels_ns, true);
   add("less what ran beside another (concurrency)", -change.compute.from.concurrency_ns,
       -change.compute.to.concurrency_ns, true);
-  std::set<std::string> modes;
-  for (const analysis::Split* split : {&change.from, &change.to})
-    for (const auto& [mode, ns] : split->exposed_ns_by_modes) modes.insert(mode);
-  const auto of_mode = [](const analysis::Split& split, const std::string& mode) {
-    const auto found = split.exposed_ns_by_modes.find(mode);
-    return found == split.exposed_ns_by_modes.end() ? 0 : found->second;
-  };
-  for (const std::string& mode : modes) add("exposed " + mode, of_mode(change.from, mode), of_mode(change.to, mode));
+  const auto modes = paired(change.from.exposed_ns_by_modes, change.to.exposed_ns_by_modes);
+  for (const auto& [mode, ns] : modes) add("exposed " + mode, ns.first, ns.second);
   add_waits_by_mode(change, parts);
   if (!modes.empty()) {
     add("of all exposed: wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
@@ -289,7 +275,7 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
   std::string text;
   if (!report.forced.empty()) text += wrap("not comparable, forced: " + report.forced, format.width, "  ");
   for (const std::string& note : report.notes) text += wrap("note: " + note, format.width, "  ");
-  if (!report.differences.empty()) text += render(differences_table(report), format);
+  if (!report.differences.empty()) text += render(differences_table(report.differences), format);
   if (!text.empty()) text += "\n";
   const std::vector<const Comparison*> comparisons = shown(report, details);
   for (const Comparison* comparison : comparisons)
@@ -322,7 +308,7 @@ std::string compare_markdown(const CompareReport& report) {
   std::string text = fmt::format("### {} against {}\n\n", markdown_text(report.to), markdown_text(report.from));
   if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", markdown_text(report.forced));
   for (const std::string& note : report.notes) text += fmt::format("> {}\n\n", markdown_text(note));
-  if (!report.differences.empty()) text += markdown(differences_table(report)) + "\n";
+  if (!report.differences.empty()) text += markdown(differences_table(report.differences)) + "\n";
   for (const Comparison& comparison : report.comparisons)
     text += fmt::format("- {}{}\n", comparison.name.empty() ? "" : "**" + markdown_text(comparison.name) + "**: ",
                         markdown_text(sentence_of(comparison)));

@@ -52,8 +52,7 @@ NameId symbol_name(const Trace& trace, std::size_t slice) {
 
 std::vector<NameId> streams_of(const Trace& trace) {
   std::vector<NameId> names;
-  for (const Track& track : trace.tracks)
-    names.push_back(intern(track.name.empty() ? std::to_string(track.stream) : track.name));
+  for (const Track& track : trace.tracks) names.push_back(stream_of(track));
   return names;
 }
 
@@ -256,6 +255,8 @@ void stand_on_own_streams(const Trace& trace, const std::vector<NameId>& streams
 }
 
 }  // namespace
+
+NameId stream_of(const Track& track) { return intern(track.name.empty() ? std::to_string(track.stream) : track.name); }
 
 OrderMatching::OrderMatching(const Trace& from, const Trace& to)
     : from_(from), to_(to), from_streams_(streams_of(from)), to_streams_(streams_of(to)) {

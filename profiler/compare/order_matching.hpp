@@ -10,6 +10,9 @@
 
 namespace underlap::compare {
 
+/// The name of a stream, or its number where it has none.
+NameId stream_of(const Track& track);
+
 /// What slices of one trace have on the other side.
 struct Counterparts {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);

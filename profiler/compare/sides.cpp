@@ -102,11 +102,11 @@ const CellFigures* find_cell(const RunFigures& run, const std::string& name) {
   return found == run.cells.end() ? nullptr : &*found;
 }
 
-// The first thing in which two lists of facts differ; one that a side does not tell is none.
-std::string first_difference(const Facts& baseline, const Facts& candidate) {
+std::string first_difference(const Facts& baseline, const Facts& candidate, std::string_view one,
+                             std::string_view other) {
   for (const auto& [what, value] : baseline)
-    if (const auto other = candidate.find(what); other != candidate.end() && other->second != value)
-      return fmt::format("{} is {} in the baseline and {} in the candidate", what, value, other->second);
+    if (const auto found = candidate.find(what); found != candidate.end() && found->second != value)
+      return fmt::format("{} is {} in {} and {} in {}", what, value, one, found->second, other);
   return "";
 }
 
@@ -175,20 +175,21 @@ std::vector<std::string> commits_of(const Runs& runs) {
   return commits;
 }
 
-std::vector<Difference> with_derived_collapsed(const std::vector<Difference>& differences) {
-  std::vector<Difference> shown;
+Table differences_table(const std::vector<Difference>& differences) {
+  Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
   std::vector<std::string> derived;
   for (const Difference& difference : differences) {
     if (difference.is_derived)
       derived.push_back(difference.what);
     else
-      shown.push_back(difference);
+      table.rows.push_back({difference.what, difference.baseline, difference.candidate});
   }
-  if (derived.empty()) return shown;
-  shown.push_back({fmt::format("{} derived setting{}: {}", derived.size(), derived.size() == 1 ? "" : "s",
-                               short_list(derived, kMostDerived)),
-                   "", "", true});
-  return shown;
+  if (!derived.empty())
+    table.rows.push_back({fmt::format("{} derived setting{}: {}", derived.size(), derived.size() == 1 ? "" : "s",
+                                      short_list(derived, kMostDerived)),
+                          {""},
+                          {""}});
+  return table;
 }
 
 std::vector<Difference> differences_of(const Runs& baseline, const Runs& candidate) {

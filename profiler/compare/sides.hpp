@@ -2,10 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "platform/table.hpp"
 #include "profiler/compare/run_figures.hpp"
+#include "profiler/report/fields/field_wrappers.hpp"
 
 namespace underlap::compare {
 
@@ -19,8 +23,15 @@ struct Difference {
   bool is_derived = false;  ///< a setting that nobody wrote on either side: it follows from others
 };
 
-/// All derived settings as one row, the last: "3 derived settings: a, b and c".
-std::vector<Difference> with_derived_collapsed(const std::vector<Difference>& differences);
+void visit_fields(report::schema::Is<Difference> auto& difference, auto&& field) {
+  field("what", difference.what);
+  field("baseline", difference.baseline);
+  field("candidate", difference.candidate);
+  field("derived", report::schema::NewerField{difference.is_derived});
+}
+
+/// One row for each difference, and a last one for all derived settings: "3 derived settings: a, b and c".
+Table differences_table(const std::vector<Difference>& differences);
 
 /// Throws std::invalid_argument where the sides cannot be compared at all: no run, or a cell that another run of its
 /// side lacks.
@@ -51,7 +62,8 @@ std::vector<std::string> commits_of(const Runs&);
 /// "model.num_layers is 4 in the baseline and 8 in the candidate": the first thing in which two lists of facts differ;
 /// a thing that one does not tell is none.
 std::string first_difference(const std::map<std::string, std::string>& baseline,
-                             const std::map<std::string, std::string>& candidate);
+                             const std::map<std::string, std::string>& candidate, std::string_view one = "the baseline",
+                             std::string_view other = "the candidate");
 
 /// The cell of that name; null where the run has none.
 const CellFigures* find_cell(const RunFigures&, const std::string& name);

@@ -41,11 +41,6 @@ bool has_tags(const Trace& trace) {
   return compute > 0 && static_cast<double>(tagged) > kMostAreTagged * static_cast<double>(compute);
 }
 
-NameId stream_of(const Trace& trace, std::size_t slice) {
-  const Track& track = trace.track_of(slice);
-  return intern(track.name.empty() ? std::to_string(track.stream) : track.name);
-}
-
 /// What an operation is by its tag, whichever rank and step it is in.
 struct TagKey {
   Tag tag;      // without its step
@@ -181,7 +176,7 @@ class TraceComparison {
     each([&](const OwnedWindow& window, bool is_to) {
       const Trace& trace = is_to ? to_.trace : from_.trace;
       for (const OwnedSlice& owned : window.slices)
-        tags.add(key_of(trace, owned.slice), stream_of(trace, owned.slice), is_to);
+        tags.add(key_of(trace, owned.slice), stream_of(trace.track_of(owned.slice)), is_to);
     });
     tags.pair_streams();
     each([&](const OwnedWindow& window, bool is_to) {

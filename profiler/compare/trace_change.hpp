@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/analysis/compute_change.hpp"
@@ -33,6 +35,16 @@ struct TraceChange {
   std::vector<NetOperation> net;            ///< the same on balance: what tables and sentences tell
   bool is_matched_by_tags = false;          ///< false: by name, launch shape and order
 };
+
+/// What either side has by each key; a side that lacks one has `T()` there.
+template <class T>
+std::map<std::string, std::pair<T, T>> paired(const std::map<std::string, T>& from,
+                                              const std::map<std::string, T>& to) {
+  std::map<std::string, std::pair<T, T>> pairs;
+  for (const auto& [key, value] : from) pairs[key].first = value;
+  for (const auto& [key, value] : to) pairs[key].second = value;
+  return pairs;
+}
 
 /// Compares the steps that both sides have, rank by rank; see pair_windows(). Operations are matched by their tags
 /// where both sides have them, else by name, launch shape and order within the step. Throws std::invalid_argument where

@@ -3,33 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
-#include "platform/json.hpp"
 #include "profiler/compare/sides.hpp"
-#include "profiler/report/results_reader.hpp"
-
-namespace underlap::gate {
-namespace {
-
-using Json = nlohmann::ordered_json;
-using report::schema::Cursor;
-
-constexpr const char* kDerivedKnobs = "derived_knobs";  // baselines before it lack it
-constexpr std::string_view kSchema = "underlap.baseline/1";
+#include "profiler/report/fields/json_fields.hpp"
 
 // The one list of the file's fields, which writer and reader follow.
-template <class Field>
-void visit(auto& operation, Field&& field) requires requires {
-  operation.busy_ns;
-}
-{
+namespace underlap::compare {
+
+using report::schema::Is, report::schema::NewerField;
+
+void visit_fields(Is<OperationFigure> auto& operation, auto&& field) {
   field("name", operation.name);
   field("is_communication", operation.is_communication);
   field("busy_ns", operation.busy_ns);
@@ -38,11 +26,7 @@ void visit(auto& operation, Field&& field) requires requires {
   field("bytes", operation.bytes);
 }
 
-template <class Field>
-void visit(auto& cell, Field&& field) requires requires {
-  cell.metrics;
-}
-{
+void visit_fields(Is<CellFigures> auto& cell, auto&& field) {
   field("name", cell.name);
   field("metrics", cell.metrics);
   field("numerics", cell.numerics);
@@ -51,14 +35,10 @@ void visit(auto& cell, Field&& field) requires requires {
   field("operations", cell.operations);
   field("work", cell.work);
   field("knobs", cell.knobs);
-  field(kDerivedKnobs, cell.derived_knobs);
+  field("derived_knobs", NewerField{cell.derived_knobs});
 }
 
-template <class Field>
-void visit(auto& run, Field&& field) requires requires {
-  run.cells;
-}
-{
+void visit_fields(Is<RunFigures> auto& run, auto&& field) {
   field("source", run.source);
   field("is_exact", run.is_exact);
   field("command", run.command);
@@ -73,55 +53,14 @@ void visit(auto& run, Field&& field) requires requires {
   field("cells", run.cells);
 }
 
-template <class T>
-Json encode(const std::vector<T>& values);
+}  // namespace underlap::compare
 
-template <class T>
-Json encode(const T& value) {
-  if constexpr (requires { visit(value, [](const char*, const auto&) {}); }) {
-    Json object = Json::object();
-    visit(value, [&](const char* key, const auto& member) { object[key] = encode(member); });
-    return object;
-  } else {
-    return value;
-  }
-}
+namespace underlap::gate {
+namespace {
 
-template <class T>
-Json encode(const std::vector<T>& values) {
-  Json array = Json::array();
-  for (const T& value : values) array.push_back(encode(value));
-  return array;
-}
+using report::schema::Cursor;
 
-void decode(const Cursor& from, bool& value) { value = from.boolean(); }
-void decode(const Cursor& from, std::string& value) { value = from.string(); }
-void decode(const Cursor& from, std::int32_t& value) { value = from.integer32(); }
-void decode(const Cursor& from, double& value) {
-  value = from.number();
-  if (!std::isfinite(value)) from.fail("is no number");
-}
-
-template <class T>
-void decode(const Cursor& from, std::map<std::string, T>& values) {
-  for (const auto& [key, member] : from.members()) decode(member, values[key]);
-}
-
-template <class T>
-void decode(const Cursor& from, std::vector<T>& values);
-
-template <class T>
-void decode(const Cursor& from, T& value) {
-  visit(value, [&](const char* key, auto& member) {
-    const bool is_newer = key == std::string_view(kDerivedKnobs);
-    if (!is_newer || from.has(key)) decode(from.at(key), member);
-  });
-}
-
-template <class T>
-void decode(const Cursor& from, std::vector<T>& values) {
-  for (const Cursor& element : from.elements()) decode(element, values.emplace_back());
-}
+constexpr std::string_view kBaselineSchema = "underlap.baseline/1";
 
 void check(const Cursor& root, const std::vector<RunFigures>& runs) {
   const std::vector<Cursor> elements = root.at("runs").elements();
@@ -136,26 +75,6 @@ void check(const Cursor& root, const std::vector<RunFigures>& runs) {
   }
 }
 
-void check_schema(const Cursor& schema) {
-  const std::string name = schema.string();
-  if (name == kSchema) return;
-  if (name.starts_with("underlap.baseline/"))
-    schema.fail(
-        fmt::format("is \"{}\", of another version of Underlap; this one reads \"{}\": save the baseline anew "
-                    "with `underlap baseline save`",
-                    name, kSchema));
-  schema.fail(fmt::format("is \"{}\", must be \"{}\"", name, kSchema));
-}
-
-// "backend is host in the one and sim in the other"; empty where they do not differ.
-std::string difference_of(const std::map<std::string, std::string>& one,
-                          const std::map<std::string, std::string>& other) {
-  for (const auto& [what, value] : one)
-    if (const auto found = other.find(what); found != other.end() && found->second != value)
-      return fmt::format("{} is {} in the one and {} in the other", what, value, found->second);
-  return "";
-}
-
 std::string missing_cell(const RunFigures& one, const RunFigures& other) {
   for (const compare::CellFigures& cell : one.cells)
     if (compare::find_cell(other, cell.name) == nullptr)
@@ -164,11 +83,14 @@ std::string missing_cell(const RunFigures& one, const RunFigures& other) {
 }
 
 std::string difference_of(const RunFigures& one, const RunFigures& other) {
-  if (std::string why = difference_of(one.kind, other.kind); !why.empty()) return why;
+  const auto first_difference = [](const auto& facts, const auto& others) {
+    return compare::first_difference(facts, others, "the one", "the other");
+  };
+  if (std::string why = first_difference(one.kind, other.kind); !why.empty()) return why;
   for (const auto& [whole, run] : {std::pair{&one, &other}, std::pair{&other, &one}})
     if (std::string why = missing_cell(*whole, *run); !why.empty()) return why;
   for (const compare::CellFigures& cell : one.cells)
-    if (const std::string why = difference_of(cell.work, compare::find_cell(other, cell.name)->work); !why.empty())
+    if (const std::string why = first_difference(cell.work, compare::find_cell(other, cell.name)->work); !why.empty())
       return fmt::format("cell {}: {}", cell.name, why);
   return "";
 }
@@ -186,16 +108,18 @@ void check_baseline(const std::vector<RunFigures>& runs) {
 }
 
 std::string baseline_text(const std::vector<RunFigures>& runs) {
-  const Json document{{"schema", kSchema}, {"runs", encode(runs)}};
+  const report::schema::Json document{{"schema", kBaselineSchema}, {"runs", report::schema::encode(runs)}};
   return json_text(document, 1) + "\n";
 }
 
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
-  const Json document = read_json_file(file);
-  const Cursor root(document, file.string());
-  check_schema(root.at("schema"));
+  const report::schema::Json document = report::schema::read_document(file);
+  const Cursor root(document, file.string(), Cursor::Numbers::finite);
+  report::schema::check_schema(
+      root.at("schema"), kBaselineSchema,
+      fmt::format("\"{}\": save the baseline anew with `underlap baseline save`", kBaselineSchema));
   std::vector<RunFigures> runs;
-  decode(root.at("runs"), runs);
+  report::schema::decode(root.at("runs"), runs);
   check(root, runs);
   return runs;
 }

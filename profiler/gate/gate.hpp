@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiler/compare/sides.hpp"
@@ -16,6 +17,7 @@ using compare::CellFigures;
 using compare::Difference;
 using compare::OperationFigure;
 using compare::RunFigures;
+using compare::Runs;
 
 struct GateOptions {
   Rules rules = default_rules({.share = 0.05});
@@ -65,6 +67,11 @@ struct GateRow {
   std::vector<MovedOperation> moved = {};  ///< what can have moved it, in the direction of its change, the most first
 };
 
+/// The metric of rows that are held against a target and not against a baseline: exposed time as a share of the step.
+inline constexpr std::string_view kExposedShare = "exposed_share";
+
+inline bool is_target(const GateRow& row) { return row.metric == kExposedShare; }
+
 /// One cell: what moved in it, in the direction of its step's change, the most first.
 struct GateCell {
   std::string name = {};
@@ -99,7 +106,6 @@ struct GateReport {
 /// the target alone decides. Throws std::invalid_argument, naming the run and the
 /// reason, where a side that is needed has no run, where one run stands on both sides, and where the candidate lacks a
 /// cell; NotComparable where the sides are of another backend, kind of link or work.
-GateReport run_gate(const std::vector<RunFigures>& baseline, const std::vector<RunFigures>& candidate,
-                    const GateOptions& options);
+GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptions& options);
 
 }  // namespace underlap::gate

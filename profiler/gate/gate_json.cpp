@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
-#include <string>
+#include <fmt/format.h>
 
-#include "platform/json.hpp"
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/gate/gate_reader.hpp"
 #include "profiler/gate/reports.hpp"
-#include "profiler/gate/target.hpp"
 #include "profiler/gate/words.hpp"
+#include "profiler/report/fields/json_fields.hpp"
 
 namespace underlap::gate {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using report::schema::Cursor, report::schema::Derived, report::schema::Is;
+using report::schema::NewerField, report::schema::NullIf, report::schema::PresentIf;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json json_of(const SideInfo& side) {
-  return {{"runs", side.sources}, {"commits", side.commits}, {"command", side.command}};
-}
+constexpr std::string_view kFamily = "underlap.gate/";
+constexpr std::string_view kGateSchema = "underlap.gate/1";
 
 const char* unit_of(const GateRow& row) {
   if (row.metric == "numerics") return "label";
@@ -27,81 +27,130 @@ const char* unit_of(const GateRow& row) {
   return row.metric == "bytes" ? "bytes" : "ns";
 }
 
-const char* kind_of(const MovedOperation& operation) {
-  if (operation.counted == Counted::copy) return "copy";
-  return operation.counted == Counted::compute ? "compute" : "communication";
+const char* kind_of(Counted counted) {
+  if (counted == Counted::copy) return "copy";
+  return counted == Counted::compute ? "compute" : "communication";
 }
 
-Json json_of(const std::vector<MovedOperation>& moved) {
-  Json array = Json::array();
-  for (const MovedOperation& operation : moved)
-    array.push_back({{"name", operation.name},
-                     {"kind", kind_of(operation)},
-                     {"unit", operation.counted == Counted::bytes ? "bytes" : "ns"},
-                     {"baseline", operation.baseline},
-                     {"candidate", operation.candidate},
-                     {"delta", operation.delta()}});
-  return array;
-}
-
-Json json_of(const GateRow& row) {
-  Json json{{"cell", row.cell}, {"metric", row.metric}, {"verdict", to_string(row.verdict)}, {"decides", row.decides}};
-  json["unit"] = unit_of(row);
-  if (row.is_missing) json["missing"] = row.words;
-  if (row.metric == "numerics") {
-    json["labels"] = row.is_missing ? Json(nullptr) : Json(row.words);
-    return json;
-  }
-  json["baseline"] = is_target(row) ? Json(nullptr) : Json(row.baseline);
-  json["candidate"] = row.is_missing ? Json(nullptr) : Json(row.candidate);
-  json["change"] = row.is_missing ? Json(nullptr) : Json(row.change);
-  json["lower"] = or_null(row.lower);
-  json["upper"] = or_null(row.upper);
-  json["tolerance"] = row.tolerance;
-  json["p_family"] = row.p_family;
-  json["beyond_chance"] = row.is_beyond_chance;
-  json["smallest_seen"] = or_null(row.smallest_seen);
-  json["runs_to_decide"] = or_null(row.runs_to_decide);
-  json["moved"] = json_of(row.moved);
-  return json;
-}
-
-Json json_of(const GateCell& cell) {
-  Json moved = Json::array();
-  for (const MovedOperation& operation : cell.moved)
-    moved.push_back({{"name", operation.name},
-                     {"kind", kind_of(operation)},
-                     {"baseline_ns", operation.baseline},
-                     {"candidate_ns", operation.candidate},
-                     {"delta_ns", operation.delta()}});
-  return {{"cell", cell.name}, {"other_schedule", cell.has_other_schedule}, {"moved", std::move(moved)}};
+Counted counted_from(const std::string& kind, bool is_bytes) {
+  if (is_bytes) return Counted::bytes;
+  if (kind == "copy") return Counted::copy;
+  return kind == "compute" ? Counted::compute : Counted::exposed;
 }
 
 }  // namespace
 
+// The one list of the file's fields, which writer and reader follow.
+
+/// Operations, each with its unit; or without one, all of them in nanoseconds, which the keys then name.
+template <class Operations>
+struct Moved {
+  Operations& operations;
+  bool has_units = true;
+
+  std::string key(const std::string& of) const { return of + (has_units ? "" : "_ns"); }
+};
+
+template <class T>
+void add_field(Json& object, const char* key, const Moved<T>& moved) {
+  object[key] = Json::array();
+  for (const MovedOperation& operation : moved.operations) {
+    Json json{{"name", operation.name}, {"kind", kind_of(operation.counted)}};
+    if (moved.has_units) json["unit"] = operation.counted == Counted::bytes ? "bytes" : "ns";
+    json[moved.key("baseline")] = operation.baseline;
+    json[moved.key("candidate")] = operation.candidate;
+    json[moved.key("delta")] = operation.delta();
+    object[key].push_back(std::move(json));
+  }
+}
+
+template <class T>
+void decode_field(const Cursor& from, const char* key, Moved<T>& moved) {
+  for (const Cursor& operation : from.at(key).elements()) {
+    const bool is_bytes = moved.has_units && operation.at("unit").string() == "bytes";
+    moved.operations.push_back({.name = operation.at("name").string(),
+                                .counted = counted_from(operation.at("kind").string(), is_bytes),
+                                .baseline = operation.at(moved.key("baseline")).number(),
+                                .candidate = operation.at(moved.key("candidate")).number()});
+  }
+}
+
+void decode(const Cursor& from, Verdict& verdict) {
+  const std::string word = from.string();
+  for (const Verdict known : {Verdict::pass, Verdict::regression, Verdict::inconclusive})
+    if (word == to_string(known)) return void(verdict = known);
+  from.fail(fmt::format("is \"{}\", must be pass, regression or inconclusive", word));
+}
+
+void visit_fields(Is<SideInfo> auto& side, auto&& field) {
+  field("runs", side.sources);
+  field("commits", side.commits);
+  field("command", side.command);
+}
+
+void visit_fields(Is<GateRow> auto& row, auto&& field) {
+  field("cell", row.cell);
+  field("metric", row.metric);
+  field("verdict", row.verdict);
+  field("decides", row.decides);
+  field("unit", Derived{[&] { return unit_of(row); }});
+  field("missing", PresentIf{row.words, row.is_missing});
+  if (row.metric == "numerics") return field("labels", NullIf{row.words, row.is_missing});
+  field("baseline", NullIf{row.baseline, is_target(row)});
+  field("candidate", NullIf{row.candidate, row.is_missing});
+  field("change", NullIf{row.change, row.is_missing});
+  field("lower", row.lower);
+  field("upper", row.upper);
+  field("tolerance", row.tolerance);
+  field("p_family", row.p_family);
+  field("beyond_chance", row.is_beyond_chance);
+  field("smallest_seen", row.smallest_seen);
+  field("runs_to_decide", row.runs_to_decide);
+  field("moved", Moved{row.moved});
+}
+
+void visit_fields(Is<GateCell> auto& cell, auto&& field) {
+  field("cell", cell.name);
+  field("other_schedule", cell.has_other_schedule);
+  field("moved", Moved{cell.moved, false});
+}
+
+void visit_fields(Is<GateReport> auto& report, auto&& field) {
+  field("verdict", report.verdict);
+  field("sentence", Derived{[&] { return verdict_sentence(report); }});
+  field("baseline", report.baseline);
+  field("candidate", report.candidate);
+  field("forced", NullIf{report.forced, report.forced.empty()});
+  field("warnings", report.warnings);
+  field("differences", report.differences);
+  field("paired", report.is_paired);
+  field("exact", report.is_exact);
+  field("level", report.level);
+  field("run_sd", report.run_sd);
+  field("max_exposed", NewerField{report.max_exposed});
+  field("rows", report.rows);
+  field("cells", report.cells);
+}
+
 std::string gate_json(const GateReport& report) {
-  Json json{{"schema", "underlap.gate/1"}, {"verdict", to_string(report.verdict)}};
-  json["sentence"] = verdict_sentence(report);
-  json["baseline"] = json_of(report.baseline);
-  json["candidate"] = json_of(report.candidate);
-  json["forced"] = report.forced.empty() ? Json(nullptr) : Json(report.forced);
-  json["warnings"] = report.warnings;
-  json["differences"] = Json::array();
-  for (const Difference& difference : report.differences)
-    json["differences"].push_back({{"what", difference.what},
-                                   {"baseline", difference.baseline},
-                                   {"candidate", difference.candidate},
-                                   {"derived", difference.is_derived}});
-  json["paired"] = report.is_paired;
-  json["exact"] = report.is_exact;
-  json["level"] = report.level;
-  json["run_sd"] = or_null(report.run_sd);
-  json["max_exposed"] = or_null(report.max_exposed);
-  json["rows"] = Json::array();
-  for (const GateRow& row : report.rows) json["rows"].push_back(json_of(row));
-  json["cells"] = Json::array();
-  for (const GateCell& cell : report.cells) json["cells"].push_back(json_of(cell));
+  Json json{{"schema", kGateSchema}};
+  json.update(report::schema::encode(report));
   return json_text(json, 1) + "\n";
+}
+
+bool is_gate_file(const std::filesystem::path& file) {
+  std::string begin(64, '\0');
+  std::ifstream(file).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin.find(kFamily) != std::string::npos;
+}
+
+GateReport read_gate(const std::filesystem::path& file) {
+  const Json document = report::schema::read_document(file);
+  const Cursor root(document, file.string());
+  report::schema::check_schema(root.at("schema"), kGateSchema, fmt::format("\"{}\"", kGateSchema));
+  GateReport report;
+  report::schema::decode(root, report);
+  return report;
 }
 
 }  // namespace underlap::gate

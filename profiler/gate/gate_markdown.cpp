@@ -13,30 +13,6 @@ namespace {
 
 constexpr std::size_t kMostCharacters = 60'000;
 
-Table empty_table() {
-  return {{{"cell", Align::left},
-           {"metric", Align::left},
-           {"baseline", Align::right},
-           {"candidate", Align::right},
-           {"change", Align::right},
-           {"limits", Align::right},
-           {"tolerance", Align::right},
-           {"verdict", Align::left}},
-          {}};
-}
-
-void add_row(const GateReport& report, const GateRow& row, Table& table) {
-  const Style style = row.verdict == Verdict::regression ? Style::strong : Style::plain;
-  table.rows.push_back({row.cell,
-                        row.metric,
-                        baseline_text(row),
-                        candidate_text(row),
-                        change_text(row),
-                        limits_text(row),
-                        tolerance_text(row),
-                        {verdict_text(report, row), style}});
-}
-
 // Leaves as many rows as fit in so many characters; returns how many went.
 std::size_t cut(Table& table, std::size_t most) {
   std::size_t characters = 0, rows = 0;
@@ -79,19 +55,13 @@ std::string runs_text(const GateReport& report) {
   return text;
 }
 
-std::string differences_text(const GateReport& report) {
-  Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
-  for (const Difference& difference : compare::with_derived_collapsed(report.differences))
-    table.rows.push_back({difference.what, difference.baseline, difference.candidate});
-  return markdown(table);
-}
-
 }  // namespace
 
 std::string gate_markdown(const GateReport& report, const std::string& picture) {
-  Table notable = empty_table(), rest = empty_table();
-  for (const GateRow& row : report.rows)
-    add_row(report, row, row.verdict != Verdict::pass || is_notable(row) ? notable : rest);
+  Table notable = rows_table(report, Rows::notable);
+  const Table rest = rows_table(report, Rows::unchanged);
+  for (std::vector<TableCell>& row : notable.rows)
+    if (row.back().style == Style::bad) row.back().style = Style::strong;
   std::string text =
       fmt::format("### Overlap gate: {}\n\n", markdown_text(stamp_of(report) + verdict_sentence(report)));
   if (!report.forced.empty()) text += fmt::format("> not comparable, forced: {}\n\n", markdown_text(report.forced));
@@ -103,7 +73,8 @@ std::string gate_markdown(const GateReport& report, const std::string& picture) 
   const std::size_t left_out = cut(notable, kMostCharacters / 2);
   if (!notable.rows.empty()) text += "\n" + markdown(notable);
   if (left_out > 0) text += fmt::format("\n{} rows more\n", left_out);
-  if (!report.differences.empty()) text += folded("What differs", differences_text(report));
+  if (!report.differences.empty())
+    text += folded("What differs", markdown(compare::differences_table(report.differences)));
   text += folded("Runs", runs_text(report));
   const std::string passed = folded(fmt::format("{} metrics that passed", rest.rows.size()), markdown(rest));
   if (!rest.rows.empty() && text.size() + passed.size() <= kMostCharacters) text += passed;

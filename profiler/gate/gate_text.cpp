@@ -14,63 +14,6 @@ namespace {
 
 constexpr std::size_t kMostSentences = 5;
 
-Style style_of(Verdict verdict) {
-  if (verdict == Verdict::pass) return Style::plain;
-  return verdict == Verdict::regression ? Style::bad : Style::dim;
-}
-
-bool is_shown(const GateRow& row, Rows shown) {
-  return shown == Rows::all || row.verdict != Verdict::pass || is_notable(row);
-}
-
-Table table_of_targets(const GateReport& report, Rows shown) {
-  Table table{{{"cell", Align::left},
-               {"exposed", Align::right},
-               {"limits", Align::right, 1},
-               {"target", Align::right},
-               {"verdict", Align::left}},
-              {}};
-  for (const GateRow& row : report.rows)
-    if (is_shown(row, shown))
-      table.rows.push_back({row.cell,
-                            candidate_text(row),
-                            limits_text(row),
-                            tolerance_text(row),
-                            {verdict_text(report, row), style_of(row.verdict)}});
-  return table;
-}
-
-Table table_of(const GateReport& report, Rows shown) {
-  if (report.baseline.sources.empty()) return table_of_targets(report, shown);
-  Table table{{{"cell", Align::left},
-               {"metric", Align::left},
-               {"baseline", Align::right, 3},
-               {"candidate", Align::right, 2},
-               {"change", Align::right},
-               {"limits", Align::right, 1},
-               {"tolerance", Align::right, 4},
-               {"verdict", Align::left}},
-              {}};
-  for (const GateRow& row : report.rows)
-    if (is_shown(row, shown))
-      table.rows.push_back({row.cell,
-                            row.metric,
-                            baseline_text(row),
-                            candidate_text(row),
-                            change_text(row),
-                            limits_text(row),
-                            tolerance_text(row),
-                            {verdict_text(report, row), style_of(row.verdict)}});
-  return table;
-}
-
-Table differences_table(const GateReport& report) {
-  Table table{{{"differs", Align::left}, {"baseline", Align::left}, {"candidate", Align::left}}, {}};
-  for (const Difference& difference : compare::with_derived_collapsed(report.differences))
-    table.rows.push_back({difference.what, difference.baseline, difference.candidate});
-  return table;
-}
-
 // What stands above the numbers.
 std::string head(const GateReport& report, const TableFormat& format) {
   std::string text;
@@ -79,7 +22,7 @@ std::string head(const GateReport& report, const TableFormat& format) {
   if (!report.baseline.sources.empty())
     text += wrap("baseline   " + side_text(report.baseline), format.width, "           ");
   text += wrap("candidate  " + side_text(report.candidate), format.width, "           ");
-  if (!report.differences.empty()) text += "\n" + render(differences_table(report), format);
+  if (!report.differences.empty()) text += "\n" + render(compare::differences_table(report.differences), format);
   return text + "\n";
 }
 
@@ -126,7 +69,7 @@ std::string gate_text(const GateReport& report, const TableFormat& format, Rows 
   text += wrap(stamp_of(report) + verdict_sentence(report), format.width, "  ") + sentences(report, format);
   if (const std::string schedules = schedules_text(report); !schedules.empty())
     text += wrap("  " + stamp_of(report) + schedules, format.width, "    ");
-  const Table table = table_of(report, rows);
+  const Table table = rows_table(report, rows, report.baseline.sources.empty());
   if (!table.rows.empty()) text += "\n" + render(table, format);
   const std::size_t left_out = report.rows.size() - table.rows.size();
   if (left_out > 0 && !table.rows.empty())

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -189,19 +190,12 @@ Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
     if (name == "baseline" || name == "candidate") refuse_sides(folder);
     std::optional<Runs> runs = of_run_folder(inner, watch);
     if (!runs) throw std::invalid_argument(inner + ": holds neither a run nor traces\n  remove it, or name the runs");
-    for (compare::RunFigures& run : *runs) all.push_back(std::move(run));
+    std::ranges::move(*runs, std::back_inserter(all));
   }
   if (!all.empty()) return all;
   throw std::invalid_argument(folder.string() +
                               ": is empty\n  name a run's folder, a saved baseline or traces; `underlap run CONFIG "
                               "--runs 5 -o DIR` measures runs");
-}
-
-Runs of_each(const std::vector<std::string>& paths, ReadingWatch& watch) {
-  Runs runs;
-  for (const std::string& path : paths)
-    for (compare::RunFigures& run : runs_named(path, watch)) runs.push_back(std::move(run));
-  return runs;
 }
 
 }  // namespace
@@ -247,7 +241,13 @@ std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatc
   // Files that one pattern fits are the ranks of one run.
   if (std::ranges::all_of(paths, [](const std::string& one) { return fs::is_regular_file(one); }))
     return run_of_traces(path, watch);
-  return of_each(paths, watch);
+  return runs_named(paths, watch);
+}
+
+std::vector<compare::RunFigures> runs_named(const std::vector<std::string>& paths, ReadingWatch& watch) {
+  Runs runs;
+  for (const std::string& path : paths) std::ranges::move(runs_named(path, watch), std::back_inserter(runs));
+  return runs;
 }
 
 }  // namespace underlap::gate

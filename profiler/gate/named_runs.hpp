@@ -16,6 +16,9 @@ namespace underlap::gate {
 /// folder that holds both a run and a series; Cancelled while traces are read.
 std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatch& watch);
 
+/// Those of several paths, one path after the other.
+std::vector<compare::RunFigures> runs_named(const std::vector<std::string>& paths, ReadingWatch& watch);
+
 /// Whether a file or folder holds runs or a saved baseline, and not traces alone.
 bool holds_runs(const std::filesystem::path& path);
 

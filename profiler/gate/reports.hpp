@@ -10,7 +10,8 @@ namespace underlap::gate {
 
 /// How many of a report's rows a text shows.
 enum class Rows : std::uint8_t {
-  notable,  ///< those that did not pass, and those that changed for certain
+  notable,    ///< those that did not pass, and those that changed for certain
+  unchanged,  ///< the others
   all
 };
 

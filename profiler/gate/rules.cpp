@@ -161,6 +161,23 @@ const Rule* Rules::find(std::string_view metric, std::string_view cell) const {
   return found == rules.rend() ? nullptr : &*found;
 }
 
+std::vector<std::string> Rules::unused(const std::vector<std::string>& cells,
+                                       const std::vector<std::string>& metrics) const {
+  std::vector<std::string> warnings;
+  const auto match_none = [](const std::vector<std::string>& names, const std::string& pattern) {
+    return std::ranges::none_of(names, [&](const std::string& name) { return matches(pattern, name); });
+  };
+  for (const Rule& rule : rules) {
+    if (rule.is_default) continue;
+    if (match_none(cells, rule.cells))
+      warnings.push_back(fmt::format("a rule is for cells {}, and the baseline has none", rule.cells));
+    if (match_none(metrics, rule.metric))
+      warnings.push_back(fmt::format("a rule is for metric {}, and these runs tell none; they tell {}", rule.metric,
+                                     fmt::join(metrics, ", ")));
+  }
+  return warnings;
+}
+
 Rules default_rules(const Tolerance& tolerance) {
   const Rule watched{.metric = "exposed.*", .max_regression = tolerance, .decides = false};
   Rule efficiency = watched;

@@ -34,6 +34,10 @@ struct Rules {
 
   /// Null where none matches: the metric is not judged. Valid until the rules change.
   const Rule* find(std::string_view metric, std::string_view cell) const;
+
+  /// A sentence for each pattern of a person's rules that matches none of the baseline's cells, or none of the metrics
+  /// that runs report.
+  std::vector<std::string> unused(const std::vector<std::string>& cells, const std::vector<std::string>& metrics) const;
 };
 
 /// Step and exposed time may grow by `tolerance` of the step, those of single modes and efficiency likewise, which

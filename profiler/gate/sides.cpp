@@ -5,88 +5,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <functional>
-#include <map>
+#include <stdexcept>
 #include <utility>
+
+#include "profiler/analysis/not_comparable.hpp"
 
 namespace underlap::gate {
 namespace {
 
-constexpr std::size_t kMostMoved = 5;
-constexpr double kLeastShareMoved = 0.05;
-
-struct Sides {
-  double baseline = 0;
-  double candidate = 0;
-};
-
-using Operations = std::map<std::pair<Counted, std::string>, Sides>;
-
-Counted counted_of(const OperationFigure& operation) {
-  if (operation.is_communication) return Counted::exposed;
-  return operation.name == compare::kCopies ? Counted::copy : Counted::compute;
-}
-
-bool tells_copies(const Runs& runs, const std::string& cell) {
-  return std::ranges::all_of(runs, [&](const RunFigures& run) {
-    return std::ranges::any_of(compare::find_cell(run, cell)->operations,
-                               [](const OperationFigure& operation) { return counted_of(operation) == Counted::copy; });
-  });
-}
-
-// The part of the step that each operation can lengthen.
-Operations times_of(const Runs& baseline, const Runs& candidate, const std::string& cell) {
-  Operations operations;
-  const bool has_copies = tells_copies(baseline, cell) && tells_copies(candidate, cell);
-  const auto add = [&](const Runs& runs, double Sides::*side) {
-    for (const RunFigures& run : runs)
-      for (const OperationFigure& operation : compare::find_cell(run, cell)->operations) {
-        const Counted counted = counted_of(operation);
-        if (counted == Counted::copy && !has_copies) continue;  // a baseline of before they were told
-        operations[{counted, operation.name}].*side +=
-            (counted == Counted::exposed ? operation.exposed_ns : operation.busy_ns) / static_cast<double>(runs.size());
-      }
-  };
-  add(baseline, &Sides::baseline);
-  add(candidate, &Sides::candidate);
-  return operations;
-}
-
-Operations bytes_of(const Runs& baseline, const Runs& candidate, const std::string& cell) {
-  Operations operations;
-  const auto add = [&](const Runs& runs, double Sides::*side) {
-    for (const RunFigures& run : runs)
-      for (const OperationFigure& operation : compare::find_cell(run, cell)->operations)
-        if (operation.is_communication)
-          operations[{Counted::bytes, operation.name}].*side += operation.bytes / static_cast<double>(runs.size());
-  };
-  add(baseline, &Sides::baseline);
-  add(candidate, &Sides::candidate);
-  return operations;
-}
-
-// What of a cell can have moved the metric.
-Operations operations_of(const Runs& baseline, const Runs& candidate, const std::string& cell,
-                         const std::string& metric) {
-  if (metric == "numerics") return {};
-  if (metric == "bytes") return bytes_of(baseline, candidate, cell);
-  Operations operations = times_of(baseline, candidate, cell);
-  if (metric.starts_with("exposed"))
-    std::erase_if(operations, [](const auto& operation) { return operation.first.first != Counted::exposed; });
-  return operations;
-}
-
-// Earliest or latest of a time that every run tells; empty where one does not.
-template <class Pick>
-std::string time_of(const Runs& runs, std::string RunFigures::*time, Pick pick) {
-  std::string found;
-  for (const RunFigures& run : runs) {
-    if ((run.*time).empty()) return "";
-    if (found.empty() || pick(run.*time, found)) found = run.*time;
-  }
-  return found;
+// The earliest or latest of a time that every run tells; empty where one does not.
+std::string time_of(const Runs& runs, std::string RunFigures::*time, bool is_latest) {
+  const auto [earliest, latest] = std::ranges::minmax_element(runs, {}, time);
+  if (((*earliest).*time).empty()) return "";
+  return (*(is_latest ? latest : earliest)).*time;
 }
 
 bool are_of_two_machines(const RunFigures& baseline, const RunFigures& candidate) {
@@ -96,24 +28,20 @@ bool are_of_two_machines(const RunFigures& baseline, const RunFigures& candidate
 }
 
 std::string swapped_warning(const Runs& baseline, const Runs& candidate) {
-  const auto is_earlier = [](const std::string& a, const std::string& b) { return a < b; };
-  const auto is_later = [](const std::string& a, const std::string& b) { return a > b; };
   const auto warning = [](const char* what, const std::string& then, const std::string& now) {
     return fmt::format("the baseline {} {}, the candidate {}: are they swapped?", what, then, now);
   };
-  const std::string of_baseline = time_of(baseline, &RunFigures::commit_utc, is_earlier);
-  const std::string of_candidate = time_of(candidate, &RunFigures::commit_utc, is_later);
+  const std::string of_baseline = time_of(baseline, &RunFigures::commit_utc, false);
+  const std::string of_candidate = time_of(candidate, &RunFigures::commit_utc, true);
   if (!of_baseline.empty() && !of_candidate.empty())
     return of_baseline > of_candidate ? warning("is of a commit of", of_baseline, of_candidate) : "";
-  const std::string began = time_of(baseline, &RunFigures::started_utc, is_earlier);
-  const std::string last = time_of(candidate, &RunFigures::started_utc, is_later);
+  const std::string began = time_of(baseline, &RunFigures::started_utc, false);
+  const std::string last = time_of(candidate, &RunFigures::started_utc, true);
   const bool is_newer = !began.empty() && !last.empty() && began > last;
   return is_newer && compare::commits_of(baseline) != compare::commits_of(candidate)
              ? warning("was measured at", began, last)
              : "";
 }
-
-}  // namespace
 
 std::vector<std::string> warnings_of(const Runs& baseline, const Runs& candidate) {
   std::vector<std::string> warnings = compare::untold(baseline, candidate);
@@ -139,6 +67,7 @@ std::vector<std::string> warnings_of(const Runs& baseline, const Runs& candidate
   return warnings;
 }
 
+// Whether each run of a side has its counterpart in the same series.
 bool are_paired(const Runs& baseline, const Runs& candidate) {
   if (baseline.size() != candidate.size()) return false;
   for (std::size_t i = 0; i < baseline.size(); ++i) {
@@ -149,6 +78,8 @@ bool are_paired(const Runs& baseline, const Runs& candidate) {
   return true;
 }
 
+// Why traces of virtual time are no counterpart of a run of it: they hold one rank of all that do the same, and do not
+// say of how many. Empty where that is not so.
 std::string trace_against_run(const Runs& baseline, const Runs& candidate) {
   const auto is_trace = [](const RunFigures& run) { return run.started_utc.empty(); };
   const auto ranks = [](const RunFigures& run) {
@@ -162,8 +93,7 @@ std::string trace_against_run(const Runs& baseline, const Runs& candidate) {
       if (ranks(trace) == ranks(run)) continue;
       return fmt::format(
           "{} is a trace of virtual time with {} rank{}, and {} a run of {}: such a trace holds one rank of all that "
-          "do "
-          "the same; name folders of runs on both sides, or traces on both",
+          "do the same; name folders of runs on both sides, or traces on both",
           trace.source, ranks(trace), ranks(trace) == "1" ? "" : "s", run.source, ranks(run));
     }
   return "";
@@ -175,19 +105,63 @@ SideInfo info_of(const Runs& runs) {
   return info;
 }
 
-std::vector<MovedOperation> moved_operations(const Runs& baseline, const Runs& candidate, const std::string& cell,
-                                             const std::string& metric, double direction) {
-  const double sign = direction < 0 ? -1 : 1;
-  std::vector<MovedOperation> moved;
-  for (const auto& [key, sides] : operations_of(baseline, candidate, cell, metric))
-    if (sign * (sides.candidate - sides.baseline) > 0)
-      moved.push_back({key.second, key.first, sides.baseline, sides.candidate});
-  std::ranges::stable_sort(moved, std::ranges::greater(),
-                           [](const MovedOperation& operation) { return std::abs(operation.delta()); });
-  std::erase_if(moved, [least = moved.empty() ? 0 : kLeastShareMoved * std::abs(moved.front().delta())](
-                           const MovedOperation& operation) { return std::abs(operation.delta()) < least; });
-  if (moved.size() > kMostMoved) moved.resize(kMostMoved);
-  return moved;
+bool are_exact(const Runs& runs) {
+  return std::ranges::all_of(runs, [](const RunFigures& run) { return run.is_exact; });
+}
+
+// Figures that runs give are not put aside for one that a person gives.
+void check_run_sd(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
+  if (!options.run_sd || are_exact(baseline) || baseline.size() + candidate.size() <= 2) return;
+  throw std::invalid_argument(
+      fmt::format("--run-sd: these runs tell their spread themselves ({} of the baseline, {} of the candidate)\n  "
+                  "leave --run-sd out; it is for one run a side",
+                  baseline.size(), candidate.size()));
+}
+
+// Runs that a target alone judges are one side.
+GateReport report_of_side(const Runs& runs, const GateOptions& options) {
+  compare::check_sides(runs, runs);
+  compare::refuse_same_run({}, runs);
+  GateReport report{.candidate = info_of(runs), .forced = compare::not_comparable(runs, runs)};
+  if (!report.forced.empty() && !options.is_forced)
+    throw analysis::NotComparable(report.forced, "judge them one by one; --force judges them as equal runs");
+  report.is_exact = are_exact(runs);
+  return report;
+}
+
+GateReport report_of_two_sides(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
+  compare::check_sides(baseline, candidate);
+  compare::refuse_same_run(baseline, candidate);
+  compare::check_cells(baseline.front(), candidate.front(), "the baseline");
+  check_run_sd(baseline, candidate, options);
+  GateReport report{.baseline = info_of(baseline), .candidate = info_of(candidate)};
+  report.forced = trace_against_run(baseline, candidate);
+  if (report.forced.empty()) report.forced = compare::not_comparable(baseline, candidate);
+  if (!report.forced.empty() && !options.is_forced)
+    throw analysis::NotComparable(report.forced,
+                                  "that is no regression but another run; --force compares all the same");
+  report.warnings = warnings_of(baseline, candidate);
+  report.differences = compare::differences_of(baseline, candidate);
+  report.is_paired = are_paired(baseline, candidate);
+  report.is_exact = are_exact(baseline) && are_exact(candidate);
+  if (!report.is_exact) report.run_sd = options.run_sd;
+  if (!report.is_exact && !report.run_sd && baseline.size() + candidate.size() <= 2)
+    report.warnings.emplace_back(
+        "one run a side does not tell how far runs lie apart, so that no time can be called a regression: measure with "
+        "`underlap run --runs 5`, or state the spread with --run-sd");
+  if (report.is_exact && options.run_sd)
+    report.warnings.emplace_back("virtual time has no spread between runs: --run-sd is not used");
+  return report;
+}
+
+}  // namespace
+
+GateReport report_of_sides(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
+  GateReport report = baseline.empty() && options.max_exposed ? report_of_side(candidate, options)
+                                                              : report_of_two_sides(baseline, candidate, options);
+  report.level = options.level;
+  report.max_exposed = options.max_exposed;
+  return report;
 }
 
 }  // namespace underlap::gate

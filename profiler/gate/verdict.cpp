@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "platform/numbers/median.hpp"
 #include "profiler/report/distributions.hpp"
 
 namespace underlap::gate {
@@ -60,17 +61,6 @@ struct RowFit {
     return std::sqrt(factor * (part(common) + part(own)));
   }
 };
-
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double squares_around_mean(std::span<const double> values) {
-  const double centre = mean(values);
-  double sum = 0;
-  for (const double value : values) sum += (value - centre) * (value - centre);
-  return sum;
-}
 
 void check(std::span<const Row> rows, const JudgeOptions& options) {
   const auto refuse = [](std::size_t row, const std::string& why) {

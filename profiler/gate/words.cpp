@@ -13,11 +13,21 @@
 
 #include "platform/room.hpp"
 #include "profiler/compare/compare_report.hpp"
-#include "profiler/gate/metrics.hpp"
-#include "profiler/gate/target.hpp"
 
 namespace underlap::gate {
 namespace {
+
+Style style_of(Verdict verdict) {
+  if (verdict == Verdict::pass) return Style::plain;
+  return verdict == Verdict::regression ? Style::bad : Style::dim;
+}
+
+// Whether a reader should see the row: it did not pass, is worse beyond chance, or is a step whose limits show that it
+// is faster.
+bool is_notable(const GateRow& row) {
+  const bool is_better = row.metric == "step" && row.upper && *row.upper < 0;
+  return row.verdict != Verdict::pass || row.is_beyond_chance || is_better;
+}
 
 std::string time_text(double ns) {
   const double size = std::abs(ns);
@@ -134,6 +144,14 @@ std::string row_sentence(const GateRow& row) {
   return fmt::format("{} is exposed for {} of the step {}{}", mode_of(row), how_much, is_worse ? "more" : "less", rest);
 }
 
+std::string how_to_tell(const std::string& metric) {
+  if (metric == "numerics") return "traces hold no values: name the folders of runs";
+  if (metric == "efficiency")
+    return "it needs the cells with overlap off and without transfers in one run, and communication that is clearly "
+           "above the noise";
+  return "measure with run.trace: true";
+}
+
 std::string what_would_decide(const GateRow& row) {
   if (row.is_missing) return how_to_tell(row.metric);
   if (row.metric == "numerics") return "values were not compared with any";
@@ -245,13 +263,34 @@ std::string schedules_text(const GateReport& report) {
   return cells.empty() ? "" : fmt::format("another schedule within the tolerance: {}", fmt::join(cells, ", "));
 }
 
-bool is_notable(const GateRow& row) {
-  const bool is_better = row.metric == "step" && row.upper && *row.upper < 0;
-  return row.verdict == Verdict::pass && (row.is_beyond_chance || is_better);
-}
-
-const GateCell& cell_of(const GateReport& report, const std::string& name) {
-  return *std::ranges::find(report.cells, name, &GateCell::name);
+Table rows_table(const GateReport& report, Rows shown, bool are_targets) {
+  struct Column {
+    TableColumn title;
+    std::string (*text)(const GateRow&);
+  };
+  const Column cell{{"cell", Align::left}, [](const GateRow& row) { return row.cell; }};
+  const std::vector<Column> columns =
+      are_targets ? std::vector<Column>{cell,
+                                        {{"exposed"}, candidate_text},
+                                        {{"limits", Align::right, 1}, limits_text},
+                                        {{"target"}, tolerance_text}}
+                  : std::vector<Column>{cell,
+                                        {{"metric", Align::left}, [](const GateRow& row) { return row.metric; }},
+                                        {{"baseline", Align::right, 3}, baseline_text},
+                                        {{"candidate", Align::right, 2}, candidate_text},
+                                        {{"change"}, change_text},
+                                        {{"limits", Align::right, 1}, limits_text},
+                                        {{"tolerance", Align::right, 4}, tolerance_text}};
+  Table table;
+  for (const Column& column : columns) table.columns.push_back(column.title);
+  table.columns.push_back({"verdict", Align::left});
+  for (const GateRow& row : report.rows) {
+    if (shown != Rows::all && is_notable(row) != (shown == Rows::notable)) continue;
+    std::vector<TableCell>& cells = table.rows.emplace_back();
+    for (const Column& column : columns) cells.emplace_back(column.text(row));
+    cells.emplace_back(verdict_text(report, row), style_of(row.verdict));
+  }
+  return table;
 }
 
 }  // namespace underlap::gate

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/gate/gate.hpp"
+#include "profiler/gate/reports.hpp"
 
 namespace underlap::gate {
 
@@ -28,6 +28,9 @@ std::string tolerance_text(const GateRow&);
 
 /// A row in a sentence, behind its cell's name: "the step takes 5.2 % longer [+3.1, +7.3]: 114.4 ms -> 120.3 ms".
 std::string row_sentence(const GateRow&);
+
+/// What would have a run report a metric: "measure with run.trace: true".
+std::string how_to_tell(const std::string& metric);
 
 /// What an inconclusive row needs: "these runs would have shown 6.1 %; 9 runs a side would decide".
 std::string what_would_decide(const GateRow&);
@@ -53,10 +56,8 @@ std::string method_text(const GateReport&);
 /// Cells of virtual time whose schedule changed though their step passes; empty where there is none.
 std::string schedules_text(const GateReport&);
 
-/// Whether a reader should see the row though it passed: worse beyond chance, or a step whose limits say that it is
-/// faster.
-bool is_notable(const GateRow&);
-
-const GateCell& cell_of(const GateReport&, const std::string& name);
+/// The rows that are shown, with their verdicts, regressions as Style::bad. `are_targets`: without the columns of a
+/// baseline.
+Table rows_table(const GateReport&, Rows shown, bool are_targets = false);
 
 }  // namespace underlap::gate

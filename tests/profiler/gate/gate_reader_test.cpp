@@ -65,7 +65,8 @@ TEST(GateReader, RefusesOtherFilesWithThePlace) {
   EXPECT_THAT(refused("{"), HasSubstr("gate.json: not valid JSON"));
   EXPECT_THAT(refused(R"({"schema": "underlap.gate/2"})"), HasSubstr("of another version of Underlap"));
   EXPECT_THAT(refused(R"({"schema": "underlap.results/1"})"), HasSubstr("must be \"underlap.gate/1\""));
-  EXPECT_THAT(refused(R"({"schema": "underlap.gate/1", "baseline": {"runs": 3}})"), HasSubstr("/baseline/runs"));
+  EXPECT_THAT(refused(R"({"schema": "underlap.gate/1", "verdict": "pass", "baseline": {"runs": 3}})"),
+              HasSubstr("/baseline/runs"));
 }
 
 TEST(GateReader, KnowsOtherFilesFromItsOwn) {

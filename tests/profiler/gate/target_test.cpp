@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/target.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
