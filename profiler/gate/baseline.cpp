@@ -113,7 +113,7 @@ std::string baseline_text(const std::vector<RunFigures>& runs) {
 }
 
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
-  const report::schema::Json document = report::schema::read_document(file);
+  const report::schema::Json document = read_json_file(file);
   const Cursor root(document, file.string(), Cursor::Numbers::finite);
   report::schema::check_schema(
       root.at("schema"), kBaselineSchema,

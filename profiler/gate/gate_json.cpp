@@ -145,7 +145,7 @@ bool is_gate_file(const std::filesystem::path& file) {
 }
 
 GateReport read_gate(const std::filesystem::path& file) {
-  const Json document = report::schema::read_document(file);
+  const Json document = read_json_file(file);
   const Cursor root(document, file.string());
   report::schema::check_schema(root.at("schema"), kGateSchema, fmt::format("\"{}\"", kGateSchema));
   GateReport report;

@@ -282,7 +282,7 @@ RunResults read_results(const std::filesystem::path& folder) try {
   const std::filesystem::path file = find_results(folder).value_or(folder / kResultsFile);
   const std::string text = read_input_file(file, {.memory_factor = kJsonMemoryFactor});
   if (std::optional<RunResults> results = well_formed(text, file)) return std::move(*results);
-  return results_in(schema::parse_document(text, file), file);
+  return results_in(parse_json_of(file, text), file);
 } catch (const std::invalid_argument& error) {
   throw std::invalid_argument(fmt::format("{}; mend the file, or measure into another folder", error.what()));
 }

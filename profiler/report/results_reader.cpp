@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "platform/input_file.hpp"
 #include "platform/problems.hpp"
 
 namespace underlap::report::schema {
@@ -110,20 +109,6 @@ double Cursor::number() const {
   if (*value_ == "Infinity") return std::numeric_limits<double>::infinity();
   if (*value_ == "-Infinity") return -std::numeric_limits<double>::infinity();
   fail_type("number");
-}
-
-nlohmann::ordered_json parse_document(const std::string& text, const std::filesystem::path& file) {
-  try {
-    return parse_json(text);
-  } catch (const nlohmann::ordered_json::exception& error) {
-    const std::string what = error.what();  // "[json.exception...] parse error at line 3, ..."
-    throw std::invalid_argument(fmt::format("{}: not valid JSON:{}", file.string(), what.substr(what.find(']') + 1)));
-  }
-}
-
-nlohmann::ordered_json read_document(const std::filesystem::path& file) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 28;
-  return parse_document(read_input_file(file, kMostBytes), file);
 }
 
 void check_schema(const Cursor& schema, std::string_view expected, std::string_view what_is_read) {

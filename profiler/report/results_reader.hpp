@@ -51,13 +51,6 @@ class Cursor {
   const nlohmann::ordered_json* named_ = nullptr;  // the element around it that has a "name"
 };
 
-/// The document that `text` is, of the file that errors name. Throws std::invalid_argument with the line where it is
-/// not JSON.
-nlohmann::ordered_json parse_document(const std::string& text, const std::filesystem::path& file);
-
-/// Reads a file of JSON of at most 256 MiB. Throws as parse_document() and read_input_file().
-nlohmann::ordered_json read_document(const std::filesystem::path& file);
-
 /// Throws std::invalid_argument unless a document's schema is `expected`, "underlap.gate/1". Of another version it
 /// names `what_is_read`.
 void check_schema(const Cursor& schema, std::string_view expected, std::string_view what_is_read);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstddef>
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -151,6 +151,18 @@ std::string everything(const Trace& trace) {
       line("  {} {} {} {} {}", to_string(x.collective), to_string(x.dtype), x.peer, x.bytes, x.bytes_on_wire);
   }
   return text;
+}
+
+bool is_sound(const Trace& trace) {
+  bool is_so = true;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const CommunicationRecord* record = trace.communication(i);
+    is_so &= trace.track(i) < trace.tracks.size() && trace.duration_ns()[i] >= 0 &&
+             (record == nullptr || record->group < trace.groups.size());
+  }
+  for (const Flow& flow : trace.flows) is_so &= std::max(flow.from, flow.to) < trace.size();
+  for (const CounterSample& sample : trace.counters) is_so &= sample.track < trace.tracks.size();
+  return is_so;
 }
 
 }  // namespace underlap::testing_support

@@ -27,4 +27,7 @@ Trace random_trace(std::mt19937& random, const RandomTraceShape& shape = {});
 /// All that a trace says, one line each, without its import report: two traces are equal where these are.
 std::string everything(const Trace&);
 
+/// Whether all indices of a trace lead somewhere and nothing ends before it begins.
+bool is_sound(const Trace&);
+
 }  // namespace underlap::testing_support

@@ -3,19 +3,16 @@
 #include "platform/json.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/timeline_text.hpp"
+#include "tests/profiler/error_of.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::analysis {
 namespace {
 
 using ::testing::HasSubstr;
+using namespace testing_support;  // NOLINT
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMs = 1'000'000;
@@ -28,12 +25,11 @@ Trace two_steps(bool arrivals_known = true) {
   trace.add_track({0, 0, "compute"});
   trace.add_track({0, 1, "dp"});
   trace.add_group({intern("param_all_gather"), {0, 1}});
-  const Tag gather{.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather")};
   for (std::int32_t step = 1; step <= 2; ++step) {
     const std::int64_t begin = (step - 1) * 10 * kMs;
-    trace.add({.track = 1, .start_ns = begin, .duration_ns = (step + 2) * kMs, .tag = gather},
+    trace.add(slice_of(1, begin, (step + 2) * kMs, "", communication(Mode::dp, "param_all_gather")),
               {.last_arrival_ns = arrivals_known ? begin + kMs / 2 : -1, .transfers = {{.bytes_on_wire = 1000}}});
-    trace.add({.track = 0, .start_ns = begin + step * kMs, .duration_ns = (10 - step) * kMs, .tag = {}});
+    trace.add(slice_of(0, begin + step * kMs, (10 - step) * kMs));
   }
   trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 10 * kMs}, {0, 0, 2, 20 * kMs}};
   trace.metadata["link"] = "real";
@@ -76,8 +72,8 @@ TEST(AnalysisJson, SumsOverTheMeasuredSteps) {
 
 TEST(AnalysisJson, CountsNoKernelThatEndsBeforeTheFirstWindow) {
   Trace trace = two_steps();
-  trace.add({.track = 0, .start_ns = -kMs, .duration_ns = kMs, .tag = {}});
-  trace.add({.track = 1, .start_ns = -2 * kMs, .duration_ns = kMs, .tag = {.kind = Kind::communication}});
+  trace.add(slice_of(0, -kMs, kMs));
+  trace.add(slice_of(1, -2 * kMs, kMs, "", {.kind = Kind::communication}));
   const Json rank = json_of(trace)["ranks"][0];
   EXPECT_EQ(rank["compute_kernels"], 2);
   EXPECT_EQ(rank["comm_kernels"], 2);
@@ -112,7 +108,7 @@ TEST(AnalysisJson, TakesTheSpanOfTheSlicesWhereThereAreNoMarks) {
 TEST(AnalysisJson, WhatIsNotKnownIsNull) {
   Trace trace;
   trace.add_track({3, 0, "compute"});
-  trace.add({.track = 0, .start_ns = 0, .duration_ns = 10, .tag = {}});
+  trace.add(slice_of(0, 0, 10));
   const Json json = json_of(trace);
   EXPECT_TRUE(json["ranks"][0]["overlap_pct"].is_null());
   EXPECT_TRUE(json["clock"]["residual_us"].is_null());
@@ -123,7 +119,7 @@ TEST(AnalysisJson, WhatIsNotKnownIsNull) {
 TEST(AnalysisJson, UntaggedCommunicationIsUnattributed) {
   Trace trace;
   trace.add_track({0, 0, "comm"});
-  trace.add({.track = 0, .start_ns = 0, .duration_ns = 10, .tag = {.kind = Kind::communication}});
+  trace.add(slice_of(0, 0, 10, "", {.kind = Kind::communication}));
   const Json rank = json_of(trace)["ranks"][0];
   EXPECT_EQ(rank["modes"]["unattributed"]["comm_us"], 0.01);
   EXPECT_EQ(rank["exposed_by_modes_us"]["unattributed"], 0.01);
@@ -178,13 +174,12 @@ TEST(AnalysisTable, ShowsOfManyRanksTheirMeanAndBothEnds) {
   Trace trace;
   for (std::int32_t rank = 0; rank < 20; ++rank) {
     const std::uint32_t track = trace.add_track({rank, 0, "dp"});
-    trace.add({.track = track, .start_ns = 0, .duration_ns = rank * kMs, .tag = {.kind = Kind::communication}});
+    trace.add(slice_of(track, 0, rank * kMs, "", {.kind = Kind::communication}));
     trace.marks.insert(trace.marks.end(), {{rank, 0, 0, 0}, {rank, 0, 1, 20 * kMs}});
   }
   const std::string table = analysis_table(trace, summarise(trace), {.width = 80});
-  EXPECT_THAT(table, HasSubstr("\n0     20.000"));
-  EXPECT_THAT(table, HasSubstr("\n19    20.000"));
-  EXPECT_THAT(table, HasSubstr("\nmean  20.000    0.000   9.500"));
+  for (const char* words : {"\n0     20.000", "\n19    20.000", "\nmean  20.000    0.000   9.500"})
+    EXPECT_THAT(table, HasSubstr(words));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("\n7 ")));
   EXPECT_THAT(table, HasSubstr("Of 20 ranks, those with the least and the most exposed time; --by rank has all."));
 }
@@ -192,7 +187,7 @@ TEST(AnalysisTable, ShowsOfManyRanksTheirMeanAndBothEnds) {
 TEST(AnalysisTable, SaysWhereNothingCommunicatesOrNothingIsMeasured) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
-  trace.add({.track = 0, .start_ns = 0, .duration_ns = 10, .tag = {}});
+  trace.add(slice_of(0, 0, 10));
   const std::string table = analysis_table(trace, summarise(trace), {});
   EXPECT_THAT(table, HasSubstr("\nNo communication was seen in it.\n"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("exposed"))) << "no column of zeros";
@@ -221,9 +216,9 @@ TEST(TextTimeline, ExposedTimeNeverVanishes) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add_track({0, 1, "dp"});
-  trace.add({.track = 0, .start_ns = 0, .duration_ns = 5 * kMs, .tag = {}});
-  trace.add({.track = 1, .start_ns = 5 * kMs, .duration_ns = 1, .tag = {.kind = Kind::communication}});
-  trace.add({.track = 0, .start_ns = 8 * kMs, .duration_ns = 1, .tag = {}});
+  trace.add(slice_of(0, 0, 5 * kMs));
+  trace.add(slice_of(1, 5 * kMs, 1, "", {.kind = Kind::communication}));
+  trace.add(slice_of(0, 8 * kMs, 1));
   trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 10 * kMs}};
   const auto lines = lines_of(text_timeline(trace, {.block = 0, .step = 1, .width = 40}));
   EXPECT_EQ(std::count(lines[2].begin(), lines[2].end(), '!'), 1);
@@ -235,17 +230,12 @@ TEST(TextTimeline, LeavesOutStreamsThatRanNothingInTheStep) {
   const TimelineRequest request{.block = 0, .step = 2, .width = 52};
   const std::string without = text_timeline(trace, request);
   const std::uint32_t other = trace.add_track({.rank = 0, .stream = 9, .name = "idle"});
-  trace.add({.track = other, .start_ns = 2 * kMs, .duration_ns = kMs, .tag = {}});
+  trace.add(slice_of(other, 2 * kMs, kMs));
   EXPECT_EQ(text_timeline(trace, request), without);
 }
 
 TEST(TextTimeline, NamesTheStepsThatThereAre) {
-  try {
-    text_timeline(two_steps(), {.block = 0, .step = 9});
-    FAIL() << "there is no step 9";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("0/1 0/2"));
-  }
+  EXPECT_THAT(error_of([] { text_timeline(two_steps(), {.block = 0, .step = 9}); }), HasSubstr("0/1 0/2"));
   EXPECT_THROW(text_timeline(two_steps(), {.block = 0, .step = 1, .width = 39}), std::invalid_argument);
 }
 

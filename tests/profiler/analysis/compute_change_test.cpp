@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <stdexcept>
-#include <vector>
 
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/random_trace.hpp"

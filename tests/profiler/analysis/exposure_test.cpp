@@ -3,20 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
 #include <set>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::analysis {
 namespace {
 
-using underlap::testing_support::random_trace;
+using namespace testing_support;  // NOLINT
 
 std::string mode_of(const Tag& tag) {
   return tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode));
@@ -40,12 +35,26 @@ bool is_pipeline_receive(const Trace& trace, std::size_t i) {
   return receives && trace.tag(i).mode == Mode::pp;
 }
 
+// Communication of one nanosecond, by mode or by purpose.
+struct Active {
+  std::set<std::string> all, transfer, unsplit, other_wait;
+
+  void add(const Trace& trace, std::size_t i, std::int64_t t, const std::string& key) {
+    all.insert(key);
+    if (!is_split(trace, i))
+      unsplit.insert(key);
+    else if (transfers_at(trace, i, t))
+      transfer.insert(key);
+    else if (!is_pipeline_receive(trace, i))
+      other_wait.insert(key);
+  }
+};
+
 // What is going on in one nanosecond of a rank.
 struct Moment {
   bool compute = false, copy = false;
   std::set<Mode> modes;
-  std::set<std::string> modes_active, modes_transfer, modes_unsplit, modes_other_wait;
-  std::set<std::string> purposes_active, purposes_transfer, purposes_unsplit, purposes_other_wait;
+  Active by_mode, by_purpose;
 
   Moment(const Trace& trace, std::int32_t rank, std::int64_t t) {
     for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -55,39 +64,26 @@ struct Moment {
       copy |= tag.kind == Kind::copy;
       if (tag.kind != Kind::communication) continue;
       modes.insert(tag.mode);
-      modes_active.insert(mode_of(tag));
-      purposes_active.insert(purpose_of(tag));
-      if (!is_split(trace, i)) {
-        modes_unsplit.insert(mode_of(tag));
-        purposes_unsplit.insert(purpose_of(tag));
-        continue;
-      }
-      if (!transfers_at(trace, i, t)) {
-        if (is_pipeline_receive(trace, i)) continue;
-        modes_other_wait.insert(mode_of(tag));
-        purposes_other_wait.insert(purpose_of(tag));
-        continue;
-      }
-      modes_transfer.insert(mode_of(tag));
-      purposes_transfer.insert(purpose_of(tag));
+      by_mode.add(trace, i, t, mode_of(tag));
+      by_purpose.add(trace, i, t, purpose_of(tag));
     }
   }
 };
 
-void add_moment(std::map<std::string, CommunicationSplit>& splits, const std::set<std::string>& active,
-                const std::set<std::string>& transfer, const std::set<std::string>& unsplit,
-                const std::set<std::string>& other_wait, bool hidden) {
-  for (const std::string& key : active) {
+void add_moment(std::map<std::string, CommunicationSplit>& splits, const Active& active, bool hidden) {
+  for (const std::string& key : active.all) {
     CommunicationSplit& split = splits[key];
     ++split.comm_ns;
     if (hidden)
       ++split.hidden_ns;
-    else if (!transfer.contains(key) && !unsplit.contains(key) && !other_wait.contains(key))
-      ++split.pipeline_dependency_ns, ++split.exposed_wait_ns;
+    else if (active.transfer.contains(key))
+      ++split.exposed_transfer_ns;
+    else if (active.unsplit.contains(key))
+      ++split.exposed_unsplit_ns;
     else
-      ++(transfer.contains(key)  ? split.exposed_transfer_ns
-         : unsplit.contains(key) ? split.exposed_unsplit_ns
-                                 : split.exposed_wait_ns);
+      ++split.exposed_wait_ns;
+    const bool is_waiting = !active.transfer.contains(key) && !active.unsplit.contains(key);
+    if (!hidden && is_waiting && !active.other_wait.contains(key)) ++split.pipeline_dependency_ns;
     split.exposed_ns = split.exposed_transfer_ns + split.exposed_wait_ns + split.exposed_unsplit_ns;
   }
 }
@@ -99,13 +95,12 @@ void add_moment(Split& split, const Moment& m) {
     std::string key;
     for (const Mode mode : m.modes) key += (key.empty() ? "" : "+") + mode_of({.mode = mode});
     ++split.exposed_ns_by_modes[key];
-    if (m.modes_transfer.empty()) ++(m.modes_unsplit.empty() ? split.exposed_wait_ns : split.exposed_unsplit_ns);
+    if (m.by_mode.transfer.empty()) ++(m.by_mode.unsplit.empty() ? split.exposed_wait_ns : split.exposed_unsplit_ns);
   } else {
     ++(m.copy ? split.copy_only_ns : split.idle_ns);
   }
-  add_moment(split.modes, m.modes_active, m.modes_transfer, m.modes_unsplit, m.modes_other_wait, m.compute);
-  add_moment(split.purposes, m.purposes_active, m.purposes_transfer, m.purposes_unsplit, m.purposes_other_wait,
-             m.compute);
+  add_moment(split.modes, m.by_mode, m.compute);
+  add_moment(split.purposes, m.by_purpose, m.compute);
 }
 
 Split brute_force(const Trace& trace, const Window& window) {
@@ -159,22 +154,19 @@ TEST(Exposure, PartsSumToTheWindow) {
 
 // compute |####    |     the gather waits until 30, and its peer's bytes come until 60
 // dp      |  ======|
-Trace gather_beside_gemm(std::int64_t last_arrival_ns) {
+Trace gather_beside_gemm() {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add_track({0, 1, "dp"});
   trace.add_group({intern("param_all_gather"), {0, 1}});
-  trace.add({.track = 0, .start_ns = 0, .duration_ns = 25, .tag = {}});
-  trace.add({.track = 1,
-             .start_ns = 10,
-             .duration_ns = 50,
-             .tag = {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather")}},
-            {.last_arrival_ns = last_arrival_ns, .transfers = {{.bytes_on_wire = 8}, {.bytes_on_wire = 4}}});
+  trace.add(slice_of(0, 0, 25));
+  trace.add(slice_of(1, 10, 50, "", communication(Mode::dp, "param_all_gather")),
+            {.last_arrival_ns = 30, .transfers = {{.bytes_on_wire = 8}, {.bytes_on_wire = 4}}});
   return trace;
 }
 
 TEST(Exposure, WaitEndsWhenTheLastMemberArrives) {
-  const Split split = split_window(gather_beside_gemm(30), {0, 0, 0, 0, 100});
+  const Split split = split_window(gather_beside_gemm(), {0, 0, 0, 0, 100});
   EXPECT_EQ(split.compute_only_ns, 10);
   EXPECT_EQ(split.hidden_ns, 15);
   EXPECT_EQ(split.exposed_ns_by_modes.at("dp"), 35);
@@ -191,63 +183,29 @@ TEST(Exposure, WaitEndsWhenTheLastMemberArrives) {
   EXPECT_EQ(split.purposes.at("param_all_gather"), expected);
 }
 
-TEST(Exposure, UnknownArrivalIsNeitherWaitNorTransfer) {
-  const Split split = split_window(gather_beside_gemm(-1), {0, 0, 0, 0, 100});
-  EXPECT_EQ(split.exposed_wait_ns, 0);
-  EXPECT_EQ(split.exposed_transfer_ns(), 0);
-  EXPECT_EQ(split.exposed_unsplit_ns, 35);
-  EXPECT_EQ(split.modes.at("dp").exposed_unsplit_ns, 35);
-}
-
-TEST(Exposure, AnArrivalOutsideTheSliceIsClamped) {
-  EXPECT_EQ(split_window(gather_beside_gemm(5), {0, 0, 0, 0, 100}).exposed_wait_ns, 0);
-  EXPECT_EQ(split_window(gather_beside_gemm(500), {0, 0, 0, 0, 100}).exposed_wait_ns, 35);
-}
-
-TEST(Exposure, SlicesThatCrossAreCutAndCountedWhereTheyEnd) {
-  const Trace trace = gather_beside_gemm(30);
-  const std::vector<Window> windows{{0, 0, 1, 0, 40}, {0, 0, 2, 40, 100}};
-  const std::vector<Split> splits = split_windows(trace, windows);
-  EXPECT_EQ(splits[0].modes.at("dp").comm_ns, 30);
-  EXPECT_EQ(splits[0].modes.at("dp").count, 0);
-  EXPECT_EQ(splits[1].modes.at("dp").comm_ns, 20);
-  EXPECT_EQ(splits[1].modes.at("dp").bytes_on_wire, 12);
-}
-
 // pp |  ~~~~~==|   a stage waits from 10 for an input that its peer sends at 60, and has it at 80
-Trace receive_from_the_stage_before(const Tag& tag, Collective what) {
+Trace receive_from_the_stage_before() {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add_track({0, 1, "pp"});
   trace.add_group({intern("forward"), {0, 1}});
-  trace.add({.track = 0, .start_ns = 0, .duration_ns = 25, .tag = {}});
-  trace.add({.track = 1, .start_ns = 10, .duration_ns = 70, .tag = tag},
-            {.last_arrival_ns = 60, .transfers = {{.collective = what, .peer = 1}}});
+  trace.add(slice_of(0, 0, 25));
+  trace.add(slice_of(1, 10, 70, "", communication(Mode::pp, "")),
+            {.last_arrival_ns = 60, .transfers = {{.collective = Collective::receive, .peer = 1}}});
   return trace;
 }
-constexpr Tag tag_of(Mode mode) { return {.kind = Kind::communication, .mode = mode}; }
 
 TEST(Exposure, AStageThatWaitsForItsInputWaitsByDesign) {
-  const CommunicationSplit split =
-      split_window(receive_from_the_stage_before(tag_of(Mode::pp), Collective::receive), {0, 0, 0, 0, 100})
-          .modes.at("pp");
+  const CommunicationSplit split = split_window(receive_from_the_stage_before(), {0, 0, 0, 0, 100}).modes.at("pp");
   EXPECT_EQ(split.exposed_wait_ns, 35);
   EXPECT_EQ(split.pipeline_dependency_ns, 35);
   EXPECT_EQ(split.exposed_transfer_ns, 20);
 }
 
-TEST(Exposure, ASenderOrAMemberOfARingWaitsForALatePeer) {
-  for (const auto& [mode, what] : {std::pair(Mode::pp, Collective::send), std::pair(Mode::cp, Collective::receive)}) {
-    const Split split = split_window(receive_from_the_stage_before(tag_of(mode), what), {0, 0, 0, 0, 100});
-    EXPECT_EQ(split.modes.begin()->second.exposed_wait_ns, 35);
-    EXPECT_EQ(split.modes.begin()->second.pipeline_dependency_ns, 0);
-  }
-}
-
 TEST(Exposure, ALatePeerExplainsAMomentBeforeADependencyDoes) {
-  Trace trace = receive_from_the_stage_before(tag_of(Mode::pp), Collective::receive);
+  Trace trace = receive_from_the_stage_before();
   trace.add_track({0, 2, "pp_send"});
-  trace.add({.track = 2, .start_ns = 30, .duration_ns = 12, .tag = tag_of(Mode::pp)},
+  trace.add(slice_of(2, 30, 12, "", communication(Mode::pp, "")),
             {.last_arrival_ns = 40, .transfers = {{.collective = Collective::send, .peer = 1}}});
   const CommunicationSplit split = split_window(trace, {0, 0, 0, 0, 100}).modes.at("pp");
   EXPECT_EQ(split.exposed_wait_ns, 33) << "2 are the send's transfer";
@@ -255,7 +213,7 @@ TEST(Exposure, ALatePeerExplainsAMomentBeforeADependencyDoes) {
 }
 
 TEST(Exposure, RefusesWindowsThatOverlapOrEndBeforeTheyBegin) {
-  const Trace trace = gather_beside_gemm(30);
+  const Trace trace = gather_beside_gemm();
   EXPECT_THROW(split_window(trace, {0, 0, 0, 5, 4}), std::invalid_argument);
   const std::vector<Window> overlapping{{0, 0, 1, 0, 40}, {0, 0, 2, 39, 50}};
   EXPECT_THROW(split_windows(trace, overlapping), std::invalid_argument);

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
-#include "profiler/trace/trace.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap {
+
+inline CommunicationRecord record_of(std::uint32_t group, std::uint64_t sequence,
+                                     Collective collective = Collective::all_reduce, std::int32_t peer = -1) {
+  return {.group = group, .sequence = sequence, .transfers = {{.collective = collective, .peer = peer}}};
+}
 
 /// A job of several ranks as readers of foreign traces leave it, written down slice by slice: a compute stream (0), a
 /// communication stream (1) and a thread (2) for each rank.
@@ -22,17 +28,12 @@ class JobTrace {
   }
 
   std::uint32_t kernel(std::int32_t rank, std::int64_t start, std::int64_t end, std::string_view name = "gemm") {
-    return add(
-        {.track = track(rank, 0), .start_ns = start, .duration_ns = end - start, .name = intern(name), .tag = {}});
+    return add(testing_support::slice_of(track(rank, 0), start, end - start, name));
   }
 
   /// A call of the rank's thread that launches nothing.
   std::uint32_t host(std::int32_t rank, std::int64_t start, std::int64_t end, std::string_view name) {
-    return add({.track = track(rank, 2),
-                .start_ns = start,
-                .duration_ns = end - start,
-                .name = intern(name),
-                .tag = {.kind = Kind::none}});
+    return add(testing_support::slice_of(track(rank, 2), start, end - start, name, testing_support::kNoWork));
   }
 
   std::uint32_t call(std::int32_t rank, std::int64_t start, std::int64_t end, std::uint32_t launched) {
@@ -58,6 +59,13 @@ class JobTrace {
     return trace.add_group({.ranks = std::move(ranks), .name = intern(name)});
   }
 
+  /// The group of all ranks.
+  std::uint32_t all() {
+    std::vector<std::int32_t> ranks(trace.tracks.size() / 3);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return group(std::move(ranks));
+  }
+
   static std::uint32_t track(std::int32_t rank, std::uint32_t which) {
     return static_cast<std::uint32_t>(rank) * 3 + which;
   }
@@ -67,11 +75,8 @@ class JobTrace {
  private:
   static Slice communication(std::int32_t rank, std::int64_t start, std::int64_t end, std::string_view name,
                              Mode mode) {
-    return {.track = track(rank, 1),
-            .start_ns = start,
-            .duration_ns = end - start,
-            .name = intern(name),
-            .tag = {.kind = Kind::communication, .mode = mode}};
+    return testing_support::slice_of(track(rank, 1), start, end - start, name,
+                                     {.kind = Kind::communication, .mode = mode});
   }
 
   std::uint32_t add(const Slice& slice) {

@@ -3,10 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "profiler/analysis/arrivals.hpp"
 #include "profiler/analysis/communications.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
@@ -14,23 +10,14 @@
 namespace underlap::analysis {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
-
-CommunicationRecord record_of(std::uint32_t group, std::uint64_t sequence, Collective collective,
-                              std::int32_t peer = -1) {
-  return {.group = group, .sequence = sequence, .transfers = {{.collective = collective, .peer = peer}}};
-}
+using namespace ::testing;  // NOLINT
 
 TEST(Matching, PairsByGroupAndSequenceWhateverTheOrderInTheTrace) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  job.nccl(0, 0, 10, record_of(group, 7, Collective::all_reduce));
-  job.nccl(0, 20, 30, record_of(group, 8, Collective::all_gather));
-  job.nccl(1, 20, 30, record_of(group, 8, Collective::all_gather));
-  job.nccl(1, 40, 50, record_of(group, 9, Collective::all_reduce));
+  job.nccl(0, 0, 10, record_of(job.all(), 7, Collective::all_reduce));
+  job.nccl(0, 20, 30, record_of(job.all(), 8, Collective::all_gather));
+  job.nccl(1, 20, 30, record_of(job.all(), 8, Collective::all_gather));
+  job.nccl(1, 40, 50, record_of(job.all(), 9, Collective::all_reduce));
   const Matching matching = match_communications(job.trace);
   ASSERT_THAT(matching.matches, SizeIs(1));
   EXPECT_EQ(matching.matches[0].basis, MatchBasis::sequence);
@@ -43,9 +30,8 @@ TEST(Matching, PairsByGroupAndSequenceWhateverTheOrderInTheTrace) {
 
 TEST(Matching, TakesTheOrderWhereNoSequenceIsGiven) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
   for (const std::int32_t rank : {0, 1})
-    for (const std::int64_t start : {0, 100, 200}) job.nccl(rank, start, start + 50, record_of(group, 0, {}));
+    for (const std::int64_t start : {0, 100, 200}) job.nccl(rank, start, start + 50, record_of(job.all(), 0));
   const Matching matching = match_communications(job.trace);
   ASSERT_THAT(matching.matches, SizeIs(3));
   EXPECT_EQ(matching.matches[1].basis, MatchBasis::order);
@@ -54,9 +40,8 @@ TEST(Matching, TakesTheOrderWhereNoSequenceIsGiven) {
 
 TEST(Matching, LeavesAGroupAloneWhoseMembersHaveDifferentNumbers) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  for (const std::int64_t start : {0, 100}) job.nccl(0, start, start + 50, record_of(group, 0, {}));
-  job.nccl(1, 100, 150, record_of(group, 0, {}));
+  for (const std::int64_t start : {0, 100}) job.nccl(0, start, start + 50, record_of(job.all(), 0));
+  job.nccl(1, 100, 150, record_of(job.all(), 0));
   const Matching matching = match_communications(job.trace);
   EXPECT_THAT(matching.matches, IsEmpty());
   EXPECT_THAT(matching.unmatched,
@@ -66,9 +51,8 @@ TEST(Matching, LeavesAGroupAloneWhoseMembersHaveDifferentNumbers) {
 TEST(Matching, DoesNotTakeNumbersThatOnlyCountForSequences) {
   JobTrace job(2);
   job.trace.metadata["format"] = "kineto";
-  const std::uint32_t group = job.group({0, 1});
-  for (const std::uint64_t i : {0, 1, 2}) job.nccl(0, 100 * i, 100 * i + 50, record_of(group, i, {}));
-  for (const std::uint64_t i : {0, 1}) job.nccl(1, 100 * i + 100, 100 * i + 150, record_of(group, i, {}));
+  for (const std::uint64_t i : {0, 1, 2}) job.nccl(0, 100 * i, 100 * i + 50, record_of(job.all(), i));
+  for (const std::uint64_t i : {0, 1}) job.nccl(1, 100 * i + 100, 100 * i + 150, record_of(job.all(), i));
   EXPECT_THAT(match_communications(job.trace).matches, IsEmpty());
 }
 
@@ -83,9 +67,8 @@ TEST(Matching, LeavesOutWhatAMemberIsMissingOf) {
 
 TEST(Matching, LeavesOutMembersThatDoDifferentThings) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  job.nccl(0, 0, 50, record_of(group, 5, Collective::all_reduce));
-  job.nccl(1, 0, 50, record_of(group, 5, Collective::all_gather));
+  job.nccl(0, 0, 50, record_of(job.all(), 5, Collective::all_reduce));
+  job.nccl(1, 0, 50, record_of(job.all(), 5, Collective::all_gather));
   EXPECT_THAT(match_communications(job.trace).matches, IsEmpty());
 }
 
@@ -104,13 +87,12 @@ TEST(Matching, TakesAGroupWithoutRanksForTheOneThatListsThem) {
 
 TEST(Matching, PairsSendsWithReceivesByTheirOrderOnALink) {
   JobTrace job(3);
-  const std::uint32_t group = job.group({0, 1, 2});
-  job.nccl(0, 0, 10, record_of(group, 0, Collective::send, 1));
-  job.nccl(0, 20, 30, record_of(group, 0, Collective::send, 2));
-  job.nccl(0, 40, 50, record_of(group, 0, Collective::send, 1));
-  job.nccl(1, 0, 10, record_of(group, 0, Collective::receive, 0));
-  job.nccl(1, 30, 50, record_of(group, 0, Collective::receive, 0));
-  job.nccl(2, 0, 30, record_of(group, 0, Collective::receive, 0));
+  job.nccl(0, 0, 10, record_of(job.all(), 0, Collective::send, 1));
+  job.nccl(0, 20, 30, record_of(job.all(), 0, Collective::send, 2));
+  job.nccl(0, 40, 50, record_of(job.all(), 0, Collective::send, 1));
+  job.nccl(1, 0, 10, record_of(job.all(), 0, Collective::receive, 0));
+  job.nccl(1, 30, 50, record_of(job.all(), 0, Collective::receive, 0));
+  job.nccl(2, 0, 30, record_of(job.all(), 0, Collective::receive, 0));
   const Matching matching = match_communications(job.trace);
   ASSERT_THAT(matching.matches, SizeIs(3));
   EXPECT_TRUE(matching.matches[0].is_message());
@@ -120,11 +102,10 @@ TEST(Matching, PairsSendsWithReceivesByTheirOrderOnALink) {
 
 TEST(Matching, LeavesOutALinkWhoseEndsHaveDifferentNumbers) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
   job.trace.metadata["format"] = "kineto";
-  job.nccl(0, 0, 10, record_of(group, 0, Collective::send, 1));
-  job.nccl(0, 20, 30, record_of(group, 0, Collective::send, 1));
-  job.nccl(1, 0, 10, record_of(group, 0, Collective::receive, 0));
+  job.nccl(0, 0, 10, record_of(job.all(), 0, Collective::send, 1));
+  job.nccl(0, 20, 30, record_of(job.all(), 0, Collective::send, 1));
+  job.nccl(1, 0, 10, record_of(job.all(), 0, Collective::receive, 0));
   const Matching matching = match_communications(job.trace);
   EXPECT_THAT(matching.matches, IsEmpty());
   EXPECT_THAT(matching.unmatched, ElementsAre(Pair("peers have different numbers of them", 3)));
@@ -182,11 +163,10 @@ TEST(Matching, AssumesNothingWhereTheJobHasMoreRanksThanTheTrace) {
 
 TEST(Matching, DrawsArrowsFromTheLastMemberAndFromSends) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  job.nccl(0, 0, 50, record_of(group, 5, Collective::all_reduce));
-  job.nccl(1, 30, 50, record_of(group, 5, Collective::all_reduce));
-  job.nccl(0, 60, 90, record_of(group, 6, Collective::receive, 1));
-  job.nccl(1, 70, 90, record_of(group, 6, Collective::send, 0));
+  job.nccl(0, 0, 50, record_of(job.all(), 5, Collective::all_reduce));
+  job.nccl(1, 30, 50, record_of(job.all(), 5, Collective::all_reduce));
+  job.nccl(0, 60, 90, record_of(job.all(), 6, Collective::receive, 1));
+  job.nccl(1, 70, 90, record_of(job.all(), 6, Collective::send, 0));
   const Matching matching = match_communications(job.trace);
   add_flows(job.trace, matching);
   add_flows(job.trace, matching);
@@ -195,9 +175,8 @@ TEST(Matching, DrawsArrowsFromTheLastMemberAndFromSends) {
 
 TEST(Communications, GivesMessagesTheArrivalOfTheLaterEnd) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  job.nccl(0, 0, 90, record_of(group, 6, Collective::receive, 1), Mode::pp);
-  job.nccl(1, 70, 90, record_of(group, 6, Collective::send, 0), Mode::pp);
+  job.nccl(0, 0, 90, record_of(job.all(), 6, Collective::receive, 1), Mode::pp);
+  job.nccl(1, 70, 90, record_of(job.all(), 6, Collective::send, 0), Mode::pp);
   match_and_align(job.trace);
   EXPECT_EQ(job.trace.communication(0)->last_arrival_ns, 70);
   EXPECT_EQ(job.trace.communication(1)->last_arrival_ns, 70);
@@ -206,11 +185,10 @@ TEST(Communications, GivesMessagesTheArrivalOfTheLaterEnd) {
 // Both directions of a pipeline bound the offset: what rank 1 sent at 70 arrived by 90 on rank 0, and the reverse.
 TEST(Communications, BoundOffsetsByMessages) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  job.nccl(0, 0, 90, record_of(group, 6, Collective::receive, 1), Mode::pp);
-  job.nccl(1, 70, 90, record_of(group, 6, Collective::send, 0), Mode::pp);
-  job.nccl(0, 200, 230, record_of(group, 7, Collective::send, 1), Mode::pp);
-  job.nccl(1, 190, 240, record_of(group, 7, Collective::receive, 0), Mode::pp);
+  job.nccl(0, 0, 90, record_of(job.all(), 6, Collective::receive, 1), Mode::pp);
+  job.nccl(1, 70, 90, record_of(job.all(), 6, Collective::send, 0), Mode::pp);
+  job.nccl(0, 200, 230, record_of(job.all(), 7, Collective::send, 1), Mode::pp);
+  job.nccl(1, 190, 240, record_of(job.all(), 7, Collective::receive, 0), Mode::pp);
   const Communications communications = match_and_align(job.trace);
   const ClockOffset& offset = communications.alignment.pairs.at({0, 1});
   EXPECT_EQ(offset.low_ns, -20);

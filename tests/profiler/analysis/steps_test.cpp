@@ -2,14 +2,10 @@
 #include "profiler/analysis/steps.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <initializer_list>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/steps/step_ranges.hpp"
 #include "profiler/analysis/steps/step_repetition.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -35,12 +31,7 @@ class ForeignTrace {
 
  private:
   void add(const Track& track, const std::string& name, std::int64_t begin_us, std::int64_t end_us, Kind kind) {
-    trace.add({.track = trace.add_track(track),
-               .start_ns = begin_us * 1000,
-               .duration_ns = (end_us - begin_us) * 1000,
-               .name = intern(name),
-               .tag = {.kind = kind},
-               .attribution = {AttributionSource::none, 0, kNoName}});
+    trace.add(testing_support::foreign_slice(trace.add_track(track), begin_us * 1000, end_us * 1000, name, kind));
   }
   std::int32_t rank_ = 0;
 };
@@ -75,19 +66,16 @@ TEST(Steps, OfTheProfilerAreWhatWasLaunchedInThem) {
   EXPECT_EQ(steps_text(list), "ProfilerStep, 4 of them");
 }
 
-TEST(Steps, TheLastOneThatIsCutIsLeftOut) {
+TEST(Steps, ThatAreCutOrWithoutWorkAreLeftOut) {
   ForeignTrace made = profiled();
   made.range("ProfilerStep#11", 420, 450);
   made.kernel("gemm", 421, 450, 460);
   const StepList list = find_steps(made.trace);
   EXPECT_EQ(list.ranks[0].windows.size(), 4U);
   EXPECT_EQ(steps_text(list), "ProfilerStep, 4 of them, the last one cut off and left out");
-}
-
-TEST(Steps, WithoutWorkAreLeftOutAndCounted) {
-  ForeignTrace made = profiled();
-  made.range("ProfilerStep#11", 420, 450);
-  EXPECT_EQ(steps_text(find_steps(made.trace)), "ProfilerStep, 4 of them, 1 without work left out");
+  ForeignTrace idle = profiled();
+  idle.range("ProfilerStep#11", 420, 450);
+  EXPECT_EQ(steps_text(find_steps(idle.trace)), "ProfilerStep, 4 of them, 1 without work left out");
 }
 
 TEST(Steps, OfOtherRangesAreTheOutermostThatSaySo) {

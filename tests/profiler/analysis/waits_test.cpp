@@ -3,27 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <optional>
-
 #include "tests/profiler/analysis/job_trace.hpp"
 
 namespace underlap::analysis {
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
-using testing::SizeIs;
-
-CommunicationRecord all_reduce_of(std::uint32_t group, std::uint64_t sequence) {
-  return {.group = group, .sequence = sequence, .transfers = {{.collective = Collective::all_reduce}}};
-}
-
-CommunicationRecord message_of(std::uint32_t group, std::uint64_t sequence, Collective collective, std::int32_t peer) {
-  return {.group = group, .sequence = sequence, .transfers = {{.collective = collective, .peer = peer}}};
-}
+using namespace ::testing;  // NOLINT
 
 WaitReport waits_of(JobTrace& job) {
   const Communications communications = match_and_align(job.trace);
@@ -39,11 +24,10 @@ JobTrace one_clock(std::int32_t num_ranks) {
 
 TEST(Waits, NamesTheRankWhoseKernelTookLonger) {
   JobTrace job = one_clock(3);
-  const std::uint32_t group = job.group({0, 1, 2});
   for (const std::int32_t rank : {0, 1, 2}) {
-    job.nccl(rank, 0, 10, all_reduce_of(group, 3));
+    job.nccl(rank, 0, 10, record_of(job.all(), 3));
     job.kernel(rank, 10, rank == 2 ? 150 : 100, "gemm");
-    job.nccl(rank, rank == 2 ? 150 : 100, 170, all_reduce_of(group, 4));
+    job.nccl(rank, rank == 2 ? 150 : 100, 170, record_of(job.all(), 4));
   }
   const WaitReport report = waits_of(job);
   ASSERT_THAT(report.arrivals, SizeIs(2));
@@ -65,11 +49,10 @@ TEST(Waits, NamesTheRankWhoseKernelTookLonger) {
 
 TEST(Waits, TellsMoreKernelsFromLongerOnes) {
   JobTrace job = one_clock(2);
-  const std::uint32_t group = job.group({0, 1});
   for (const std::int32_t rank : {0, 1}) {
     job.kernel(rank, 0, 100, "gemm");
     if (rank == 1) job.kernel(rank, 100, 180, "topk");
-    job.nccl(rank, rank == 1 ? 180 : 100, 200, all_reduce_of(group, 4));
+    job.nccl(rank, rank == 1 ? 180 : 100, 200, record_of(job.all(), 4));
   }
   const LateArrival late = waits_of(job).arrivals.at(0);
   EXPECT_EQ(late.cause, LateCause::more_kernels);
@@ -82,15 +65,15 @@ TEST(Waits, FollowsTheChainToTheFirstLateCompute) {
   const std::uint32_t all = job.group({0, 1, 2}, "all");
   const std::uint32_t late_pair = job.group({1, 2}, "12");
   const std::uint32_t pair = job.group({0, 1}, "01");
-  for (const std::int32_t rank : {0, 1, 2}) job.nccl(rank, 0, 10, all_reduce_of(all, 3));
+  for (const std::int32_t rank : {0, 1, 2}) job.nccl(rank, 0, 10, record_of(all, 3));
   job.kernel(2, 10, 400);
   job.kernel(1, 10, 100);
   job.kernel(0, 10, 130);
-  job.nccl(1, 100, 410, all_reduce_of(late_pair, 4));
-  job.nccl(2, 400, 410, all_reduce_of(late_pair, 4));
+  job.nccl(1, 100, 410, record_of(late_pair, 4));
+  job.nccl(2, 400, 410, record_of(late_pair, 4));
   job.kernel(1, 410, 440);
-  job.nccl(0, 130, 450, all_reduce_of(pair, 4));
-  job.nccl(1, 440, 450, all_reduce_of(pair, 4));
+  job.nccl(0, 130, 450, record_of(pair, 4));
+  job.nccl(1, 440, 450, record_of(pair, 4));
   const WaitReport report = waits_of(job);
   const LateArrival& last = report.arrivals.back();
   EXPECT_EQ(last.last_rank, 1);
@@ -108,11 +91,11 @@ TEST(Waits, ChargesEachPartOfAWaitToWhatTheLateRankDid) {
   const std::uint32_t pair = job.group({0, 1}, "01"), other = job.group({1, 2}, "12");
   for (const std::int32_t rank : {0, 1}) job.kernel(rank, 0, 100);
   job.kernel(2, 0, 300);
-  job.nccl(1, 100, 350, all_reduce_of(other, 4), Mode::dp);
-  job.nccl(2, 300, 350, all_reduce_of(other, 4), Mode::dp);
+  job.nccl(1, 100, 350, record_of(other, 4), Mode::dp);
+  job.nccl(2, 300, 350, record_of(other, 4), Mode::dp);
   job.kernel(1, 350, 500, "more");
-  job.nccl(0, 100, 550, all_reduce_of(pair, 4), Mode::tp);
-  job.nccl(1, 500, 550, all_reduce_of(pair, 4), Mode::tp);
+  job.nccl(0, 100, 550, record_of(pair, 4), Mode::tp);
+  job.nccl(1, 500, 550, record_of(pair, 4), Mode::tp);
   const WaitReport report = waits_of(job);
   EXPECT_EQ(report.total.wait_ns, 600);
   EXPECT_THAT(report.total.wait_ns_by_blamed_rank, ElementsAre(Pair(1, 150), Pair(2, 400)));
@@ -140,7 +123,7 @@ TEST(Waits, AreChargedInPartsThatSumToThem) {
     }
     for (std::int32_t rank = i % 3 == 0 ? 1 : 0; rank < 3; ++rank) {
       std::int64_t& now = time[static_cast<std::size_t>(rank)];
-      job.nccl(rank, now, last + 13, all_reduce_of(group, static_cast<std::uint64_t>(i) + 5));
+      job.nccl(rank, now, last + 13, record_of(group, static_cast<std::uint64_t>(i) + 5));
       now = last + 13;
     }
   }
@@ -156,9 +139,8 @@ TEST(Waits, AreChargedInPartsThatSumToThem) {
 
 TEST(Waits, NamesNobodyWhereOneCollectiveFitsAnyOffset) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
-  job.nccl(0, 120, 180, all_reduce_of(group, 4));
-  job.nccl(1, 30'100, 30'180, all_reduce_of(group, 4));
+  job.nccl(0, 120, 180, record_of(job.all(), 4));
+  job.nccl(1, 30'100, 30'180, record_of(job.all(), 4));
   const WaitReport report = waits_of(job);
   EXPECT_EQ(report.residual_ns, std::nullopt);
   EXPECT_EQ(report.total.unresolved_ns, 20);
@@ -169,9 +151,9 @@ TEST(Waits, TellsALateLaunchFromOtherIdleTime) {
   for (const bool is_late_call : {true, false}) {
     JobTrace job = one_clock(2);
     const std::uint32_t group = job.group({0, 1});
-    for (const std::int32_t rank : {0, 1}) job.nccl(rank, 0, 10, all_reduce_of(group, 3));
-    job.nccl(0, 20, 200, all_reduce_of(group, 4));
-    const std::uint32_t late = job.nccl(1, 180, 200, all_reduce_of(group, 4));
+    for (const std::int32_t rank : {0, 1}) job.nccl(rank, 0, 10, record_of(group, 3));
+    job.nccl(0, 20, 200, record_of(group, 4));
+    const std::uint32_t late = job.nccl(1, 180, 200, record_of(group, 4));
     job.call(1, is_late_call ? 170 : 5, is_late_call ? 175 : 8, late);
     EXPECT_EQ(waits_of(job).arrivals.at(1).cause, is_late_call ? LateCause::late_launch : LateCause::longer_idle);
   }
@@ -179,10 +161,9 @@ TEST(Waits, TellsALateLaunchFromOtherIdleTime) {
 
 TEST(Waits, SplitsWhatIsUnderComputeFromWhatIsExposed) {
   JobTrace job = one_clock(2);
-  const std::uint32_t group = job.group({0, 1});
   job.kernel(0, 0, 70);
-  job.nccl(0, 0, 120, all_reduce_of(group, 4));
-  job.nccl(1, 100, 120, all_reduce_of(group, 4));
+  job.nccl(0, 0, 120, record_of(job.all(), 4));
+  job.nccl(1, 100, 120, record_of(job.all(), 4));
   const WaitReport report = waits_of(job);
   EXPECT_EQ(report.ranks.at(0).wait_ns, 100);
   EXPECT_EQ(report.ranks.at(0).exposed_wait_ns, 30);
@@ -191,11 +172,10 @@ TEST(Waits, SplitsWhatIsUnderComputeFromWhatIsExposed) {
 
 TEST(Waits, BlamesNobodyForWhatClocksCannotTell) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
   for (const std::int64_t i : {0, 1, 2}) {
     const std::int64_t start = 1000 * i;
-    job.nccl(0, start, start + 100, all_reduce_of(group, static_cast<std::uint64_t>(i) + 5));
-    job.nccl(1, start + 8, start + 100 + 10 * i, all_reduce_of(group, static_cast<std::uint64_t>(i) + 5));
+    job.nccl(0, start, start + 100, record_of(job.all(), static_cast<std::uint64_t>(i) + 5));
+    job.nccl(1, start + 8, start + 100 + 10 * i, record_of(job.all(), static_cast<std::uint64_t>(i) + 5));
   }
   const WaitReport report = waits_of(job);
   EXPECT_EQ(report.residual_ns, 10);
@@ -206,10 +186,9 @@ TEST(Waits, BlamesNobodyForWhatClocksCannotTell) {
 
 TEST(Waits, TakesTheWaitOfAPipelineForItsSchedule) {
   JobTrace job = one_clock(2);
-  const std::uint32_t group = job.group({0, 1});
   job.kernel(0, 0, 100);
-  job.nccl(0, 100, 120, message_of(group, 0, Collective::send, 1), Mode::pp);
-  job.nccl(1, 0, 120, message_of(group, 0, Collective::receive, 0), Mode::pp);
+  job.nccl(0, 100, 120, record_of(job.all(), 0, Collective::send, 1), Mode::pp);
+  job.nccl(1, 0, 120, record_of(job.all(), 0, Collective::receive, 0), Mode::pp);
   const WaitReport report = waits_of(job);
   EXPECT_EQ(report.arrivals.at(0).cause, LateCause::pipeline);
   EXPECT_EQ(report.modes.at("pp").wait_ns, 100);
@@ -218,11 +197,10 @@ TEST(Waits, TakesTheWaitOfAPipelineForItsSchedule) {
 
 TEST(Waits, FindsTheStepOfAWait) {
   JobTrace job = one_clock(2);
-  const std::uint32_t group = job.group({0, 1});
   for (const std::int32_t rank : {0, 1}) {
     for (const std::int32_t step : {0, 1, 2}) job.trace.marks.push_back({rank, 0, step, 1000 * (step + 1)});
-    job.nccl(rank, 1100 + 50 * rank, 1200, all_reduce_of(group, 4));
-    job.nccl(rank, 2100 + 70 * rank, 2200, all_reduce_of(group, 5));
+    job.nccl(rank, 1100 + 50 * rank, 1200, record_of(job.all(), 4));
+    job.nccl(rank, 2100 + 70 * rank, 2200, record_of(job.all(), 5));
   }
   const WaitReport report = waits_of(job);
   EXPECT_EQ(report.steps.at(1).wait_ns, 50);

@@ -3,13 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdint>
-#include <string_view>
+#include "profiler/attribution/mode_map.hpp"
+#include "tests/profiler/error_of.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::attribution {
 namespace {
-
-constexpr Attribution kFromAFile{AttributionSource::none, 0, kNoName};
 
 // A trace as a reader of a foreign format leaves it: one stream of one rank.
 struct ForeignTrace {
@@ -22,9 +21,7 @@ struct ForeignTrace {
 
   Slice slice(std::string_view name, std::int64_t duration_ns, Kind kind = Kind::compute) const {
     const std::int64_t start = trace.size() == 0 ? 0 : trace.end_ns(trace.size() - 1);
-    Slice made{.track = 0, .start_ns = start, .duration_ns = duration_ns, .name = intern(name), .tag = {.kind = kind}};
-    made.attribution = kFromAFile;
-    return made;
+    return testing_support::foreign_slice(0, start, start + duration_ns, name, kind);
   }
   void kernel(std::string_view name, std::int64_t duration_ns, Kind kind = Kind::compute) {
     trace.add(slice(name, duration_ns, kind));
@@ -148,6 +145,70 @@ TEST(Attribution, LeavesCallsAndRangesAlone) {
   EXPECT_EQ(report.communications(), 0);
   EXPECT_EQ(f.trace.tag(0).kind, Kind::none);
   EXPECT_EQ(f.trace.tag(1).kind, Kind::none);
+}
+
+Slice kernel_on(std::uint32_t track, std::string_view name) {
+  return testing_support::foreign_slice(track, 0, 10, name);
+}
+
+TEST(ModeMap, GoesBeforeWhatTheGroupIsCalled) {
+  Trace trace;
+  trace.add_track({0, 7, "stream 7"});
+  trace.add_group({.ranks = {}, .name = intern("5"), .description = intern("DATA_PARALLEL_GROUP")});
+  trace.add(kernel_on(0, "ncclDevKernel_AllGather_RING_LL(int)"), {.group = 0, .transfers = {}});
+  attribute(trace,
+            {.mode_map = parse_mode_map("rules: [{group: 'DATA_*', mode: fsdp, purpose: param_all_gather}]", "m")});
+  EXPECT_EQ(trace.tag(0).mode, Mode::fsdp);
+  EXPECT_EQ(name_of(trace.tag(0).purpose), "param_all_gather");
+  EXPECT_EQ(trace.attribution(0).source, AttributionSource::mode_map);
+  EXPECT_EQ(trace.attribution(0).confidence_pct, 100);
+  EXPECT_EQ(name_of(trace.attribution(0).reason), "m:1:9 says so");
+}
+
+TEST(ModeMap, TakesAndSettlesKernelsByNameStreamAndRank) {
+  Trace trace;
+  trace.add_track({0, 7, "stream 7"});
+  trace.add_track({1, 8, "stream 8"});
+  trace.add(kernel_on(0, "void my::expert_dispatch<int>(int)"));
+  trace.add(kernel_on(1, "void my::expert_dispatch<int>(int)"));
+  trace.add(kernel_on(1, "ncclDevKernel_Generic(int)"));
+  trace.add(kernel_on(0, "ncclDevKernel_Generic(int)"));
+  const AttributionReport report = attribute(trace, {.mode_map = parse_mode_map(R"(
+rules:
+  - {kernel: "my::expert_*", ranks: [0], mode: ep}
+  - {kernel: "my::expert_*", mode: compute}
+  - {stream: 8, mode: pp}
+)",
+                                                                                "m")});
+  EXPECT_EQ(trace.tag(0).kind, Kind::communication);
+  EXPECT_EQ(trace.tag(0).mode, Mode::ep);
+  EXPECT_EQ(trace.tag(1).kind, Kind::compute);
+  EXPECT_EQ(trace.tag(2).mode, Mode::pp);
+  EXPECT_EQ(trace.tag(3).mode, Mode::none);
+  EXPECT_THAT(report.not_taken, testing::IsEmpty());
+}
+
+TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {
+  struct Case {
+    std::string yaml;
+    std::string message;
+  };
+  const Case cases[] = {
+      {"", "map.yaml:1:1: holds no rules; write one"},
+      {"rule: []", "map.yaml:1:1: a mode map has no rules; write"},
+      {"rules: 3", "rules is \"3\", must be a list; write one"},
+      {"rules:\n- {group: a, mode: ddp}", "map.yaml:2:20: mode is \"ddp\"; it takes one of: dp, tp"},
+      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode; give it one of"},
+      {"rules:\n- {mode: dp}", "a rule fits everything; give it a group"},
+      {"rules:\n- {kernels: a, mode: dp}", "unknown key \"kernels\" in a rule; did you mean kernel?"},
+      {"rules:\n- {stream: -1, mode: dp}", "must be a whole number of 0 or more"},
+      {"rules:\n- {stream: [1, x], mode: dp}", "must be a whole number of 0 or more"},
+      {"rules:\n- dp", "a rule is \"dp\"; write a mapping"},
+      {"rules: [{group: a, mode: dp}]\nmore: 1", "unknown key \"more\"; a mode map has rules alone"},
+  };
+  for (const Case& c : cases)
+    EXPECT_THAT(testing_support::error_of([&] { parse_mode_map(c.yaml, "map.yaml"); }), testing::HasSubstr(c.message))
+        << c.yaml;
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <string_view>
-
+#include "profiler/attribution/group_names.hpp"
 #include "profiler/attribution/kernel_name.hpp"
 
 namespace underlap::attribution {
@@ -96,7 +95,7 @@ TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
   }
 }
 
-TEST(CommunicationRules, TakeNoKernelForAPartOfItsName) {
+TEST(CommunicationRules, TakeNoKernelForAPartOfItsNameAndTellWhy) {
   struct Case {
     std::string_view kernel;
     Says says;
@@ -116,9 +115,6 @@ TEST(CommunicationRules, TakeNoKernelForAPartOfItsName) {
       {"flash::flash_fwd_splitkv_combine_kernel", Says::looks_like_comm},
   };
   for (const Case& c : kCases) EXPECT_EQ(meaning_of_kernel(c.kernel).says, c.says) << c.kernel;
-}
-
-TEST(CommunicationRules, TellWhyANameWithWordsOfCommunicationIsNone) {
   EXPECT_NE(meaning_of_kernel("void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)").why_not, "");
   EXPECT_EQ(meaning_of_kernel("void at::native::reduce_kernel<512>(int)").why_not, "");
 }
@@ -135,6 +131,56 @@ TEST(CommunicationRules, ReadLaunchingAnnotations) {
   EXPECT_EQ(collective_of_annotation("nccl:coalesced"), "");
   EXPECT_EQ(collective_of_annotation("ncclAllReduce"), "all_reduce");
   EXPECT_EQ(collective_of_annotation("my nccl:all_reduce"), std::nullopt);
+}
+
+TEST(GroupNames, SayTheModeOfWhatFrameworksCallTheirGroups) {
+  struct Case {
+    std::string_view name;
+    Mode mode;
+  };
+  constexpr Case kCases[] = {
+      {"DATA_PARALLEL_GROUP_WITH_CP", Mode::dp},
+      {"DATA_PARALLEL_GROUP_GLOO", Mode::dp},
+      {"INTRA_PARTIAL_DATA_PARALLEL_GROUP_WITH_CP", Mode::dp},
+      {"EXPERT_DATA_PARALLEL_GROUP", Mode::dp},
+      {"TENSOR_MODEL_PARALLEL_GROUP", Mode::tp},
+      {"PIPELINE_MODEL_PARALLEL_GROUP", Mode::pp},
+      {"EMBEDDING_GROUP", Mode::pp},
+      {"CONTEXT_PARALLEL_GROUP", Mode::cp},
+      {"HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1", Mode::cp},
+      {"EXPERT_MODEL_PARALLEL_GROUP", Mode::ep},
+      {"EXPERT_TENSOR_PARALLEL_GROUP", Mode::tp},
+      {"MODEL_PARALLEL_GROUP", Mode::other},
+      {"mesh_dp", Mode::dp},
+      {"mesh_dp_shard_cp", Mode::fsdp},
+      {"mesh_dp_replicate", Mode::dp},
+      {"mesh_tp", Mode::tp},
+      {"mesh_ep", Mode::ep},
+      {"expert_data_parallel_group", Mode::dp},
+      {"ep_size_8", Mode::ep},
+      {"TP Group 0", Mode::tp},
+      {"tp:0", Mode::tp},
+      {"dp", Mode::dp},
+      {"attn_tp", Mode::tp},
+      {"tp_sm16_cga2", Mode::tp},
+      {"pp_forward_0_1", Mode::pp},
+  };
+  for (const Case& c : kCases) {
+    const auto meaning = meaning_of_group(c.name);
+    ASSERT_TRUE(meaning) << c.name;
+    EXPECT_EQ(meaning->mode, c.mode) << c.name;
+    EXPECT_GT(meaning->confidence_pct, 0) << c.name;
+  }
+}
+
+TEST(GroupNames, SayNothingWhereTheNameSaysNothing) {
+  for (const std::string_view name : {"", "undefined", "default_pg", "0", "17", "group", "world", "ptp", "tpx"})
+    EXPECT_FALSE(meaning_of_group(name)) << name;
+}
+
+TEST(GroupNames, TrustMixedGroupsLess) {
+  EXPECT_LT(meaning_of_group("MODEL_PARALLEL_GROUP")->confidence_pct,
+            meaning_of_group("TENSOR_MODEL_PARALLEL_GROUP")->confidence_pct);
 }
 
 }  // namespace

@@ -2,22 +2,15 @@
 #include "profiler/attribution/inference.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "tests/profiler/attribution/layouts.hpp"
 
 namespace underlap::attribution {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using namespace ::testing;  // NOLINT
 using testing_support::layouts_of;
 
 const RankLayouts kComposed = layouts_of({.tp = 2, .cp = 2, .dp = 2, .pp = 2});
@@ -36,12 +29,9 @@ TEST(GroupGeometry, TellsModesByRanksInMegatronsOrder) {
   EXPECT_THAT(modes_of_ranks(std::vector<std::int32_t>{0, 1}, {}), IsEmpty());
 }
 
-TEST(GroupGeometry, LeavesContextAndDataParallelismOpenWhereThereIsOneReplica) {
+TEST(GroupGeometry, LeavesOpenWhatRanksDoNotTell) {
   const std::vector<std::int32_t> all{0, 1, 2, 3};
   EXPECT_THAT(modes_of_ranks(all, layouts_of({.cp = 4})), ElementsAre(Mode::cp, Mode::dp));
-}
-
-TEST(GroupGeometry, CountsExpertsOverTheRanksOfDataParallelism) {
   const RankLayouts sizes = layouts_of({.tp = 2, .ep = 4, .dp = 8});
   EXPECT_THAT(modes_of_ranks(std::vector<std::int32_t>{0, 2, 4, 6}, sizes), ElementsAre(Mode::dp, Mode::ep));
   EXPECT_THAT(modes_of_ranks(std::vector<std::int32_t>{0, 8}, sizes), ElementsAre(Mode::dp));
@@ -111,12 +101,9 @@ Rhythms layers_of_a_model() {
   return r;
 }
 
-TEST(Inference, TellsModesByRhythmWhereNoConfigurationIsGiven) {
+TEST(Inference, TellsModesByRhythmUnlessAConfigurationIsGiven) {
   EXPECT_THAT(layers_of_a_model().modes({}), ElementsAre(std::pair{0U, Mode::tp}, std::pair{1U, Mode::cp},
                                                          std::pair{2U, Mode::dp}, std::pair{3U, Mode::pp}));
-}
-
-TEST(Inference, BelievesAConfigurationMoreThanRhythm) {
   const RankLayouts sizes = layouts_of({.dp = 2, .pp = 8});
   EXPECT_EQ(layers_of_a_model().modes(sizes).at(0), Mode::dp);
 }

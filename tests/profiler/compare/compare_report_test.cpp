@@ -3,17 +3,14 @@
 
 #include <gmock/gmock.h>
 
-#include <utility>
-
+#include "profiler/compare/layer_ranges.hpp"
+#include "profiler/compare/short_names.hpp"
 #include "tests/profiler/compare/steps.hpp"
 
 namespace underlap::compare {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace ::testing;  // NOLINT
 
 CompareReport report_of(const Steps& from, const Steps& to) {
   CompareReport report{.from = "before", .to = "after"};
@@ -110,6 +107,66 @@ TEST(CompareReport, NamesKernelsWholeInMarkdownAndApartInTheTerminal) {
 TEST(CompareReport, CountsOneWindowAsOne) {
   const Steps one = Steps().add(0, 1, {{"fc1", 0, 500}}), other = Steps().add(0, 1, {{"fc1", 0, 600}});
   EXPECT_THAT(text_of(report_of(one, other)), HasSubstr("\n1 window of each side"));
+}
+
+// Of layers from 0 on.
+std::vector<LayerRange> ranges_of(const std::vector<std::int64_t>& deltas) {
+  std::vector<LayerChange> layers;
+  for (const std::int64_t delta : deltas) layers.push_back({static_cast<std::int32_t>(layers.size()), delta});
+  return alike_ranges(layers);
+}
+
+TEST(LayerRanges, HoldLayersThatChangedAlike) {
+  EXPECT_THAT(ranges_of({}), IsEmpty());
+  EXPECT_THAT(ranges_of({0, 0, 0, 0}), ElementsAre(LayerRange{0, 3}));
+  EXPECT_THAT(ranges_of({100, 150, 200, 120}), ElementsAre(LayerRange{0, 3}));
+  EXPECT_THAT(ranges_of({0, 0, 500, 600}), ElementsAre(LayerRange{0, 1}, LayerRange{2, 3}));
+  EXPECT_THAT(ranges_of({-500, -500, 500, 600}), ElementsAre(LayerRange{0, 1}, LayerRange{2, 3}));
+  // What is small beside the largest is none, of either sign.
+  EXPECT_THAT(ranges_of({90, -90, 10'000, 10'000}), ElementsAre(LayerRange{0, 1}, LayerRange{2, 3}));
+  // A step from one to the next of less than a factor of two adds up to more.
+  EXPECT_THAT(ranges_of({100, 150, 220}), ElementsAre(LayerRange{0, 1}, LayerRange{2, 2}));
+}
+
+TEST(LayerRanges, AreOneWhereChangesScatter) {
+  EXPECT_THAT(ranges_of({10, -20, 30, -10}), ElementsAre(LayerRange{0, 3}));
+  std::vector<std::int64_t> deltas(40, 0);
+  for (std::size_t i = 10; i < 20; ++i) deltas[i] = 1000;
+  EXPECT_THAT(ranges_of(deltas), ElementsAre(LayerRange{0, 9}, LayerRange{10, 19}, LayerRange{20, 39}));
+  for (std::size_t i = 0; i < 40; i += 2) deltas[i] = -500;
+  EXPECT_THAT(ranges_of(deltas), ElementsAre(LayerRange{0, 39}));
+}
+
+TEST(ShortNames, AreWholeWhereTheyFitAndElseCutInTheMiddle) {
+  EXPECT_EQ(short_name("fc1_fprop"), "fc1_fprop");
+  EXPECT_EQ(short_name("void gemm<float, 4>(float*, int)"), "gemm<float, 4>(float*, int)");
+  EXPECT_EQ(short_name("Memcpy HtoD (Pinned -> Device)"), "Memcpy HtoD (Pinned -> Device)");
+  EXPECT_EQ(short_name("void at::native::(anonymous namespace)::scan<float, 4>(float*, float const*, long)"),
+            "scan<float, 4>");
+  EXPECT_EQ(short_name("split_embedding_backward_codegen_rowwise_kernel<float, Half, 64>(long)"),
+            "split_embedding_...loat, Half, 64>");
+  EXPECT_EQ(short_name("at::native::", 8).size(), 8U);
+  EXPECT_EQ(short_name(")("), ")(");
+}
+
+TEST(ShortNames, BesideEachOtherAreNeverEqual) {
+  const std::string before = "void at::native::vectorized_elementwise_kernel<4, at::native::",
+                    after = "<float>, at::detail::Array<char*, 3> >(int, at::detail::Array<char*, 3>)";
+  EXPECT_THAT(short_names({{before + "AddFunctor" + after}, {before + "FillFunctor" + after}, {"fc1"}, {"fc1"}}),
+              ElementsAre("vectorized_e...AddFunctor<float>, ", "vectorized_e...FillFunctor<float>,", "fc1", "fc1"));
+  std::vector<LongName> four;
+  for (const char* per : {"cta", "warp"})
+    for (const char* size : {"2ul", "5ul"})
+      four.push_back(
+          {"split_embedding_kernel_" + std::string(per) + "_per_row_1<float, float, " + size + ">(long)", 27});
+  EXPECT_THAT(short_names(four), ElementsAre("split_embed...cta_p...2ul>(", "split_embed...cta_p...5ul>(",
+                                             "split_embed...warp_...2ul>(", "split_embed...warp_...5ul>("));
+  const auto numbered = short_names({{before + "A" + after, 12}, {before + "B" + after, 12}});
+  EXPECT_THAT(numbered, ElementsAre(testing::SizeIs(12), testing::SizeIs(12)));
+  EXPECT_NE(numbered[0], numbered[1]);
+  const std::string word(100, 'a');
+  EXPECT_THAT(short_names({{word + "b" + word}, {word + "c" + word}}),
+              ElementsAre("aaaaaaaaaaaa...baaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaa...caaaaaaaaaaaaaaaaaa"));
 }
 
 }  // namespace

@@ -2,37 +2,18 @@
 #include "profiler/compare/report_of.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/analysis/summary.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/report/sample_results.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::compare {
 namespace {
 
-using report::cell_of;
-using report::split_of;
-using report::step_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-std::string why_refused(const std::function<void()>& make) {
-  try {
-    make();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
+using namespace report;  // NOLINT
+using testing_support::error_of;
+using namespace ::testing;  // NOLINT
 
 // One kernel of `length_ns` in each of two steps of 1000 ns, or the same without marks.
 Trace trace_of(std::int64_t length_ns, bool has_steps = true) {
@@ -41,11 +22,7 @@ Trace trace_of(std::int64_t length_ns, bool has_steps = true) {
   for (std::int32_t step = 0; has_steps && step <= 2; ++step)
     trace.marks.push_back({.rank = 0, .block = 0, .step = step, .time_ns = step * 1000});
   for (std::int32_t step = 0; step < 2; ++step)
-    trace.add({.track = 0,
-               .start_ns = 1000 * step,
-               .duration_ns = length_ns,
-               .name = intern("gemm"),
-               .tag = {.purpose = intern("fc1")}});
+    trace.add(testing_support::slice_of(0, 1000 * step, length_ns, "gemm", {.purpose = intern("fc1")}));
   return trace;
 }
 
@@ -90,14 +67,14 @@ TEST(ReportOfTraces, RefusesOtherWorkUnlessItIsForced) {
   Trace one = trace_of(400);
   one.metadata["backend"] = "host";
   other.metadata["backend"] = "sim";
-  EXPECT_THAT(why_refused([&] { report_of(one, other); }), HasSubstr("--force compares all the same"));
+  EXPECT_THAT(error_of([&] { report_of(one, other); }), HasSubstr("--force compares all the same"));
   EXPECT_THAT(report_of(one, other, true).forced, HasSubstr("backend"));
 }
 
 TEST(ReportOfTraces, RefusesStepsAgainstAWholeTraceEvenWhereItIsForced) {
-  EXPECT_THAT(why_refused([] { report_of(trace_of(400), trace_of(400, false), true); }),
+  EXPECT_THAT(error_of([] { report_of(trace_of(400), trace_of(400, false), true); }),
               HasSubstr("b: its steps are not known, those of a are"));
-  EXPECT_THAT(why_refused([] { report_of(trace_of(400, false), trace_of(400), true); }),
+  EXPECT_THAT(error_of([] { report_of(trace_of(400, false), trace_of(400), true); }),
               HasSubstr("a: its steps are not known, those of b are"));
 }
 
@@ -152,10 +129,10 @@ TEST(ReportOfRuns, TakesTypicalStepsFromTheRunsAndTheirPartsFromTheTraces) {
 
 TEST(ReportOfRuns, RefusesOtherWorkUnlessItIsForcedAndRunsWithoutACommonCell) {
   const ComparedRun one = run_of("a", {"on"}, 50), other = run_of("b", {"on"}, 60, "8");
-  EXPECT_THAT(why_refused([&] { report_of_runs(one, other, false, no_traces); }),
+  EXPECT_THAT(error_of([&] { report_of_runs(one, other, false, no_traces); }),
               HasSubstr("model.num_layers is 4 in the baseline and 8 in the candidate\n  they did not do the same"));
   EXPECT_THAT(report_of_runs(one, other, true, no_traces).forced, HasSubstr("model.num_layers"));
-  EXPECT_THAT(why_refused([&] { report_of_runs(one, run_of("b", {"off"}, 60), false, no_traces); }),
+  EXPECT_THAT(error_of([&] { report_of_runs(one, run_of("b", {"off"}, 60), false, no_traces); }),
               HasSubstr("a and b have no cell in common"));
 }
 
@@ -165,7 +142,7 @@ TEST(ReportOfCells, ComparesTwoOfOneRun) {
   EXPECT_EQ(report.from, "off");
   EXPECT_EQ(report.comparisons.at(0).name, "off -> on");
   EXPECT_EQ(report_of_cells(run, "on", "on", false, no_traces).comparisons.at(0).delta_ns(), 0);
-  EXPECT_THAT(why_refused([&] { report_of_cells(run, "on", "both", false, no_traces); }),
+  EXPECT_THAT(error_of([&] { report_of_cells(run, "on", "both", false, no_traces); }),
               HasSubstr("a has no cell \"both\"; it has: off, on"));
 }
 

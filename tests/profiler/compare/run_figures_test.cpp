@@ -3,21 +3,16 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <stdexcept>
-
 #include "profiler/analysis/summary.hpp"
 #include "profiler/compare/sides.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::compare {
 namespace {
 
-using report::cell_of;
-using report::split_of;
-using report::step_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using namespace report;     // NOLINT
+using namespace ::testing;  // NOLINT
 
 report::RunResults results_of_two_steps() {
   report::RunResults results;
@@ -39,12 +34,7 @@ report::RunResults results_of_two_steps() {
 }
 
 std::string why_refused(const report::RunResults& results) {
-  try {
-    figures_of(results, "out/r");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return testing_support::error_of([&] { figures_of(results, "out/r"); });
 }
 
 TEST(RunFigures, AreMediansOverStepsAndMeansOverRanks) {

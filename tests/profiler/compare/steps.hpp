@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profiler/compare/trace_change.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::compare {
 
@@ -44,12 +45,10 @@ class Steps {
 
  private:
   void add(std::int32_t rank, std::int64_t offset, const Work& work, bool has_tags) {
-    Slice slice;
-    slice.track = trace_.add_track({.rank = rank, .stream = work.stream, .name = "s" + std::to_string(work.stream)});
-    slice.start_ns = offset + work.start_ns;
-    slice.duration_ns = work.end_ns - work.start_ns;
-    slice.name = intern(work.name);
-    slice.tag.kind = work.kind;
+    const std::uint32_t track =
+        trace_.add_track({.rank = rank, .stream = work.stream, .name = "s" + std::to_string(work.stream)});
+    Slice slice = testing_support::slice_of(track, offset + work.start_ns, work.end_ns - work.start_ns, work.name,
+                                            {.kind = work.kind});
     slice.tag.mode = work.kind == Kind::communication ? Mode::dp : Mode::none;
     if (has_tags) slice.tag.purpose = slice.name;
     slice.tag.layer = work.layer;

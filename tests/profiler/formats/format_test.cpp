@@ -2,31 +2,22 @@
 #include "profiler/formats/format.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "platform/errors.hpp"
+#include "tests/profiler/error_of.hpp"
+#include "tests/profiler/slices.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
 using ::testing::HasSubstr;
-using underlap::testing_support::TemporaryFolder;
+using namespace testing_support;  // NOLINT
 
-std::string error_of(const std::string& file, const std::string& text) {
+std::string error_of_file(const std::string& file, const std::string& text) {
   const TemporaryFolder folder;
-  underlap::testing_support::write_text(folder / file, text);
-  try {
-    read_trace(folder / file);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
+  write_text(folder / file, text);
+  return error_of([&] { read_trace(folder / file); });
 }
 
 TEST(Formats, EachFormatFileIsRegistered) {
@@ -46,7 +37,7 @@ TEST(Formats, EachFormatThatWritesRecognisesAndReadsWhatItWrote) {
   const TemporaryFolder folder;
   Trace trace;
   trace.add_track({0, 0, "compute"});
-  trace.add({.track = 0, .start_ns = 1000, .duration_ns = 2000, .name = intern("gemm"), .tag = {}});
+  trace.add(slice_of(0, 1000, 2000, "gemm"));
   for (const Format& format : formats()) {
     if (format.write == nullptr) continue;
     const auto path = folder / ("trace" + std::string(format.extension));
@@ -57,14 +48,14 @@ TEST(Formats, EachFormatThatWritesRecognisesAndReadsWhatItWrote) {
   }
 }
 
-TEST(ReadTrace, SaysThatAFileIsEmpty) { EXPECT_THAT(error_of("t.pftrace", ""), HasSubstr("empty")); }
-
 TEST(ReadTrace, NamesTheKnownFormatsForAnUnknownOne) {
+  EXPECT_THAT(error_of_file("t.pftrace", ""), HasSubstr("empty"));
   for (const char* text : {"hello", "{\"results\": []}", "\n[{\"results\": [", "\n\n\n", "\x28\xB5\x2F\xFD junk"})
-    EXPECT_THAT(error_of("t.pftrace", text), ::testing::AnyOf(HasSubstr("known are perfetto"), HasSubstr("corrupt")))
+    EXPECT_THAT(error_of_file("t.pftrace", text),
+                ::testing::AnyOf(HasSubstr("known are perfetto"), HasSubstr("corrupt")))
         << text;
   const std::string long_text = "\n{\"results\": [" + std::string(300, ' ') + "]}";
-  EXPECT_THAT(error_of("t.json", long_text), HasSubstr("known are perfetto"));
+  EXPECT_THAT(error_of_file("t.json", long_text), HasSubstr("known are perfetto"));
 }
 
 TEST(ReadTrace, SaysWhyAFileCannotBeRead) {

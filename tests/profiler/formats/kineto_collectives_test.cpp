@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "profiler/trace/trace.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
@@ -14,8 +8,7 @@ namespace underlap::formats {
 namespace {
 
 using namespace underlap::testing_support;  // NOLINT
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using namespace ::testing;                  // NOLINT
 
 constexpr std::string_view kGroup =
     R"("Group size": 4, "Process Group Name": "3", "Process Group Description": "TENSOR_MODEL_PARALLEL_GROUP",

@@ -3,14 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "profiler/formats/format.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
@@ -20,8 +12,7 @@ namespace underlap::formats {
 namespace {
 
 using namespace underlap::testing_support;  // NOLINT
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using namespace ::testing;                  // NOLINT
 
 std::string event_of(std::string_view category, std::string_view name, std::string_view rest) {
   return R"({"ph": "X", "cat": ")" + std::string(category) + R"(", "name": ")" + std::string(name) + R"(", )" +

@@ -2,12 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <string>
-#include <vector>
 
 #include "profiler/formats/format.hpp"
 

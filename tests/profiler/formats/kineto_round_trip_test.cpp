@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own Kineto files, read back.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <random>
-#include <stdexcept>
-#include <string>
 #include <tuple>
 
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/kineto_writer/writer.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/slices.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
-using underlap::testing_support::everything;
-using underlap::testing_support::random_trace;
-using underlap::testing_support::read_kineto_text;
-using underlap::testing_support::TemporaryFolder;
+using namespace testing_support;  // NOLINT
 
 // Flows come back by the slice that they end in.
 Trace with_sorted_flows(Trace trace) {
@@ -34,7 +28,7 @@ Trace with_sorted_flows(Trace trace) {
 std::string kineto_text(const Trace& trace) {
   const TemporaryFolder folder;
   write_kineto(folder / "t.json", trace);
-  return testing_support::read_text(folder / "t.json");
+  return read_text(folder / "t.json");
 }
 
 TEST(KinetoRoundTrip, KeepsEverythingOfOneRank) {
@@ -57,7 +51,7 @@ TEST(KinetoRoundTrip, KeepsTimesOfAnUnixClockToTheNanosecond) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   for (const std::int64_t start : {1'700'000'000'123'456'789, 1'700'000'000'123'456'790})
-    trace.add({.track = 0, .start_ns = start, .duration_ns = 1, .name = intern("gemm"), .tag = {}});
+    trace.add(slice_of(0, start, 1, "gemm"));
   trace.clocks = {{0, 1'700'000'000'000'000'000, 1'700'000'000'000'000'007}};
   EXPECT_EQ(everything(read_kineto_text(kineto_text(trace))), everything(trace));
 }
@@ -81,12 +75,8 @@ TEST(KinetoRoundTrip, WithoutOurTagsItIsAnyKinetoFile) {
   trace.add_track({4, 0, "compute"});
   trace.add_track({4, 3, "dp"});
   trace.add_group({intern("gather"), {0, 4}, intern("9"), intern("DATA_PARALLEL_GROUP")});
-  trace.add({.track = 0, .start_ns = 5'000, .duration_ns = 70, .name = intern("gemm"), .tag = {}});
-  trace.add({.track = 1,
-             .start_ns = 5'010,
-             .duration_ns = 20,
-             .name = intern("gather"),
-             .tag = {.kind = Kind::communication}},
+  trace.add(slice_of(0, 5'000, 70, "gemm"));
+  trace.add(slice_of(1, 5'010, 20, "gather", {.kind = Kind::communication}),
             {.group = 0,
              .sequence = 2,
              .transfers = {{.collective = Collective::all_gather, .dtype = DataType::bf16, .bytes = 64}}});
@@ -126,15 +116,6 @@ TEST(KinetoRoundTrip, CountsABrokenLineAndKeepsTheOthers) {
   for (const Flow& flow : read.flows) EXPECT_LT(std::max(flow.from, flow.to), read.size());
 }
 
-TEST(KinetoRoundTrip, CountsWhatIsCutOff) {
-  std::mt19937 random(33);
-  const Trace written = random_trace(random, {.num_ranks = 1, .num_slices = 40});
-  const std::string text = kineto_text(written);
-  const Trace cut = read_kineto_text(text.substr(0, text.size() / 2));
-  EXPECT_GT(cut.import.num_skipped(), 0);
-  EXPECT_LT(cut.size(), written.size());
-}
-
 TEST(KinetoRoundTrip, SurvivesAnyWrongByte) {
   std::mt19937 random(34);
   const std::string text = kineto_text(random_trace(random, {.num_ranks = 1, .num_slices = 12, .is_foreign = true}));
@@ -142,20 +123,7 @@ TEST(KinetoRoundTrip, SurvivesAnyWrongByte) {
   for (int mutation = 0; mutation < 1000; ++mutation) {
     std::string bytes = text;
     bytes[random() % bytes.size()] = kBytes[random() % kBytes.size()];
-    try {
-      const Trace trace = read_kineto_text(bytes);
-      for (std::size_t i = 0; i < trace.size(); ++i) {
-        ASSERT_LT(trace.track(i), trace.tracks.size());
-        ASSERT_GE(trace.duration_ns()[i], 0);
-        if (const CommunicationRecord* record = trace.communication(i)) {
-          ASSERT_LT(record->group, trace.groups.size());
-        }
-      }
-      for (const Flow& flow : trace.flows) ASSERT_LT(std::max(flow.from, flow.to), trace.size());
-      for (const CounterSample& sample : trace.counters) ASSERT_LT(sample.track, trace.tracks.size());
-    } catch (const std::invalid_argument&) {
-      continue;
-    }
+    error_of([&] { EXPECT_TRUE(is_sound(read_kineto_text(bytes))) << mutation; });
   }
 }
 

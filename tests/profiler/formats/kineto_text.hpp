@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,13 +33,6 @@ inline Trace read_kineto_text(std::string_view text) {
 
 inline Trace read_kineto_events(std::initializer_list<std::string_view> events, std::string_view members = "") {
   return read_kineto_text(kineto_file(events, members));
-}
-
-/// The slice of that name.
-inline std::optional<std::size_t> slice_named(const Trace& trace, std::string_view name) {
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (name_of(trace.name(i)) == name) return i;
-  return std::nullopt;
 }
 
 /// A kernel, the call that launched it, and a thread's operation around that.

@@ -2,34 +2,21 @@
 #include "profiler/formats/kineto_writer/writer.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
-
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <random>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "platform/errors.hpp"
 #include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/slices.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
 using nlohmann::ordered_json;
-using ::testing::ElementsAre;
-using ::testing::UnorderedElementsAre;
-using underlap::testing_support::random_trace;
-using underlap::testing_support::read_text;
-using underlap::testing_support::TemporaryFolder;
+using namespace ::testing;        // NOLINT
+using namespace testing_support;  // NOLINT
 
 // Rank 1 of two: a gather beside a kernel, a copy and a wait, a call that launched the kernel, and a range around it.
 Trace small_trace() {
@@ -40,38 +27,15 @@ Trace small_trace() {
   const std::uint32_t range = trace.add_track({1, 77, "main", TrackKind::range, -1});
   const std::uint32_t power = trace.add_track({1, 0, "power", TrackKind::counter, 0});
   trace.add_group({intern("param_all_gather"), {0, 1}, intern("5"), intern("DATA_PARALLEL_GROUP")});
-  trace.add({.track = compute, .start_ns = 1'000'123, .duration_ns = 50'001, .name = intern("gemm"), .tag = {}});
-  trace.add(
-      {.track = dp,
-       .start_ns = 1'010'000,
-       .duration_ns = 7,
-       .name = intern("gather"),
-       .tag = {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather")}},
-      {.group = 0,
-       .sequence = 3,
-       .transfers = {
-           {.collective = Collective::all_gather, .dtype = DataType::bf16, .bytes = 4096, .bytes_on_wire = 2048}}});
-  trace.add({.track = compute,
-             .start_ns = 1'060'000,
-             .duration_ns = 10,
-             .name = intern("offload"),
-             .tag = {.kind = Kind::copy},
-             .shape = {.bytes = 64}});
-  trace.add({.track = compute,
-             .start_ns = 1'060'010,
-             .duration_ns = 10,
-             .name = intern("wait"),
-             .tag = {.kind = Kind::none}});
-  trace.add({.track = thread,
-             .start_ns = 1'000'010,
-             .duration_ns = 5,
-             .name = intern("cudaLaunchKernel"),
-             .tag = {.kind = Kind::none}});
-  trace.add({.track = range,
-             .start_ns = 1'000'000,
-             .duration_ns = 70'000,
-             .name = intern("forward"),
-             .tag = {.kind = Kind::none}});
+  trace.add(slice_of(compute, 1'000'123, 50'001, "gemm"));
+  trace.add(slice_of(dp, 1'010'000, 7, "gather", communication(Mode::dp, "param_all_gather")),
+            {.group = 0, .sequence = 3, .transfers = {{Collective::all_gather, DataType::bf16, -1, 4096, 2048}}});
+  Slice offload = slice_of(compute, 1'060'000, 10, "offload", {.kind = Kind::copy});
+  offload.shape.bytes = 64;
+  trace.add(offload);
+  trace.add(slice_of(compute, 1'060'010, 10, "wait", kNoWork));
+  trace.add(slice_of(thread, 1'000'010, 5, "cudaLaunchKernel", kNoWork));
+  trace.add(slice_of(range, 1'000'000, 70'000, "forward", kNoWork));
   trace.flows = {{4, 0, FlowKind::launch}, {0, 3, FlowKind::dependency}};
   trace.marks = {{1, 0, 6, 1'000'000}, {1, 0, 7, 1'070'000}};
   trace.clocks = {{1, 1'000'000, 1'700'000'000'000'000'000}};
@@ -105,12 +69,18 @@ TEST(KinetoWriter, SaysWhoseFileItIs) {
       R"([{"pg_name":"5","pg_desc":"DATA_PARALLEL_GROUP","backend_config":"cuda:nccl","pg_size":2,"ranks":[0,1]}])");
 }
 
+// A text of each event of a category.
+template <class Text>
+std::vector<std::string> texts_of(const ordered_json& file, const std::string& category, Text text) {
+  std::vector<std::string> texts;
+  for (const ordered_json& event : events_of(file, category)) texts.push_back(text(event));
+  return texts;
+}
+
 TEST(KinetoWriter, SortsEventsIntoKinetosCategories) {
   const ordered_json file = json_of_file(small_trace());
   const auto names = [&](const std::string& category) {
-    std::vector<std::string> all;
-    for (const ordered_json& event : events_of(file, category)) all.push_back(event["name"]);
-    return all;
+    return texts_of(file, category, [](const ordered_json& event) { return event["name"].get<std::string>(); });
   };
   EXPECT_THAT(names("kernel"), ElementsAre("gemm", "ncclDevKernel_AllGather(gather)"));
   EXPECT_THAT(names("gpu_memcpy"), ElementsAre("Memcpy (offload)"));
@@ -138,15 +108,15 @@ TEST(KinetoWriter, WritesTimesExactlyAndTheirUnixTime) {
   const TemporaryFolder folder;
   write_kineto(folder / "t.json", small_trace());
   const std::string text = read_text(folder / "t.json");
-  EXPECT_THAT(text, ::testing::HasSubstr("\"baseTimeNanoseconds\": 1699999999999000000,"));
-  EXPECT_THAT(text, ::testing::HasSubstr("\"ts\":1000.123,\"dur\":50.001,"));
-  EXPECT_THAT(text, ::testing::HasSubstr("\"ts\":1010.000,\"dur\":0.007,"));
+  for (const char* times : {"\"baseTimeNanoseconds\": 1699999999999000000,", "\"ts\":1000.123,\"dur\":50.001,",
+                            "\"ts\":1010.000,\"dur\":0.007,"})
+    EXPECT_THAT(text, ::testing::HasSubstr(times));
 }
 
 TEST(KinetoWriter, BeginsAtTheEarliestTimeWhereThatIsNegative) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
-  trace.add({.track = 0, .start_ns = -1'500, .duration_ns = 2, .name = intern("gemm"), .tag = {}});
+  trace.add(slice_of(0, -1'500, 2, "gemm"));
   const ordered_json file = json_of_file(trace);
   EXPECT_EQ(file["baseTimeNanoseconds"], -1'500);
   EXPECT_EQ(events_of(file, "kernel")[0]["ts"], 0.0);
@@ -189,10 +159,9 @@ TEST(KinetoWriter, GivesEachPieceOfWorkOneLaunchBeforeItInItsStep) {
 TEST(KinetoWriter, DrawsFlowsWithinItsRank) {
   const ordered_json file = json_of_file(small_trace());
   const auto places = [&](const std::string& category) {
-    std::vector<std::string> all;
-    for (const ordered_json& event : events_of(file, category))
-      all.push_back(event["ph"].get<std::string>() + " " + event["tid"].dump() + " " + event["ts"].dump());
-    return all;
+    return texts_of(file, category, [](const ordered_json& event) {
+      return event["ph"].get<std::string>() + " " + event["tid"].dump() + " " + event["ts"].dump();
+    });
   };
   EXPECT_THAT(places("ac2g"), ElementsAre("s 77 1000.01", "f 0 1000.123"));
   EXPECT_THAT(places("dependency"), ElementsAre("s 0 1050.124", "f 0 1060.01"));
@@ -219,9 +188,9 @@ TEST(KinetoWriter, WritesAFileForEachRank) {
   const TemporaryFolder folder;
   std::mt19937 random(21);
   const Trace trace = random_trace(random, {.num_ranks = 3});
-  std::vector<std::string> names;
-  for (const auto& file : kineto_files(folder / "run.v2.json.gz", trace)) names.push_back(file.filename());
-  EXPECT_THAT(names, ElementsAre("run.v2.rank0.json.gz", "run.v2.rank1.json.gz", "run.v2.rank2.json.gz"));
+  EXPECT_THAT(
+      kineto_files(folder / "run.v2.json.gz", trace),
+      ElementsAre(folder / "run.v2.rank0.json.gz", folder / "run.v2.rank1.json.gz", folder / "run.v2.rank2.json.gz"));
   write_kineto(folder / "t.json", trace);
   std::size_t num_slices = 0;
   for (int rank = 0; rank < 3; ++rank) {
@@ -244,8 +213,7 @@ TEST(KinetoWriter, NamesMayHoldAnyBytes) {
                                        "surrogate \xED\xA0\x80",
                                        "overlong \xC0\xAF",
                                        "beyond \xF5\x80\x80\x80"};
-  for (const std::string& name : names)
-    trace.add({.track = 0, .start_ns = 0, .duration_ns = 1, .name = intern(name), .tag = {}});
+  for (const std::string& name : names) trace.add(slice_of(0, 0, 1, name));
   const std::vector<ordered_json> kernels = events_of(json_of_file(trace), "kernel");
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool is_text = i < 2;
@@ -272,12 +240,10 @@ TEST(KinetoWriter, CompressesByExtension) {
 
 TEST(KinetoWriter, RefusesWhatNoFileHoldsAndLeavesNothingBehind) {
   const TemporaryFolder folder;
-  Trace negative = small_trace();
-  negative.add({.track = 0, .start_ns = 5, .duration_ns = -1, .tag = {}});
-  Trace no_slice = small_trace();
+  Trace negative = small_trace(), no_slice = small_trace(), far = small_trace();
+  negative.add(slice_of(0, 5, -1));
   no_slice.flows.push_back({0, 99, FlowKind::launch});
-  Trace far = small_trace();
-  far.add({.track = 0, .start_ns = std::int64_t{1} << 62, .duration_ns = 1, .tag = {}});
+  far.add(slice_of(0, std::int64_t{1} << 62, 1));
   for (const Trace& wrong : {negative, no_slice, far})
     EXPECT_THROW(write_kineto(folder / "t.json", wrong), std::invalid_argument);
   EXPECT_THROW(write_kineto(folder / "none/t.json", small_trace()), MachineError);

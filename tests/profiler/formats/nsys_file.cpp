@@ -5,8 +5,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <functional>
-#include <stdexcept>
 
 namespace underlap::testing_support {
 namespace {
@@ -151,38 +149,32 @@ void NsysFile::need(const std::string& table) {
                     literal(name), offset));
 }
 
-void NsysFile::kernel(const Work& work) {
-  need("CUPTI_ACTIVITY_KIND_KERNEL");
+void NsysFile::insert(const std::string& table, const Work& work, std::string_view columns, const std::string& values) {
+  need(table);
   run(fmt::format(
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, "
-      "globalPid, demangledName, shortName, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ) "
-      "VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, 32, 4, 2, 1, 128, 1, 1)",
-      work.start, work.end, work.device, work.stream, work.correlation, global(work.pid), string(work.name),
-      string(work.name.substr(0, work.name.find('(')))));
+      "INSERT INTO {} (start, end, deviceId, contextId, streamId, correlationId, globalPid, {}) VALUES ({}, {}, {}, 1, "
+      "{}, {}, {}, {})",
+      table, columns, work.start, work.end, work.device, work.stream, work.correlation, global(work.pid), values));
+}
+
+void NsysFile::kernel(const Work& work) {
+  insert("CUPTI_ACTIVITY_KIND_KERNEL", work,
+         "demangledName, shortName, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ",
+         fmt::format("{}, {}, 32, 4, 2, 1, 128, 1, 1", string(work.name),
+                     string(work.name.substr(0, work.name.find('(')))));
 }
 
 void NsysFile::copy(const Work& work, std::int64_t copy_kind) {
-  need("CUPTI_ACTIVITY_KIND_MEMCPY");
-  run(fmt::format(
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId, "
-      "globalPid, bytes, copyKind, srcKind, dstKind) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, 2, 2)",
-      work.start, work.end, work.device, work.stream, work.correlation, global(work.pid), work.bytes, copy_kind));
+  insert("CUPTI_ACTIVITY_KIND_MEMCPY", work, "bytes, copyKind, srcKind, dstKind",
+         fmt::format("{}, {}, 2, 2", work.bytes, copy_kind));
 }
 
 void NsysFile::memset(const Work& work) {
-  need("CUPTI_ACTIVITY_KIND_MEMSET");
-  run(
-      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, "
-                  "globalPid, value, bytes) VALUES ({}, {}, {}, 1, {}, {}, {}, 0, {})",
-                  work.start, work.end, work.device, work.stream, work.correlation, global(work.pid), work.bytes));
+  insert("CUPTI_ACTIVITY_KIND_MEMSET", work, "value, bytes", fmt::format("0, {}", work.bytes));
 }
 
 void NsysFile::graph(const Work& work, std::int64_t graph_id) {
-  need("CUPTI_ACTIVITY_KIND_GRAPH_TRACE");
-  run(
-      fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, contextId, streamId, "
-                  "correlationId, globalPid, graphId, graphExecId) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, 1)",
-                  work.start, work.end, work.device, work.stream, work.correlation, global(work.pid), graph_id));
+  insert("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", work, "graphId, graphExecId", fmt::format("{}, 1", graph_id));
 }
 
 void NsysFile::call(const Call& call) {

@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/formats/format.hpp"
+#include "tests/profiler/temporary_folder.hpp"
+
 struct sqlite3;
 
 namespace underlap::testing_support {
@@ -68,8 +71,6 @@ class NsysFile {
   void wait(const Wait&);
   void record(std::int64_t event_sync_id, std::int64_t stream, std::int64_t correlation, std::int64_t pid = 100);
 
-  /// The table itself, where no row was written yet.
-  void need(const std::string& table);
   void environment(const std::string& line);
   /// When the session began, in Unix time and on the clock of the events.
   void session(std::int64_t unix_ns, std::int64_t start_ns);
@@ -79,11 +80,27 @@ class NsysFile {
   }
 
  private:
+  // The table itself, where no row was written yet.
+  void need(const std::string& table);
+  // A row of work, with what its kind has besides.
+  void insert(const std::string& table, const Work&, std::string_view columns, const std::string& values);
+
   sqlite3* handle_ = nullptr;
   Schema schema_;
   std::map<std::string, std::int64_t, std::less<>> strings_;
   std::vector<std::string> tables_;
 };
+
+/// What the reader makes of a file that `fill` filled.
+template <class Fill>
+Trace read_nsys(Fill fill, NsysFile::Schema schema = NsysFile::Schema::v3_25) {
+  const TemporaryFolder folder;
+  {
+    NsysFile file(folder / "t.sqlite", schema);
+    fill(file);
+  }
+  return formats::read_trace(folder / "t.sqlite");
+}
 
 /// Payloads as NCCL makes them, behind the header that Nsight puts before each.
 std::string nccl_member(std::uint64_t communicator, std::int32_t num_ranks, std::int32_t rank, std::int32_t device);

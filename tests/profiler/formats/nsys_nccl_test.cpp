@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks, communicators and transfers, as NCCL's payloads tell them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
-#include "profiler/formats/format.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
-#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
-using testing_support::nccl_gather;
-using testing_support::nccl_member;
-using testing_support::nccl_peer;
-using testing_support::NsysFile;
-using testing_support::TemporaryFolder;
-
-template <class Fill>
-Trace read_nccl_file(Fill fill) {
-  const TemporaryFolder folder;
-  {
-    NsysFile file(folder / "t.sqlite");
-    fill(file);
-  }
-  return read_trace(folder / "t.sqlite");
-}
+using namespace ::testing;        // NOLINT
+using namespace testing_support;  // NOLINT
 
 // The rank of each kernel, by its name.
 std::map<std::string, std::int32_t> ranks_of_kernels(const Trace& trace) {
@@ -54,8 +31,14 @@ void launch(NsysFile& file, std::int64_t start, std::string_view name, std::int6
                .name = std::string(name)});
 }
 
+// Kernels a of device 0 and b of device 1, of two processes.
+void two_kernels(NsysFile& file) {
+  file.kernel({.start = 1, .end = 2, .device = 0, .pid = 100, .name = "a"});
+  file.kernel({.start = 1, .end = 2, .device = 1, .pid = 200, .name = "b"});
+}
+
 TEST(NsysRanks, AreNumberedByDeviceWhereNothingSaysThem) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.kernel({.start = 1, .end = 2, .device = 3, .pid = 100, .name = "third"});
     file.kernel({.start = 1, .end = 2, .device = 1, .pid = 200, .name = "first"});
   });
@@ -64,7 +47,7 @@ TEST(NsysRanks, AreNumberedByDeviceWhereNothingSaysThem) {
 }
 
 TEST(NsysRanks, AreNumberedByProcessWhereEachCallsItsDeviceZero) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.kernel({.start = 1, .end = 2, .pid = 200, .name = "second"});
     file.kernel({.start = 1, .end = 2, .pid = 100, .name = "first"});
   });
@@ -72,16 +55,15 @@ TEST(NsysRanks, AreNumberedByProcessWhereEachCallsItsDeviceZero) {
 }
 
 TEST(NsysRanks, AreNotMadeByAProcessThatSetsMemoryOnAnothersDevice) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
-    file.kernel({.start = 1, .end = 2, .device = 0, .pid = 100, .name = "a"});
-    file.kernel({.start = 1, .end = 2, .device = 1, .pid = 200, .name = "b"});
+  const Trace trace = read_nsys([](NsysFile& file) {
+    two_kernels(file);
     file.memset({.start = 3, .end = 4, .device = 0, .pid = 200});
   });
   EXPECT_THAT(ranks_of_kernels(trace), UnorderedElementsAre(Pair("a", 0), Pair("b", 1), Pair("Memset", 1)));
 }
 
 TEST(NsysRanks, OfOneProcessAreItsDevicesAndTakeTheThreadsThatLaunchThere) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     for (std::int64_t device = 0; device < 2; ++device) {
       file.kernel({.start = 10, .end = 20, .device = device, .correlation = 5 + device});
       file.call({.start = 1, .end = 2, .correlation = 5 + device, .pid = 100, .tid = 101 + device});
@@ -93,7 +75,7 @@ TEST(NsysRanks, OfOneProcessAreItsDevicesAndTakeTheThreadsThatLaunchThere) {
 }
 
 TEST(NsysRanks, AreThoseOfTheLargestCommunicator) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     for (const int rank : {1, 0}) {
       const std::int64_t pid = rank == 1 ? 100 : 200;
       file.kernel({.start = 1, .end = 2, .device = 1 - rank, .pid = pid, .name = "rank " + std::to_string(rank)});
@@ -107,7 +89,7 @@ TEST(NsysRanks, AreThoseOfTheLargestCommunicator) {
 }
 
 TEST(NsysRanks, AreAssumedWhereTheLargestCommunicatorIsNotTheWorld) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.environment("WORLD_SIZE=\"16\"");
     for (const int rank : {0, 1}) {
       file.kernel({.start = 1, .end = 2, .device = rank, .pid = 100 + rank, .name = std::to_string(rank)});
@@ -120,7 +102,7 @@ TEST(NsysRanks, AreAssumedWhereTheLargestCommunicatorIsNotTheWorld) {
 }
 
 TEST(NsysRanks, OfAFileWithOneProcessIsTheEnvironments) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.environment("SLURM_PROCID=\"11\"");
     file.kernel({.start = 1, .end = 2});
     file.call({.start = 0, .end = 1});
@@ -130,39 +112,30 @@ TEST(NsysRanks, OfAFileWithOneProcessIsTheEnvironments) {
 }
 
 TEST(NsysRanks, OfSeveralProcessesAreNotTheirLaunchersEnvironment) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.environment("RANK=\"5\"");
-    file.kernel({.start = 1, .end = 2, .device = 0, .pid = 100, .name = "a"});
-    file.kernel({.start = 1, .end = 2, .device = 1, .pid = 200, .name = "b"});
+    two_kernels(file);
   });
   EXPECT_THAT(ranks_of_kernels(trace), UnorderedElementsAre(Pair("a", 0), Pair("b", 1)));
 }
 
-TEST(NsysRanks, AreAssumedWhereAProcessHasTwoLabels) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
-    file.kernel({.start = 1, .end = 2, .name = "a"});
-    file.range({.start = 0, .text = "rank 6", .type = 34});
-    file.range({.start = 0, .text = "rank 7", .type = 34});
-  });
-  EXPECT_THAT(ranks_of_kernels(trace), UnorderedElementsAre(Pair("a", 0)));
-}
-
-TEST(NsysRanks, AreTakenFromLabelsThatAgree) {
-  const auto read = [](const std::string& first, const std::string& second) {
-    return read_nccl_file([&](NsysFile& file) {
-      file.kernel({.start = 1, .end = 2, .device = 0, .pid = 100, .name = "a"});
-      file.kernel({.start = 1, .end = 2, .device = 1, .pid = 200, .name = "b"});
-      file.range({.start = 0, .text = first, .pid = 100, .type = 34});
-      file.range({.start = 0, .text = second, .pid = 200, .type = 34});
-    });
+TEST(NsysRanks, AreTakenFromLabelsThatAgreeOneForEachProcess) {
+  using Labels = std::vector<std::pair<std::int64_t, std::string>>;
+  const auto ranks = [](const Labels& labels) {
+    return ranks_of_kernels(read_nsys([&](NsysFile& file) {
+      two_kernels(file);
+      for (const auto& [pid, text] : labels) file.range({.start = 0, .text = text, .pid = pid, .type = 34});
+    }));
   };
-  EXPECT_THAT(ranks_of_kernels(read("rank 6", "[rank4]")), UnorderedElementsAre(Pair("a", 6), Pair("b", 4)));
-  EXPECT_THAT(ranks_of_kernels(read("rank 6", "Rank: 6")), UnorderedElementsAre(Pair("a", 0), Pair("b", 1)));
-  EXPECT_THAT(ranks_of_kernels(read("rank 6", "ranking 4")), UnorderedElementsAre(Pair("a", 0), Pair("b", 1)));
+  const auto assumed = UnorderedElementsAre(Pair("a", 0), Pair("b", 1));
+  EXPECT_THAT(ranks({{100, "rank 6"}, {200, "[rank4]"}}), UnorderedElementsAre(Pair("a", 6), Pair("b", 4)));
+  EXPECT_THAT(ranks({{100, "rank 6"}, {200, "Rank: 6"}}), assumed);
+  EXPECT_THAT(ranks({{100, "rank 6"}, {200, "ranking 4"}}), assumed);
+  EXPECT_THAT(ranks({{100, "rank 6"}, {100, "rank 7"}, {200, "[rank4]"}}), assumed);
 }
 
 TEST(NsysNccl, GivesAKernelTheCallInWhoseRangeItWasLaunched) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.nccl("ncclCommInitRank", 1, 2, nccl_member(0xABC, 4, 2, 0));
     file.nccl("ncclAllGather", 100, 120, nccl_gather(0xABC, 1000));
     launch(file, 110, "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
@@ -177,10 +150,7 @@ TEST(NsysNccl, GivesAKernelTheCallInWhoseRangeItWasLaunched) {
   const CommunicationRecord* second = trace.communication(1);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(second->sequence, 1U);
-  ASSERT_EQ(second->transfers.size(), 1U);
-  EXPECT_EQ(second->transfers[0].collective, Collective::all_gather);
-  EXPECT_EQ(second->transfers[0].bytes, 8000);
-  EXPECT_EQ(second->transfers[0].bytes_on_wire, 6000);
+  EXPECT_THAT(second->transfers, ElementsAre(TransferRecord{Collective::all_gather, DataType::u8, -1, 8000, 6000}));
   EXPECT_EQ(name_of(trace.tag(1).purpose), "all_gather");
   EXPECT_EQ(trace.tag(1).kind, Kind::compute);
   EXPECT_EQ(trace.communication(2), nullptr);
@@ -188,7 +158,7 @@ TEST(NsysNccl, GivesAKernelTheCallInWhoseRangeItWasLaunched) {
 }
 
 TEST(NsysNccl, GivesAKernelAllCallsOfItsGroup) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.nccl("ncclGroupStart", 100, 101, "");
     file.nccl("ncclSend", 102, 103, nccl_peer(0xABC, 500, 1));
     file.nccl("ncclRecv", 104, 105, nccl_peer(0xABC, 700, 3));
@@ -202,15 +172,21 @@ TEST(NsysNccl, GivesAKernelAllCallsOfItsGroup) {
   EXPECT_EQ(trace.tag(0).purpose, kNoName);
 }
 
-TEST(NsysNccl, TellsKernelsOfAGroupApartByWhatTheyCanCarry) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+// A group of a gather of one communicator and of a second call, and two kernels that it launched.
+Trace group_with(std::string_view call, const std::string& payload, std::string_view first, std::string_view second) {
+  return read_nsys([&](NsysFile& file) {
     file.nccl("ncclGroupStart", 100, 101, "");
     file.nccl("ncclAllGather", 102, 103, nccl_gather(0xABC, 10));
-    file.nccl("ncclSend", 104, 105, nccl_peer(0xDEF, 20, 0));
+    file.nccl(call, 104, 105, payload);
     file.nccl("ncclGroupEnd", 106, 130, "");
-    launch(file, 110, "ncclDevKernel_SendRecv");
-    launch(file, 120, "ncclDevKernel_AllGather_RING_LL");
+    launch(file, 110, first);
+    launch(file, 120, second);
   });
+}
+
+TEST(NsysNccl, TellsKernelsOfAGroupApartByWhatTheyCanCarry) {
+  const Trace trace =
+      group_with("ncclSend", nccl_peer(0xDEF, 20, 0), "ncclDevKernel_SendRecv", "ncclDevKernel_AllGather_RING_LL");
   ASSERT_NE(trace.communication(0), nullptr);
   EXPECT_EQ(trace.communication(0)->transfers[0].collective, Collective::send);
   ASSERT_NE(trace.communication(1), nullptr);
@@ -218,14 +194,8 @@ TEST(NsysNccl, TellsKernelsOfAGroupApartByWhatTheyCanCarry) {
 }
 
 TEST(NsysNccl, SaysOfNoKernelWhatItCarriesWhereTwoCommunicatorsAreInOneGroup) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
-    file.nccl("ncclGroupStart", 100, 101, "");
-    file.nccl("ncclAllGather", 102, 103, nccl_gather(0xABC, 10));
-    file.nccl("ncclAllGather", 104, 105, nccl_gather(0xDEF, 20));
-    file.nccl("ncclGroupEnd", 106, 130, "");
-    launch(file, 110, "ncclDevKernel_AllGather_RING_LL");
-    launch(file, 120, "ncclDevKernel_AllGather_RING_LL");
-  });
+  const Trace trace = group_with("ncclAllGather", nccl_gather(0xDEF, 20), "ncclDevKernel_AllGather_RING_LL",
+                                 "ncclDevKernel_AllGather_RING_LL");
   EXPECT_EQ(trace.communication(0), nullptr);
   EXPECT_EQ(trace.communication(1), nullptr);
   EXPECT_THAT(trace.import.skipped,
@@ -233,7 +203,7 @@ TEST(NsysNccl, SaysOfNoKernelWhatItCarriesWhereTwoCommunicatorsAreInOneGroup) {
 }
 
 TEST(NsysNccl, ReadsPayloadsThatWereExportedAsJson) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.range({.start = 100,
                 .end = 120,
                 .text = "ncclBroadcast",
@@ -253,7 +223,7 @@ TEST(NsysNccl, LeavesCallsWithBrokenPayloadsWithoutARecord) {
   other_schema[8] = 99;
   for (const std::string& payload :
        {whole.substr(0, 31), whole.substr(0, 40), other_schema, std::string(100'000, 'x')}) {
-    const Trace trace = read_nccl_file([&](NsysFile& file) {
+    const Trace trace = read_nsys([&](NsysFile& file) {
       file.nccl("ncclCommInitRank", 1, 2, nccl_member(0xABC, 4, 2, 0));
       file.nccl("ncclAllGather", 100, 120, payload);
       launch(file, 110, "ncclDevKernel_AllGather_RING_LL");
@@ -264,7 +234,7 @@ TEST(NsysNccl, LeavesCallsWithBrokenPayloadsWithoutARecord) {
 }
 
 TEST(NsysNccl, ForgetsAGroupThatTheCaptureCutAtItsBegin) {
-  const Trace trace = read_nccl_file([](NsysFile& file) {
+  const Trace trace = read_nsys([](NsysFile& file) {
     file.nccl("ncclGroupEnd", 50, 60, "");
     file.nccl("ncclAllGather", 100, 120, nccl_gather(0xABC, 10));
     launch(file, 110, "ncclDevKernel_AllGather_RING_LL");

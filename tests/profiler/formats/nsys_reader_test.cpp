@@ -2,50 +2,18 @@
 #include "profiler/formats/nsys/reader.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "profiler/formats/format.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
-#include "tests/profiler/temporary_folder.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::formats {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::UnorderedElementsAre;
-using testing_support::NsysFile;
-using testing_support::TemporaryFolder;
-
-// The file is made by `fill`, closed, and read.
-template <class Fill>
-Trace read_nsys(Fill fill, NsysFile::Schema schema = NsysFile::Schema::v3_25) {
-  const TemporaryFolder folder;
-  {
-    NsysFile file(folder / "t.sqlite", schema);
-    fill(file);
-  }
-  return read_trace(folder / "t.sqlite");
-}
-
-std::size_t nsys_slice(const Trace& trace, std::string_view name) {
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (name_of(trace.name(i)) == name) return i;
-  ADD_FAILURE() << "no slice " << name;
-  return 0;
-}
-
-std::vector<std::string> nsys_names(const Trace& trace) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < trace.size(); ++i) names.emplace_back(name_of(trace.name(i)));
-  return names;
-}
+using namespace ::testing;        // NOLINT
+using namespace testing_support;  // NOLINT
 
 std::vector<std::string> reasons(const Trace& trace) {
   std::vector<std::string> texts;
@@ -67,8 +35,8 @@ TEST_P(NsysSchemas, HoldKernelsCopiesCallsAndRanges) {
       GetParam());
   EXPECT_THAT(reasons(trace), ElementsAre());
   EXPECT_EQ(trace.import.events, 5);
-  EXPECT_THAT(nsys_names(trace), ElementsAre("void gemm<float>(int)", "Memcpy HtoD (Device -> Device)", "Memset",
-                                             "cudaLaunchKernel", "forward"));
+  EXPECT_THAT(names_of(trace), ElementsAre("void gemm<float>(int)", "Memcpy HtoD (Device -> Device)", "Memset",
+                                           "cudaLaunchKernel", "forward"));
   EXPECT_EQ(trace.slice(0).shape, (LaunchShape{{4, 2, 1}, {128, 1, 1}, 0}));
   EXPECT_EQ(trace.slice(1).shape.bytes, 4096);
   EXPECT_EQ(trace.tag(0).kind, Kind::compute);
@@ -93,9 +61,8 @@ TEST(NsysReader, JoinsWorkToTheCallsOfItsOwnProcess) {
     file.call({.start = 30, .end = 40, .correlation = 5, .pid = 200, .tid = 200, .name = "of b"});
     file.call({.start = 10, .end = 20, .correlation = 5, .pid = 100, .tid = 100, .name = "of a"});
   });
-  EXPECT_THAT(trace.flows,
-              UnorderedElementsAre(Flow{static_cast<std::uint32_t>(nsys_slice(trace, "of a")), 0, FlowKind::launch},
-                                   Flow{static_cast<std::uint32_t>(nsys_slice(trace, "of b")), 1, FlowKind::launch}));
+  EXPECT_THAT(trace.flows, UnorderedElementsAre(Flow{slice_named(trace, "of a"), 0, FlowKind::launch},
+                                                Flow{slice_named(trace, "of b"), 1, FlowKind::launch}));
 }
 
 TEST(NsysReader, JoinsWorkOfWhichNothingSaysWhoseItIsToTheOneProcess) {
@@ -133,14 +100,13 @@ TEST(NsysReader, KeepsRangesOfDomainsAndStartedRangesApart) {
     file.range({.start = 6, .end = 7, .text = "aten::empty, op_id = 990346"});
     file.range({.start = 8, .end = 9, .text = "aten::add_, seq = 12, op_id = 3, sizes = [[2, 2]]"});
   });
-  EXPECT_THAT(nsys_names(trace),
-              ElementsAre("gemm", "pushed", "started", "mark", "of TE", "aten::empty", "aten::add_"));
-  const auto row = [&](std::string_view name) { return trace.track_of(nsys_slice(trace, name)).name; };
+  EXPECT_THAT(names_of(trace), ElementsAre("gemm", "pushed", "started", "mark", "of TE", "aten::empty", "aten::add_"));
+  const auto row = [&](std::string_view name) { return trace.track_of(slice_named(trace, name)).name; };
   EXPECT_EQ(row("pushed"), "NVTX");
   EXPECT_EQ(row("mark"), "NVTX");
   EXPECT_EQ(row("started"), "NVTX start/end");
   EXPECT_EQ(row("of TE"), "NVTX TransformerEngine");
-  EXPECT_EQ(trace.duration_ns()[nsys_slice(trace, "mark")], 0);
+  EXPECT_EQ(trace.duration_ns()[slice_named(trace, "mark")], 0);
 }
 
 TEST(NsysReader, CountsRangesThatDoNotEnd) {
@@ -184,7 +150,7 @@ TEST(NsysReader, LeadsFromTheLastWorkBeforeARecordToTheWaitForIt) {
     file.wait({.start = 90, .end = 91, .stream = 9, .correlation = 35, .event_sync_id = 77});
     file.wait({.start = 92, .end = 93, .stream = 9, .correlation = 36, .event_sync_id = 78});
   });
-  const auto wait = static_cast<std::uint32_t>(nsys_slice(trace, "Stream Wait Event"));
+  const std::uint32_t wait = slice_named(trace, "Stream Wait Event");
   EXPECT_EQ(trace.tag(wait).kind, Kind::none);
   EXPECT_EQ(trace.track_of(wait).name, "stream 9");
   EXPECT_THAT(trace.flows, ElementsAre(Flow{1, wait, FlowKind::dependency}));
@@ -205,13 +171,13 @@ TEST(NsysReader, LeavesWaitsOfTheHostToTheirCalls) {
     file.kernel({.start = 100, .end = 200});
     file.wait({.start = 90, .end = 91, .type = 3});
   });
-  EXPECT_THAT(nsys_names(trace), ElementsAre("gemm"));
+  EXPECT_THAT(names_of(trace), ElementsAre("gemm"));
   EXPECT_THAT(reasons(trace), ElementsAre());
 }
 
 TEST(NsysReader, SaysThatKernelsOfAGraphTracedWholeCannotBeKnown) {
   const Trace trace = read_nsys([](NsysFile& file) { file.graph({.start = 100, .end = 900}, 42); });
-  EXPECT_THAT(nsys_names(trace), ElementsAre("CUDA graph 42"));
+  EXPECT_THAT(names_of(trace), ElementsAre("CUDA graph 42"));
   EXPECT_THAT(trace.metadata.at("advice"), ::testing::HasSubstr("--cuda-graph-trace=node"));
   EXPECT_EQ(trace.import.num_skipped(), 1);
 }

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <csignal>
-#include <cstdint>
-#include <random>
-#include <stdexcept>
-#include <string>
-
 #include "platform/errors.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto_reader.hpp"
 #include "profiler/formats/perfetto_writer.hpp"
+#include "tests/profiler/error_of.hpp"
+#include "tests/profiler/file_size_limit.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/slices.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
-using underlap::testing_support::everything;
-using underlap::testing_support::random_trace;
-using underlap::testing_support::TemporaryFolder;
+using testing::ElementsAre;
+
+using namespace testing_support;  // NOLINT
 
 class PerfettoRoundTrip : public ::testing::TestWithParam<const char*> {
  protected:
@@ -111,13 +110,11 @@ TEST(PerfettoWriter, RefusesABlockThatItCannotWriteAndWritesNothing) {
   PerfettoWriter writer(folder / "t.pftrace", WriteAt::create());
   Trace block;
   block.add_track({0, 0, "compute"});
-  block.add({.track = 0, .start_ns = 0, .duration_ns = 1, .tag = {}});
-  Trace negative = block;
-  negative.add({.track = 0, .start_ns = 5, .duration_ns = -1, .tag = {}});
-  Trace no_track = block;
-  no_track.add({.track = 1, .start_ns = 5, .duration_ns = 1, .tag = {}});
-  Trace no_group = block;
-  no_group.add({.track = 0, .start_ns = 5, .duration_ns = 1, .tag = {}}, {.group = 0, .transfers = {}});
+  block.add(slice_of(0, 0, 1));
+  Trace negative = block, no_track = block, no_group = block;
+  negative.add(slice_of(0, 5, -1));
+  no_track.add(slice_of(1, 5, 1));
+  no_group.add(slice_of(0, 5, 1), {.group = 0, .transfers = {}});
   for (const Trace& wrong : {negative, no_track, no_group}) EXPECT_THROW(writer.append(wrong), std::invalid_argument);
   EXPECT_EQ(writer.bytes(), 0);
   writer.append(block);
@@ -126,45 +123,19 @@ TEST(PerfettoWriter, RefusesABlockThatItCannotWriteAndWritesNothing) {
 
 TEST(PerfettoWriter, RefusesAnOffsetPastTheEndAndAFolderThatIsMissing) {
   const TemporaryFolder folder;
-  testing_support::write_text(folder / "t.pftrace", "12345");
+  write_text(folder / "t.pftrace", "12345");
   EXPECT_THROW(PerfettoWriter(folder / "t.pftrace", WriteAt::append_at(6)), std::invalid_argument);
   EXPECT_THROW(PerfettoWriter(folder / "none/t.pftrace", WriteAt::create()), MachineError);
-  EXPECT_EQ(testing_support::read_text(folder / "t.pftrace"), "12345");
+  EXPECT_EQ(read_text(folder / "t.pftrace"), "12345");
 }
 
 TEST(PerfettoWriter, SaysWhatTheSystemRefused) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full on this system";
   std::mt19937 random(1);
   PerfettoWriter writer("/dev/full", WriteAt::create());
-  try {
-    writer.append(random_trace(random));
-    FAIL() << "a full device took the block";
-  } catch (const MachineError& error) {
-    EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
-  }
+  EXPECT_THAT(error_of<MachineError>([&] { writer.append(random_trace(random)); }),
+              ::testing::HasSubstr("No space left"));
 }
-
-// No file of this process may grow past a length while it lives.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(std::int64_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    rlimit limit = before_;
-    limit.rlim_cur = static_cast<rlim_t>(bytes);
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int) = nullptr;
-};
 
 TEST(PerfettoWriter, GoesOnAfterAWriteThatFailedHalfway) {
   const TemporaryFolder folder;
@@ -180,6 +151,33 @@ TEST(PerfettoWriter, GoesOnAfterAWriteThatFailedHalfway) {
   EXPECT_EQ(std::filesystem::file_size(path), 0U);
   writer.append(block);
   EXPECT_EQ(everything(read_trace(path)), everything(block));
+}
+
+class EarlierTrace : public testing::Test {
+ protected:
+  // The values of `field` in slices of that purpose.
+  std::set<std::int32_t> values(const std::string& purpose, std::int32_t Tag::*field) const {
+    std::set<std::int32_t> found;
+    for (std::size_t i = 0; i < trace_.size(); ++i)
+      if (name_of(trace_.tag(i).purpose) == purpose) found.insert(trace_.tag(i).*field);
+    return found;
+  }
+
+  Trace trace_ = read_trace(UNDERLAP_TRACES_FOLDER "/bucket_and_chunk_in_one_number.pftrace.zst");
+};
+
+TEST_F(EarlierTrace, IsReadWholeAlthoughItHasNoChecksum) { EXPECT_EQ(trace_.import.num_skipped(), 0); }
+
+TEST_F(EarlierTrace, HasBucketsOfDataParallelTransfersAndOfTheOptimizer) {
+  EXPECT_THAT(values("grad_reduce_scatter", &Tag::bucket), ElementsAre(0, 1));
+  EXPECT_THAT(values("grad_reduce_scatter", &Tag::chunk), ElementsAre(-1));
+  EXPECT_THAT(values("adam", &Tag::bucket), ElementsAre(0, 1));
+  EXPECT_THAT(values("adam", &Tag::chunk), ElementsAre(-1));
+}
+
+TEST_F(EarlierTrace, HasModelChunksOfPipelineTransfers) {
+  EXPECT_THAT(values("send_forward", &Tag::chunk), ElementsAre(0, 1));
+  EXPECT_THAT(values("send_forward", &Tag::bucket), ElementsAre(-1));
 }
 
 }  // namespace

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a viewer of Perfetto traces sees of ours.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
+
+#include <protozero/pbf_reader.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <map>
-#include <protozero/pbf_reader.hpp>
-#include <random>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "profiler/formats/perfetto_encoder.hpp"
 #include "profiler/formats/perfetto_fields.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -23,7 +19,7 @@ namespace {
 using namespace perfetto;
 using protozero::pbf_reader;
 using ::testing::ElementsAre;
-using underlap::testing_support::random_trace;
+using namespace testing_support;  // NOLINT
 
 struct SeenEvent {
   std::int64_t time = 0;
@@ -31,7 +27,6 @@ struct SeenEvent {
   std::int32_t type = 0;
   std::string name;
   std::vector<std::uint64_t> flows, ending_flows;
-  std::vector<std::string> texts;  ///< of its annotations
 };
 
 struct SeenTrack {
@@ -245,9 +240,8 @@ Trace one_gather(std::int64_t last_arrival_ns) {
   Trace trace;
   trace.add_track({0, 1, "dp"});
   trace.add_group({intern("param_all_gather"), {0, 3, 11}});
-  trace.add(
-      {.track = 0, .start_ns = 10, .duration_ns = 90, .name = intern("gather"), .tag = {.kind = Kind::communication}},
-      {.last_arrival_ns = last_arrival_ns, .transfers = {}});
+  trace.add(slice_of(0, 10, 90, "gather", {.kind = Kind::communication}),
+            {.last_arrival_ns = last_arrival_ns, .transfers = {}});
   return trace;
 }
 
@@ -266,8 +260,8 @@ TEST(PerfettoView, AnArrowLeadsForwardInTime) {
   Trace trace;
   trace.add_track({0, 0, "send"});
   trace.add_track({1, 0, "receive"});
-  trace.add({.track = 0, .start_ns = 50, .duration_ns = 20, .name = intern("send"), .tag = {}});
-  trace.add({.track = 1, .start_ns = 10, .duration_ns = 60, .name = intern("receive"), .tag = {}});
+  trace.add(slice_of(0, 50, 20, "send"));
+  trace.add(slice_of(1, 10, 60, "receive"));
   trace.flows = {{0, 1, FlowKind::message}};
   const Viewer viewer = seen(trace);
   EXPECT_EQ(viewer.num_unmatched, 0U);
@@ -281,8 +275,7 @@ TEST(PerfettoView, ThreadsShowCallsWithinCalls) {
   Trace trace;
   trace.add_track({0, 9, "main", TrackKind::thread, -1});
   for (const auto& [start, length] : {std::pair{0, 100}, std::pair{10, 20}, std::pair{30, 70}})
-    trace.add(
-        {.track = 0, .start_ns = start, .duration_ns = length, .name = intern("call"), .tag = {.kind = Kind::none}});
+    trace.add(slice_of(0, start, length, "call", kNoWork));
   const Viewer viewer = seen(trace);
   EXPECT_EQ(viewer.on("main").size(), 3U);
   EXPECT_THAT(viewer.slices[0].depth, 1U);

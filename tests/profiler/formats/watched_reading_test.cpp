@@ -5,21 +5,8 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <iterator>
-#include <memory>
-#include <optional>
 #include <ostream>
-#include <random>
-#include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/output_file.hpp"
@@ -27,16 +14,13 @@
 #include "tests/profiler/formats/nsys_file.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/profiler/watch.hpp"
 
 namespace underlap::formats {
 namespace {
 
 namespace fs = std::filesystem;
-using underlap::testing_support::everything;
-using underlap::testing_support::NsysFile;
-using underlap::testing_support::read_text;
-using underlap::testing_support::TemporaryFolder;
-using underlap::testing_support::write_text;
+using namespace testing_support;  // NOLINT
 
 void write_native(const fs::path& path) {
   PerfettoWriter writer(path, WriteAt::create());
@@ -97,24 +81,6 @@ struct File {
 };
 void PrintTo(const File& file, std::ostream* out) { *out << file.name; }
 
-// Hears all, and cancels at a poll that a test chooses.
-class Watch : public ReadingWatch {
- public:
-  void on_progress(double fraction) override { fractions.push_back(fraction); }
-  bool is_cancelled() const override { return ++polls >= cancelled_at; }
-  std::optional<std::chrono::milliseconds> pause_between_parts() const override { return std::chrono::milliseconds(0); }
-  void on_part(const Trace& so_far) override {
-    sizes.push_back(so_far.size());
-    if (look) look(so_far);
-  }
-
-  std::vector<double> fractions;
-  std::vector<std::size_t> sizes;
-  std::function<void(const Trace&)> look;
-  std::size_t cancelled_at = ~std::size_t{0};
-  mutable std::size_t polls = 0;
-};
-
 Trace read(const fs::path& path, Watch& watch) {
   Reading reading(watch);
   return read_trace(path, reading);
@@ -160,8 +126,7 @@ TEST_P(WatchedReading, EndsAtThePollThatCancelsItAndLeavesNoThread) {
   const std::ptrdiff_t before = num_threads();  // a sanitizer has one of its own, from the first thread on
   ASSERT_GE(whole.polls, 6U);
   for (std::size_t at = 1; at <= whole.polls; at += 1 + whole.polls / 8) {
-    Watch watch;
-    watch.cancelled_at = at;
+    Watch watch(at);
     EXPECT_THROW(read(path_, watch), Cancelled);
     EXPECT_EQ(watch.polls, at);
     EXPECT_TRUE(comes_down_to(before));
@@ -211,8 +176,7 @@ TEST(WatchedReadings, AreOfEveryFormat) {
 
 TEST(WatchedReadings, EndBeforeTheFirstByteWhereTheyAreCancelledBefore) {
   const TemporaryFolder folder;
-  Watch watch;
-  watch.cancelled_at = 1;
+  Watch watch(1);
   EXPECT_THROW(read(folder / "missing", watch), Cancelled);
 }
 

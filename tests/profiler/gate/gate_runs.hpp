@@ -61,6 +61,29 @@ inline void slow_down(std::vector<RunFigures>& runs, const std::string& name, do
     }
 }
 
+inline std::vector<RunFigures> slower_runs(const std::string& name, double share, std::size_t count = 3) {
+  std::vector<RunFigures> runs = runs_of("new", count);
+  slow_down(runs, name, share);
+  return runs;
+}
+
+struct Sides {
+  std::vector<RunFigures> baseline, candidate;
+};
+
+/// A run a side of virtual time, which differ in their source alone.
+inline Sides exact_sides() {
+  Sides sides{runs_of("base", 1), runs_of("base", 1)};
+  sides.candidate[0].source = "new";
+  for (auto* side : {&sides.baseline, &sides.candidate}) side->front().is_exact = true;
+  return sides;
+}
+
+/// Against as many runs, base/run-00 and on, as are given.
+inline GateReport against_base(const std::vector<RunFigures>& candidate, const GateOptions& options = {}) {
+  return run_gate(runs_of("base", candidate.size()), candidate, options);
+}
+
 /// The row of that cell and metric.
 inline const GateRow& row_of(const GateReport& report, const std::string& cell, const std::string& metric) {
   for (const GateRow& row : report.rows)

@@ -4,34 +4,23 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "profiler/gate/reports.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/gate/gate_runs.hpp"
 
 namespace underlap::gate {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
+using namespace ::testing;  // NOLINT
 using Runs = std::vector<RunFigures>;
 
 std::string why_refused(const Runs& baseline, const Runs& candidate, const GateOptions& options = {}) {
-  try {
-    run_gate(baseline, candidate, options);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return testing_support::error_of([&] { run_gate(baseline, candidate, options); });
 }
 
 TEST(Gate, FindsTheOneCellThatBecameSlowerAndWhatMoved) {
-  Runs candidate = runs_of("new", 3);
-  slow_down(candidate, "c4", 0.08);
-  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  const GateReport report = against_base(slower_runs("c4", 0.08));
   EXPECT_EQ(report.verdict, Verdict::regression);
   EXPECT_EQ(report.rows.front().cell, "c4");
   EXPECT_EQ(report.rows.front().metric, "step");
@@ -48,29 +37,24 @@ TEST(Gate, FindsTheOneCellThatBecameSlowerAndWhatMoved) {
 }
 
 TEST(Gate, PassesRunsThatDifferByChanceAlone) {
-  const GateReport report = run_gate(runs_of("base", 3), runs_of("new", 3), {});
+  const GateReport report = against_base(runs_of("new", 3));
   EXPECT_EQ(report.verdict, Verdict::pass);
   EXPECT_THAT(report.warnings, IsEmpty());
 }
 
 TEST(Gate, SaysARealChangeWithinTheToleranceAndPasses) {
-  Runs candidate = runs_of("new", 5);
-  slow_down(candidate, "c4", 0.03);
-  const GateReport report = run_gate(runs_of("base", 5), candidate, {});
+  const GateReport report = against_base(slower_runs("c4", 0.03, 5));
   EXPECT_EQ(report.verdict, Verdict::pass);
   EXPECT_TRUE(row_of(report, "c4", "step").is_beyond_chance);
   EXPECT_EQ(row_of(report, "c4", "step").verdict, Verdict::pass);
 }
 
 TEST(Gate, TellsNothingOfOneRunASideUnlessTheSpreadIsStated) {
-  Runs candidate = runs_of("new", 1);
-  slow_down(candidate, "c4", 0.2);
-  const GateReport report = run_gate(runs_of("base", 1), candidate, {});
+  const Runs candidate = slower_runs("c4", 0.2, 1);
+  const GateReport report = against_base(candidate);
   EXPECT_EQ(report.verdict, Verdict::inconclusive);
   EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("one run a side")));
-  GateOptions stated;
-  stated.run_sd = 0.01;
-  const GateReport with_spread = run_gate(runs_of("base", 1), candidate, stated);
+  const GateReport with_spread = against_base(candidate, {.run_sd = 0.01});
   EXPECT_EQ(with_spread.verdict, Verdict::regression);
   EXPECT_THAT(with_spread.warnings, IsEmpty());
   EXPECT_EQ(with_spread.run_sd, 0.01);
@@ -79,27 +63,24 @@ TEST(Gate, TellsNothingOfOneRunASideUnlessTheSpreadIsStated) {
 TEST(Gate, HoldsExposedTimeAgainstTheStepAndNotAgainstItself) {
   Runs candidate = runs_of("new", 3);
   for (RunFigures& run : candidate) run.cells[2].metrics["exposed"] *= 1.3;  // 3 ms more of a step of 100
-  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  const GateReport report = against_base(candidate);
   EXPECT_NEAR(row_of(report, "c2", "exposed").change, 0.03, 1e-3);
   EXPECT_EQ(row_of(report, "c2", "exposed").verdict, Verdict::pass);
 }
 
 TEST(Gate, TakesAToleranceInTimeWhereItIsLarger) {
-  Runs candidate = runs_of("new", 3);
-  slow_down(candidate, "c4", 0.08);
-  GateOptions options;
-  options.rules = default_rules({.share = 0.05, .ns = 20e6});
-  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
+  const GateOptions options{.rules = default_rules({.share = 0.05, .ns = 20e6})};
+  EXPECT_EQ(against_base(slower_runs("c4", 0.08), options).verdict, Verdict::pass);
 }
 
 TEST(Gate, CallsAMismatchOfValuesARegressionOfItsOwn) {
   Runs candidate = runs_of("new", 3);
   candidate[1].cells[7].numerics = "mismatch";
-  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  const GateReport report = against_base(candidate);
   EXPECT_EQ(report.verdict, Verdict::regression);
   EXPECT_EQ(row_of(report, "c7", "numerics").words, "bit_identical -> mismatch");
   candidate[1].cells[7].numerics = "not_checked";
-  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, {}).verdict, Verdict::inconclusive);
+  EXPECT_EQ(against_base(candidate).verdict, Verdict::inconclusive);
 }
 
 // Which cell the others are held against follows from the matrix's order.
@@ -115,20 +96,11 @@ TEST(Gate, TakesAReferenceForBitIdenticalToItself) {
   EXPECT_EQ(row_of(run_gate(baseline, candidate, {}), "c0", "numerics").verdict, Verdict::regression);
 }
 
-std::vector<std::string> names_of(const std::vector<MovedOperation>& moved) {
-  std::vector<std::string> names;
-  for (const MovedOperation& operation : moved) names.push_back(operation.name);
-  return names;
-}
-
 TEST(Gate, WarnsOfGrownExposureInAFasterStepAndFailsItOnlyByAPersonsRule) {
-  Runs baseline = runs_of("base", 1), candidate = runs_of("base", 1);
-  candidate[0].source = "new";
-  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  auto [baseline, candidate] = exact_sides();
   candidate[0].cells[2].metrics["step"] -= 10e6;
   candidate[0].cells[2].metrics["exposed"] += 8e6;
-  GateOptions options;
-  options.rules = default_rules({});
+  GateOptions options{.rules = default_rules({})};
   const GateReport report = run_gate(baseline, candidate, options);
   EXPECT_EQ(report.verdict, Verdict::pass);
   EXPECT_EQ(row_of(report, "c2", "exposed").verdict, Verdict::pass);
@@ -143,9 +115,8 @@ TEST(Gate, WarnsOfGrownExposureInAFasterStepAndFailsItOnlyByAPersonsRule) {
 
 // The step is faster by its compute, while more of its communication is exposed.
 TEST(Gate, NamesForEachMetricWhatCanHaveMovedIt) {
-  Runs baseline = runs_of("base", 1), candidate = runs_of("base", 1);
-  candidate[0].source = "new";
-  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  auto [baseline, candidate] = exact_sides();
+  const auto are_of = [](auto... names) { return ElementsAre(Field(&MovedOperation::name, names)...); };
   CellFigures &before = baseline[0].cells[2], &now = candidate[0].cells[2];
   before.operations.push_back({.name = compare::kCopies, .busy_ns = 1e6});
   now.operations.push_back({.name = compare::kCopies, .busy_ns = 3e6});
@@ -156,35 +127,32 @@ TEST(Gate, NamesForEachMetricWhatCanHaveMovedIt) {
   now.operations[1].bytes += 100;
   now.metrics["bytes"] += 100;
   now.numerics = "mismatch";
-  GateOptions options;
-  options.rules = default_rules({});
+  const GateOptions options{.rules = default_rules({})};
   const GateReport report = run_gate(baseline, candidate, options);
-  EXPECT_THAT(names_of(row_of(report, "c2", "exposed").moved), ElementsAre("grad_reduce_scatter"));
-  EXPECT_THAT(names_of(row_of(report, "c2", "step").moved), ElementsAre("fc1"));
+  EXPECT_THAT(row_of(report, "c2", "exposed").moved, are_of("grad_reduce_scatter"));
+  EXPECT_THAT(row_of(report, "c2", "step").moved, are_of("fc1"));
   EXPECT_THAT(row_of(report, "c2", "numerics").moved, IsEmpty());
   ASSERT_EQ(row_of(report, "c2", "bytes").moved.size(), 1U);
   EXPECT_EQ(row_of(report, "c2", "bytes").moved[0].counted, Counted::bytes);
   EXPECT_EQ(row_of(report, "c2", "bytes").moved[0].delta(), 100);
   // Of what makes a step longer a copy is, too.
   now.metrics["step"] += 20e6;
-  EXPECT_THAT(names_of(row_of(run_gate(baseline, candidate, options), "c2", "step").moved),
-              ElementsAre("grad_reduce_scatter", compare::kCopies));
+  EXPECT_THAT(row_of(run_gate(baseline, candidate, options), "c2", "step").moved,
+              are_of("grad_reduce_scatter", compare::kCopies));
   // A baseline of before they were told does not make them new.
   before.operations.pop_back();
-  EXPECT_THAT(names_of(row_of(run_gate(baseline, candidate, options), "c2", "step").moved),
-              ElementsAre("grad_reduce_scatter"));
+  EXPECT_THAT(row_of(run_gate(baseline, candidate, options), "c2", "step").moved, are_of("grad_reduce_scatter"));
 }
 
 TEST(Gate, LeavesOutAModeThatIsAllThatIsExposedUnlessItsRuleAsksForMore) {
-  const Runs baseline = runs_of("base", 3);
   Runs candidate = runs_of("new", 3);
   candidate[0].cells[4].metrics["exposed.dp"] += 1e-6;  // a rounding
-  EXPECT_THROW(row_of(run_gate(baseline, candidate, {}), "c4", "exposed.dp"), std::out_of_range);
+  EXPECT_THROW(row_of(against_base(candidate), "c4", "exposed.dp"), std::out_of_range);
   GateOptions strict;
   strict.rules.rules.push_back({.metric = "exposed.dp", .max_regression = {.share = 0.01}});
-  EXPECT_EQ(row_of(run_gate(baseline, candidate, strict), "c4", "exposed.dp").verdict, Verdict::pass);
+  EXPECT_EQ(row_of(against_base(candidate, strict), "c4", "exposed.dp").verdict, Verdict::pass);
   candidate[2].cells[4].metrics["exposed.dp"] -= 1;
-  EXPECT_EQ(row_of(run_gate(baseline, candidate, {}), "c4", "exposed.dp").verdict, Verdict::pass);
+  EXPECT_EQ(row_of(against_base(candidate), "c4", "exposed.dp").verdict, Verdict::pass);
 }
 
 TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
@@ -192,7 +160,7 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
   for (RunFigures& run : candidate)
     for (const char* metric : {"exposed", "exposed.dp", "bytes", "efficiency"}) run.cells[4].metrics.erase(metric);
   candidate[1].cells[5].numerics.clear();
-  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  const GateReport report = against_base(candidate);
   EXPECT_EQ(report.verdict, Verdict::inconclusive);
   const GateRow& row = row_of(report, "c4", "exposed");
   EXPECT_EQ(row.verdict, Verdict::inconclusive);
@@ -207,7 +175,7 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
   GateOptions options;
   for (const char* metric : {"exposed*", "bytes", "numerics"})
     options.rules.rules.push_back({.metric = metric, .is_judged = false});
-  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
+  EXPECT_EQ(against_base(candidate, options).verdict, Verdict::pass);
   Runs silent = runs_of("base", 3);
   for (RunFigures& run : silent)
     for (CellFigures& cell : run.cells) cell.metrics.erase("bytes");
@@ -217,21 +185,18 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
                                                      "baseline does not tell it")));
   candidate = runs_of("new", 3);
   candidate[2].cells[4].metrics.erase("efficiency");
-  EXPECT_EQ(row_of(run_gate(runs_of("base", 3), candidate, {}), "c4", "efficiency").words,
-            "2 of the candidate's 3 runs tell it");
+  EXPECT_EQ(row_of(against_base(candidate), "c4", "efficiency").words, "2 of the candidate's 3 runs tell it");
 }
 
 TEST(Gate, RefusesAStatedSpreadWhereRunsTellTheirs) {
-  GateOptions options;
-  options.run_sd = 0.001;
+  const GateOptions options{.run_sd = 0.001};
   EXPECT_THAT(why_refused(runs_of("base", 3), runs_of("new", 1), options),
               AllOf(HasSubstr("these runs tell their spread themselves (3 of the baseline, 1 of the candidate)"),
                     HasSubstr("leave --run-sd out")));
   // What is stated of the step is not taken for efficiency, which one run a side says nothing of.
   Runs candidate = runs_of("new", 1);
   for (CellFigures& cell : candidate[0].cells) cell.metrics["efficiency"] = -5;
-  const GateReport report = run_gate(runs_of("base", 1), candidate, options);
-  for (const GateRow& row : report.rows)
+  for (const GateRow& row : against_base(candidate, options).rows)
     if (row.metric == "efficiency") {
       EXPECT_EQ(row.verdict, Verdict::inconclusive);
     }
@@ -239,34 +204,31 @@ TEST(Gate, RefusesAStatedSpreadWhereRunsTellTheirs) {
 
 // What is shown is what the change was formed of.
 TEST(Gate, ShowsStepsWhoseRatioIsTheChange) {
-  Runs baseline = runs_of("base", 3), candidate = runs_of("new", 3);
+  Runs candidate = runs_of("new", 3);
   for (std::size_t i = 0; i < 3; ++i) candidate[i].cells[4].metrics["step"] = 100e6 * (i == 2 ? 3.0 : 1.0);
-  const GateRow row = row_of(run_gate(baseline, candidate, {}), "c4", "step");
+  const GateRow row = row_of(against_base(candidate), "c4", "step");
   EXPECT_NEAR(row.candidate / row.baseline - 1, row.change, 1e-12);
 }
 
 TEST(Gate, TakesATimeAsAShareOfTheStepForEfficiency) {
-  GateOptions options;
-  options.rules = default_rules({.ns = 2e6});
-  const GateReport report = run_gate(runs_of("base", 3), runs_of("new", 3), options);
+  const GateReport report = against_base(runs_of("new", 3), {.rules = default_rules({.ns = 2e6})});
   EXPECT_NEAR(row_of(report, "c4", "efficiency").tolerance, 0.02, 1e-3);
   EXPECT_EQ(row_of(report, "c4", "efficiency").tolerance, row_of(report, "c4", "step").tolerance);
 }
 
 TEST(Gate, RefusesATraceOfOneRankAgainstARunOfMany) {
-  Runs baseline = runs_of("base", 1), candidate = runs_of("new", 1);
-  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  auto [baseline, candidate] = exact_sides();
   candidate[0].started_utc.clear();
   for (CellFigures& cell : candidate[0].cells) cell.work = {{"ranks", "1"}};
   EXPECT_THAT(why_refused(baseline, candidate),
-              AllOf(HasSubstr("new/run-00 is a trace of virtual time with 1 rank, and base/run-00 a run of 2"),
+              AllOf(HasSubstr("new is a trace of virtual time with 1 rank, and base/run-00 a run of 2"),
                     HasSubstr("folders of runs on both sides")));
 }
 
 TEST(Gate, CountsEveryByteMoreOnTheWire) {
   Runs candidate = runs_of("new", 3);
   for (RunFigures& run : candidate) run.cells[3].metrics["bytes"] = 4097;
-  const GateReport report = run_gate(runs_of("base", 3), candidate, {});
+  const GateReport report = against_base(candidate);
   EXPECT_EQ(report.verdict, Verdict::regression);
   EXPECT_NEAR(row_of(report, "c3", "bytes").change, 1.0 / 4096, 1e-9);
 }
@@ -282,19 +244,15 @@ TEST(Gate, WatchesEfficiencyWithoutBeingHeldUpByIt) {
 }
 
 TEST(Gate, CountsEveryNanosecondOfVirtualTime) {
-  Runs baseline = runs_of("base", 1), candidate = runs_of("base", 1);
-  candidate[0].source = "new";
-  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
+  auto [baseline, candidate] = exact_sides();
   baseline[0].cells[5].schedule = "aa";
   candidate[0].cells[5].schedule = "ab";
   candidate[0].cells[5].metrics["step"] += 1;
   candidate[0].cells[5].operations[0].busy_ns += 1;
-  GateOptions options;
-  const GateReport within = run_gate(baseline, candidate, options);
+  const GateReport within = run_gate(baseline, candidate, {});
   EXPECT_EQ(within.verdict, Verdict::pass);
   EXPECT_TRUE(within.cells[5].has_other_schedule);
-  options.rules = default_rules({});
-  const GateReport report = run_gate(baseline, candidate, options);
+  const GateReport report = run_gate(baseline, candidate, {.rules = default_rules({})});
   EXPECT_EQ(report.verdict, Verdict::regression);
   EXPECT_EQ(report.rows.front().cell, "c5");
   EXPECT_EQ(report.rows.front().moved.front().name, "fc1");
@@ -332,9 +290,7 @@ TEST(Gate, RefusesWhatDidSomethingElseUnlessForced) {
   candidate = runs_of("new", 3);
   candidate[0].kind["backend"] = "sim";
   EXPECT_THAT(why_refused(runs_of("base", 3), candidate), HasSubstr("backend is host in the baseline and sim"));
-  GateOptions options;
-  options.is_forced = true;
-  EXPECT_THAT(run_gate(runs_of("base", 3), candidate, options).forced, HasSubstr("backend is host"));
+  EXPECT_THAT(against_base(candidate, {.is_forced = true}).forced, HasSubstr("backend is host"));
 }
 
 TEST(Gate, RefusesMissingCellsEmptySidesAndOneRunTwice) {
@@ -364,16 +320,13 @@ TEST(Gate, SaysWhatDiffersAndWhatIsAmiss) {
   const GateReport report = run_gate(baseline, candidate, {});
   EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("on different machines"), HasSubstr("are they swapped?"),
                                            HasSubstr("no such cell: c10")));
-  std::vector<std::string> what;
-  for (const Difference& difference : report.differences) what.push_back(difference.what);
-  EXPECT_THAT(what, ElementsAre("commit", "machine", "ddp.overlap_grad_reduce (c1)"));
+  EXPECT_THAT(report.differences, ElementsAre(Field(&Difference::what, "commit"), Field(&Difference::what, "machine"),
+                                              Field(&Difference::what, "ddp.overlap_grad_reduce (c1)")));
 }
 
 TEST(Gate, SaysWhatItWasToldInVain) {
-  std::vector<RunFigures> baseline = runs_of("base", 1), candidate = runs_of("new", 1);
-  for (Runs* side : {&baseline, &candidate}) side->front().is_exact = true;
-  GateOptions options;
-  options.run_sd = 0.01;
+  const auto [baseline, candidate] = exact_sides();
+  GateOptions options{.run_sd = 0.01};
   options.rules.rules.push_back({.metric = "step", .cells = "d*"});
   options.rules.rules.push_back({.metric = "exposed.pp"});
   options.rules.rules.push_back({.metric = "numeri?s"});
@@ -383,11 +336,10 @@ TEST(Gate, SaysWhatItWasToldInVain) {
 }
 
 TEST(Gate, JudgesOnlyWhatTheRulesAskFor) {
-  Runs candidate = runs_of("new", 3);
-  slow_down(candidate, "c4", 0.08);
+  const Runs candidate = slower_runs("c4", 0.08);
   GateOptions options;
   options.rules.rules.push_back({.metric = "*", .cells = "c4", .max_regression = {}, .is_judged = false});
-  EXPECT_EQ(run_gate(runs_of("base", 3), candidate, options).verdict, Verdict::pass);
+  EXPECT_EQ(against_base(candidate, options).verdict, Verdict::pass);
   options.rules.rules.push_back({.is_judged = false});
   EXPECT_THAT(why_refused(runs_of("base", 3), candidate, options), HasSubstr("nothing to judge"));
 }

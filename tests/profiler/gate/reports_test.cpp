@@ -13,25 +13,20 @@
 namespace underlap::gate {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
+using namespace ::testing;  // NOLINT
 
 GateReport slower_report() {
-  std::vector<RunFigures> candidate = runs_of("new", 3);
-  slow_down(candidate, "c4", 0.08);
+  std::vector<RunFigures> candidate = slower_runs("c4", 0.08);
   for (RunFigures& run : candidate) run.commit = "abba";
-  return run_gate(runs_of("base", 3), candidate, {});
+  return against_base(candidate);
 }
 
 TEST(GateText, SaysWhatDiffersThenTheVerdictThenWhatMoved) {
   const std::string text = gate_text(slower_report(), {.width = 80});
   EXPECT_LT(text.find("commit   c0ffee    abba"), text.find("regression: "));
-  EXPECT_THAT(text, HasSubstr("2 of 50 metrics"));
-  EXPECT_THAT(text, HasSubstr("  c4: the step takes 7.9 % longer [+7.3, +8.5]: 100.2 ms -> 108.1 ms"));
-  EXPECT_THAT(text, HasSubstr("what moved: grad_reduce_scatter +"));
-  EXPECT_THAT(text, HasSubstr("48 more passed; --details lists them"));
+  for (const char* words : {"2 of 50 metrics", "  c4: the step takes 7.9 % longer [+7.3, +8.5]: 100.2 ms -> 108.1 ms",
+                            "what moved: grad_reduce_scatter +", "48 more passed; --details lists them"})
+    EXPECT_THAT(text, HasSubstr(words));
   EXPECT_THAT(text, Not(HasSubstr("c5")));
   EXPECT_THAT(gate_text(slower_report(), {.width = 80}, Rows::all), HasSubstr("c5"));
   std::istringstream lines(text);
@@ -39,38 +34,33 @@ TEST(GateText, SaysWhatDiffersThenTheVerdictThenWhatMoved) {
 }
 
 TEST(GateText, SaysWhatAnInconclusiveRowNeeds) {
-  std::vector<RunFigures> baseline = runs_of("base", 3), candidate = runs_of("new", 3);
+  std::vector<RunFigures> candidate = runs_of("new", 3);
   for (std::size_t i = 0; i < 3; ++i)
     for (CellFigures& cell : candidate[i].cells) cell.metrics["step"] *= 1 + 0.06 * static_cast<double>(i);
-  const std::string text = gate_text(run_gate(baseline, candidate, {}), {.width = 100});
+  const std::string text = gate_text(against_base(candidate), {.width = 100});
   EXPECT_THAT(text, AllOf(HasSubstr("inconclusive: "), HasSubstr("these runs would have shown "),
                           HasSubstr("runs a side would decide")));
 }
 
 TEST(GateText, ShowsANanosecond) {
-  std::vector<RunFigures> baseline = runs_of("base", 1), candidate = runs_of("new", 1);
-  candidate[0].cells = baseline[0].cells;
+  auto [baseline, candidate] = exact_sides();
   candidate[0].cells[5].metrics["step"] += 1;
-  for (auto* side : {&baseline, &candidate}) side->front().is_exact = true;
-  GateOptions options;
-  options.rules = default_rules({});
-  EXPECT_THAT(gate_text(run_gate(baseline, candidate, options), {.width = 100}),
+  EXPECT_THAT(gate_text(run_gate(baseline, candidate, {.rules = default_rules({})}), {.width = 100}),
               HasSubstr("c5: the step takes 1e-06 % longer: 99.50 ms, +1 ns"));
 }
 
 TEST(GateText, StampsEveryVerdictOfSidesThatAreNotComparable) {
   std::vector<RunFigures> candidate = runs_of("new", 3);
   for (RunFigures& run : candidate) run.kind["backend"] = "sim";
-  GateOptions options;
-  options.is_forced = true;
-  const GateReport report = run_gate(runs_of("base", 3), candidate, options);
+  const GateOptions options{.is_forced = true};
+  const GateReport report = against_base(candidate, options);
   EXPECT_THAT(gate_text(report, {}),
               AllOf(StartsWith("not comparable, forced: backend is host"), HasSubstr("[forced] pass: ")));
   EXPECT_THAT(gate_text(report, {}, Rows::all), HasSubstr("pass (forced)"));
   EXPECT_THAT(gate_markdown(report), AllOf(HasSubstr("forced] pass: the step "), HasSubstr("pass (forced)")));
   EXPECT_THAT(gate_junit(report, false), HasSubstr("name=\"[forced] step\""));
   slow_down(candidate, "c4", 0.08);
-  const GateReport slower = run_gate(runs_of("base", 3), candidate, options);
+  const GateReport slower = against_base(candidate, options);
   EXPECT_THAT(gate_text(slower, {}), AllOf(HasSubstr("[forced] c4: the step"), HasSubstr("regression (forced)")));
   EXPECT_THAT(gate_junit(slower, false), HasSubstr("message=\"[forced] the step takes"));
   EXPECT_THAT(gate_annotations(slower), HasSubstr("::[forced] the step takes"));
@@ -87,7 +77,7 @@ TEST(GateText, SaysThatEqualFiguresAreTheSame) {
 TEST(GateText, SaysWhatTheCandidateDoesNotTell) {
   std::vector<RunFigures> candidate = runs_of("new", 3);
   for (RunFigures& run : candidate) run.cells[4].metrics.erase("bytes");
-  const std::string text = gate_text(run_gate(runs_of("base", 3), candidate, {}), {.width = 120});
+  const std::string text = gate_text(against_base(candidate), {.width = 120});
   EXPECT_THAT(text, AllOf(HasSubstr("c4: bytes is not judged: the candidate does not tell it"),
                           HasSubstr("measure with run.trace: true")));
 }
@@ -95,8 +85,7 @@ TEST(GateText, SaysWhatTheCandidateDoesNotTell) {
 TEST(GateText, CountsTheCellsThatItDoesNotName) {
   std::vector<RunFigures> candidate = runs_of("new", 3);
   for (const char* cell : {"c0", "c1", "c2", "c3", "c4", "c5", "c6"}) slow_down(candidate, cell, 0.08);
-  EXPECT_THAT(gate_text(run_gate(runs_of("base", 3), candidate, {}), {.width = 120}),
-              HasSubstr("  2 cells more regressed: see the table"));
+  EXPECT_THAT(gate_text(against_base(candidate), {.width = 120}), HasSubstr("  2 cells more regressed: see the table"));
 }
 
 TEST(GateMarkdown, IsAVerdictATableAndFoldedDetails) {

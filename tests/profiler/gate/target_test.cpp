@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "platform/json.hpp"
 #include "profiler/gate/reports.hpp"
@@ -19,9 +14,7 @@ using ::testing::HasSubstr;
 
 // Communication is exposed for 10 ms of steps of 99.5 to 100.5 ms.
 GateReport judged(const std::vector<RunFigures>& runs, double target) {
-  GateOptions options;
-  options.max_exposed = target;
-  return run_gate({}, runs, options);
+  return run_gate({}, runs, {.max_exposed = target});
 }
 
 TEST(Target, OfOneRunIsHeldAgainstItsShare) {
@@ -66,9 +59,7 @@ TEST(Target, IsInconclusiveWhereARunTellsNoExposedTime) {
 }
 
 TEST(Target, StandsBesideTheRowsOfABaseline) {
-  GateOptions options;
-  options.max_exposed = 0.09;
-  const GateReport report = run_gate(runs_of("a", 3), runs_of("b", 3), options);
+  const GateReport report = against_base(runs_of("new", 3), {.max_exposed = 0.09});
   EXPECT_EQ(report.verdict, Verdict::regression);
   EXPECT_TRUE(is_target(report.rows[0]));
   EXPECT_EQ(report.rows[0].verdict, Verdict::regression);

@@ -2,26 +2,17 @@
 #include "profiler/gate/verdict.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "profiler/report/distributions.hpp"
+#include "tests/profiler/error_of.hpp"
 
 namespace underlap::gate {
 namespace {
 
-using report::inverse_trigamma;
-using report::kInfinite;
-using report::quantile_of;
-using report::trigamma;
-using report::upper_limit_of_share;
-using report::upper_tail;
+using namespace report;  // NOLINT
 using ::testing::HasSubstr;
 
 // Five cells of three runs a side, in milliseconds.
@@ -175,12 +166,7 @@ TEST(Verdict, NeedsFewerRunsWhereTheyAreQuieter) {
 }
 
 std::string refusal(const std::vector<Row>& rows, const JudgeOptions& options = {}) {
-  try {
-    judge(rows, options);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return testing_support::error_of([&] { judge(rows, options); });
 }
 
 TEST(Verdict, RefusesWhatIsNoFigureAndNoPair) {

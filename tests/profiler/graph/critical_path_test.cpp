@@ -3,18 +3,13 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <map>
-
 #include "profiler/graph/build.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
 
 namespace underlap::graph {
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
+using namespace ::testing;  // NOLINT
 
 CriticalPath path_of(JobTrace& job) {
   job.trace.metadata["backend"] = "sim";
@@ -28,17 +23,12 @@ CriticalPath path_within(JobTrace& job, const analysis::Interval& span) {
   return find_critical_path(graph, measure_gaps(graph), span);
 }
 
-CommunicationRecord reduce_of(std::uint32_t group, std::uint64_t sequence) {
-  return {.group = group, .sequence = sequence, .transfers = {{.collective = Collective::all_reduce}}};
-}
-
 TEST(CriticalPath, RunsOverTheRankThatCameLast) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
   job.kernel(0, 0, 50);
   const std::uint32_t late = job.kernel(1, 0, 200);
-  const std::uint32_t reduce = job.nccl(0, 50, 230, reduce_of(group, 3));
-  job.nccl(1, 200, 230, reduce_of(group, 3));
+  const std::uint32_t reduce = job.nccl(0, 50, 230, record_of(job.all(), 3));
+  job.nccl(1, 200, 230, record_of(job.all(), 3));
   const std::uint32_t after = job.kernel(0, 230, 300);
   job.kernel(1, 230, 260);
   const CriticalPath path = path_of(job);
@@ -66,11 +56,7 @@ TEST(CriticalPath, FollowsTheArrowsOfTheTraceBeforeItGuesses) {
     JobTrace job(1);
     const std::uint32_t first = job.kernel(0, 0, 100);
     const std::uint32_t hidden = job.nccl(0, 0, 120);
-    job.trace.add({.track = JobTrace::track(0, 0),
-                   .start_ns = 105,
-                   .duration_ns = 5,
-                   .name = intern("wait"),
-                   .tag = {.kind = Kind::none}});
+    job.trace.add(testing_support::slice_of(JobTrace::track(0, 0), 105, 5, "wait", testing_support::kNoWork));
     const auto wait = static_cast<std::uint32_t>(job.trace.size() - 1);
     job.kernel(0, 130, 200);
     if (has_arrow) job.trace.flows.push_back({first, wait, FlowKind::dependency});
@@ -81,7 +67,6 @@ TEST(CriticalPath, FollowsTheArrowsOfTheTraceBeforeItGuesses) {
 
 TEST(CriticalPath, FillsItsSpanExactlyWhateverTheTrace) {
   JobTrace job(4);
-  const std::uint32_t group = job.group({0, 1, 2, 3});
   std::map<std::int32_t, std::int64_t> time;
   for (std::int64_t i = 0; i < 100; ++i) {
     std::int64_t last = 0;
@@ -92,7 +77,7 @@ TEST(CriticalPath, FillsItsSpanExactlyWhateverTheTrace) {
       last = std::max(last, time[rank]);
     }
     for (const std::int32_t rank : {0, 1, 2, 3}) {
-      job.nccl(rank, time[rank], last + 15 + rank, reduce_of(group, static_cast<std::uint64_t>(i) + 1));
+      job.nccl(rank, time[rank], last + 15 + rank, record_of(job.all(), static_cast<std::uint64_t>(i) + 1));
       time[rank] = last + 15 + rank;
     }
   }

@@ -3,10 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "platform/json.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
@@ -14,21 +10,13 @@
 namespace underlap::graph {
 namespace {
 
-using analysis::Communications;
-using analysis::match_and_align;
-using analysis::RankSummary;
-using analysis::summarise;
-using analysis::Summary;
-using analysis::Window;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using namespace analysis;   // NOLINT
+using namespace ::testing;  // NOLINT
 
 // Two ranks, two steps of 1000 ns; rank 1 computes for 100 ns longer before the all-reduce of each.
 JobTrace two_steps() {
   JobTrace job(2);
   job.trace.metadata["backend"] = "sim";
-  const std::uint32_t group = job.group({0, 1});
   for (const std::int32_t rank : {0, 1})
     for (const std::int32_t step : {0, 1, 2}) {
       job.trace.marks.push_back({rank, 0, step, 1000 * (step + 1)});
@@ -37,7 +25,7 @@ JobTrace two_steps() {
       const std::int64_t ready = begin + 500 + 100 * rank;
       job.call(rank, begin, begin + 10, job.kernel(rank, begin + 20, ready));
       job.nccl(rank, ready, begin + 800,
-               {.group = group,
+               {.group = job.all(),
                 .sequence = static_cast<std::uint64_t>(step) + 4,
                 .transfers = {{.collective = Collective::all_reduce, .bytes = 1000}}});
       job.kernel(rank, begin + 800, begin + 1000, "adam");

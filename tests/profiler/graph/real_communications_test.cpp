@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "profiler/analysis/analysis.hpp"
+
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/exposure.hpp"
@@ -17,30 +13,14 @@
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/graph/details/details.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "profiler/input/trace_input.hpp"
 
 namespace underlap::graph {
 namespace {
 
-using analysis::BandwidthReport;
-using analysis::BandwidthRow;
-using analysis::Communications;
-using analysis::find_bandwidths;
-using analysis::find_waits;
-using analysis::IdleCause;
-using analysis::LateArrival;
-using analysis::LateCause;
-using analysis::Match;
-using analysis::match_and_align;
-using analysis::MatchBasis;
-using analysis::ranks_of;
-using analysis::span_of_rank;
-using analysis::WaitReport;
-using analysis::Window;
-using testing::DoubleNear;
-using testing::Each;
-using testing::ElementsAre;
-using testing::Field;
-using testing::SizeIs;
+using namespace analysis;   // NOLINT
+using namespace ::testing;  // NOLINT
 
 namespace fs = std::filesystem;
 
@@ -156,6 +136,70 @@ TEST_F(RealCommunications, MatchBothDevicesOfAnNsightExport) {
   std::int64_t longest = 0;
   for (const LateArrival& arrival : waits.arrivals) longest = std::max(longest, arrival.last_ns - arrival.first_ns);
   EXPECT_EQ(longest, 3'339'732);
+}
+
+// The figures of both ranks were found by other means.
+TEST_F(RealCommunications, HaveTheExposureOfAnNsightExport) {
+  const Summary summary = summarise(read("nsys_2gpu_h100"));
+  // Compute kernels, and the times of communication, all of it exposed, of compute, of the window and idle.
+  const std::vector<std::vector<std::int64_t>> expected{{1960, 17172652, 253690832, 299848812, 26031025},
+                                                        {1984, 8229100, 256095624, 298661551, 31385635}};
+  ASSERT_THAT(summary.ranks, SizeIs(2));
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const RankSummary& found = summary.ranks[rank];
+    EXPECT_EQ(found.comm_kernels, 33);
+    EXPECT_EQ(found.total.exposed_ns(), found.total.comm_ns());
+    EXPECT_THAT(expected[rank], ElementsAre(found.compute_kernels, found.total.comm_ns(), found.total.compute_ns(),
+                                            found.total.window_ns, found.total.idle_ns));
+  }
+}
+
+using namespace ::testing;  // NOLINT
+
+// Traces by hand whose right answers are known, of the folder that UNDERLAP_CASES names.
+class Truth : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("UNDERLAP_CASES");
+    if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_CASES is not set";
+    folder_ = std::filesystem::path(folder) / "truth";
+  }
+
+  Details details_of(const std::vector<std::string>& names) const {
+    std::vector<std::string> files;
+    for (const std::string& name : names) files.push_back((folder_ / (name + ".json")).string());
+    ReadingWatch watch;
+    const input::CellTrace cell = input::read_cell(
+        input::trace_files(files), [](const Trace&) { return attribution::AttributionOptions{}; }, watch);
+    return find_details(cell.trace, *cell.summary.communications, cell.summary.shown_windows());
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(Truth, SavesNothingWhereTheLaunchComesLate) {
+  const Details details = details_of({"0_0", "1_1"});
+  ASSERT_EQ(details.what_if.size(), 1U);
+  EXPECT_EQ(details.what_if[0].name, "without dp");
+  EXPECT_EQ(details.what_if[0].saved_ns(), 0);
+}
+
+TEST_F(Truth, SplitsAWaitAmongItsCauses) {
+  const analysis::WaitReport waits = details_of({"b0", "b1", "b2"}).waits;
+  EXPECT_EQ(waits.total.wait_ns, 600'000);
+  EXPECT_THAT(waits.total.wait_ns_by_blamed_rank, ElementsAre(Pair(1, 150'000), Pair(2, 400'000)));
+  EXPECT_EQ(waits.total.behind_transfer_ns, 50'000);
+  EXPECT_EQ(waits.late_rank()->rank, 2);
+}
+
+TEST_F(Truth, NamesNoLateRankWithinTheUncertaintyOfClocks) {
+  for (const auto& [files, unresolved_ns] :
+       {std::pair{std::vector<std::string>{"single_0", "single_1"}, 20'000}, {{"half_0", "half_1"}, 15'000}}) {
+    const analysis::WaitReport waits = details_of(files).waits;
+    EXPECT_EQ(waits.total.unresolved_ns, unresolved_ns);
+    EXPECT_EQ(waits.late_rank(), std::nullopt);
+  }
 }
 
 }  // namespace

@@ -3,14 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
-#include <utility>
-#include <vector>
-
 #include "profiler/analysis/windows.hpp"
 #include "profiler/graph/build.hpp"
 #include "profiler/graph/critical_path.hpp"
@@ -21,42 +13,35 @@
 namespace underlap::graph {
 namespace {
 
-using analysis::Communications;
-using analysis::match_and_align;
-using analysis::Window;
+using namespace analysis;  // NOLINT
 
-Durations replayed(const Trace& trace, const Communications& communications, std::span<const Window> steps,
-                   const Change& change = {}) {
-  const Graph graph = build_graph(trace, communications);
+Durations replayed(JobTrace& job, std::span<const Window> steps = {}, const Change& change = {}) {
+  const Communications communications = match_and_align(job.trace);
+  const Graph graph = build_graph(job.trace, communications);
   return StepTimes(graph, communications, steps).of(replay(graph, measure_gaps(graph).measured_ns, {}, change));
 }
 
-std::vector<WhatIf> answers_of(const Trace& trace, const Communications& communications, std::span<const Window> steps,
-                               std::optional<std::int32_t> late_rank) {
-  const Graph graph = build_graph(trace, communications);
+std::vector<WhatIf> answers_of(JobTrace& job, std::span<const Window> steps = {},
+                               std::optional<std::int32_t> late_rank = {}) {
+  const Communications communications = match_and_align(job.trace);
+  const Graph graph = build_graph(job.trace, communications);
   return what_if(graph, measure_gaps(graph), StepTimes(graph, communications, steps), late_rank);
-}
-
-CommunicationRecord exchange_of(std::uint32_t group, std::uint64_t sequence) {
-  return {.group = group, .sequence = sequence, .transfers = {{.collective = Collective::all_reduce}}};
 }
 
 // Two ranks compute, reduce and compute; rank 1 takes 150 longer before the reduce.
 JobTrace late_rank_1() {
   JobTrace job(2);
   job.trace.metadata["backend"] = "sim";
-  const std::uint32_t group = job.group({0, 1});
   job.kernel(0, 0, 50);
   job.kernel(1, 0, 200);
-  job.nccl(0, 50, 230, exchange_of(group, 3));
-  job.nccl(1, 200, 230, exchange_of(group, 3));
+  job.nccl(0, 50, 230, record_of(job.all(), 3));
+  job.nccl(1, 200, 230, record_of(job.all(), 3));
   for (const std::int32_t rank : {0, 1}) job.kernel(rank, 230, 300);
   return job;
 }
 
 TEST(WhatIf, PlaysATraceAgainAsItWas) {
   JobTrace job(3);
-  const std::uint32_t group = job.group({0, 1, 2});
   std::map<std::int32_t, std::int64_t> time;
   for (std::int64_t i = 0; i < 60; ++i) {
     std::int64_t last = 0;
@@ -70,12 +55,12 @@ TEST(WhatIf, PlaysATraceAgainAsItWas) {
     // Ends that are up to 6 ns apart leave clocks that are not quite right.
     for (const std::int32_t rank : {0, 1, 2})
       job.nccl(rank, 5'000'000 * rank + time[rank], 5'000'000 * rank + last + 2 + (rank * i) % 6,
-               exchange_of(group, static_cast<std::uint64_t>(i) + 1));
+               record_of(job.all(), static_cast<std::uint64_t>(i) + 1));
     for (const std::int32_t rank : {0, 1, 2}) time[rank] = last + 2 + (rank * i) % 6;
   }
   const Communications communications = match_and_align(job.trace);
   const std::vector<Window> steps = analysis::find_windows(job.trace).windows;
-  const Durations as_measured = replayed(job.trace, communications, steps);
+  const Durations as_measured = replayed(job, steps);
   EXPECT_EQ(as_measured.span_ns, span_of_all(build_graph(job.trace, communications)).length());
   std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> expected;
   for (const Window& step : steps) {
@@ -90,19 +75,13 @@ TEST(WhatIf, PlaysATraceAgainAsItWas) {
   EXPECT_EQ(as_measured.step_ns, lengths);
 }
 
-TEST(WhatIf, TakesAModesTimeAway) {
+TEST(WhatIf, TakesAModesTimeAwayAndBringsALateRankInTime) {
   JobTrace job = late_rank_1();
-  const Communications communications = match_and_align(job.trace);
-  EXPECT_EQ(replayed(job.trace, communications, {}).span_ns, 300);
-  EXPECT_EQ(replayed(job.trace, communications, {}, {.without_mode = Mode::dp}).span_ns, 270);
-  EXPECT_EQ(replayed(job.trace, communications, {}, {.without_mode = Mode::tp}).span_ns, 300);
-}
-
-TEST(WhatIf, BringsALateRankInTime) {
-  JobTrace job = late_rank_1();
-  const Communications communications = match_and_align(job.trace);
-  EXPECT_EQ(replayed(job.trace, communications, {}, {.without_rank = 1}).span_ns, 150);
-  EXPECT_EQ(replayed(job.trace, communications, {}, {.without_rank = 0}).span_ns, 300);
+  EXPECT_EQ(replayed(job).span_ns, 300);
+  EXPECT_EQ(replayed(job, {}, {.without_mode = Mode::dp}).span_ns, 270);
+  EXPECT_EQ(replayed(job, {}, {.without_mode = Mode::tp}).span_ns, 300);
+  EXPECT_EQ(replayed(job, {}, {.without_rank = 1}).span_ns, 150);
+  EXPECT_EQ(replayed(job, {}, {.without_rank = 0}).span_ns, 300);
 }
 
 TEST(WhatIf, KeepsWhatWasHidden) {
@@ -110,20 +89,17 @@ TEST(WhatIf, KeepsWhatWasHidden) {
   job.kernel(0, 0, 100);
   job.nccl(0, 0, 90, "ncclDevKernel_AllReduce", Mode::dp);
   job.kernel(0, 100, 200);
-  const Communications communications = match_and_align(job.trace);
-  EXPECT_EQ(replayed(job.trace, communications, {}, {.without_mode = Mode::dp}).span_ns, 200);
+  EXPECT_EQ(replayed(job, {}, {.without_mode = Mode::dp}).span_ns, 200);
 }
 
 TEST(WhatIf, StartsNothingBeforeItsOwnLaunch) {
   JobTrace job(2);
-  const std::uint32_t group = job.group({0, 1});
   for (const std::int32_t rank : {0, 1}) {
     job.call(rank, -8'000, -5'000, job.kernel(rank, 0, 100'000));
-    job.call(rank, 42'000, 45'000, job.nccl(rank, 50'000, 150'000, exchange_of(group, 1)));
+    job.call(rank, 42'000, 45'000, job.nccl(rank, 50'000, 150'000, record_of(job.all(), 1)));
     job.call(rank, 155'000, 158'000, job.kernel(rank, 160'000, 200'000));
   }
-  const Communications communications = match_and_align(job.trace);
-  const std::vector<WhatIf> answers = answers_of(job.trace, communications, {}, {});
+  const std::vector<WhatIf> answers = answers_of(job);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].name, "without dp");
   EXPECT_EQ(answers[0].saved_ns(), 0);
@@ -136,8 +112,7 @@ TEST(WhatIf, ComputesHowMuchOfAnAnswerRestsOnGuesses) {
   job.call(0, 2'000, 3'000, job.kernel(0, 12'000, 100'000));
   job.host(0, 4'000, 5'000, "cudaStreamWaitEvent");
   job.call(0, 6'000, 7'000, job.kernel(0, 500'000, 600'000));
-  const Communications communications = match_and_align(job.trace);
-  const std::vector<WhatIf> answers = answers_of(job.trace, communications, {}, {});
+  const std::vector<WhatIf> answers = answers_of(job);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].saved_ns(), 400'000);
   EXPECT_EQ(answers[0].saved_unguessed_ns(), 0);
@@ -145,8 +120,7 @@ TEST(WhatIf, ComputesHowMuchOfAnAnswerRestsOnGuesses) {
 
 TEST(WhatIf, AnswersForEachModeAndTheLateRank) {
   JobTrace job = late_rank_1();
-  const Communications communications = match_and_align(job.trace);
-  const std::vector<WhatIf> answers = answers_of(job.trace, communications, {}, 1);
+  const std::vector<WhatIf> answers = answers_of(job, {}, 1);
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0].name, "without rank 1 coming late");
   EXPECT_EQ(answers[0].saved_ns(), 150);
@@ -162,8 +136,7 @@ TEST(WhatIf, AnswersForTheMedianStepWhereThereAreSteps) {
     job.nccl(0, 1000 * i + 600, 1000 * i + 1000, "ncclDevKernel_AllReduce", Mode::tp);
   }
   const std::vector<Window> steps{{0, 0, 0, 0, 1000}, {0, 0, 1, 1000, 2000}, {0, 0, 2, 2000, 3000}};
-  const Communications communications = match_and_align(job.trace);
-  const std::vector<WhatIf> answers = answers_of(job.trace, communications, steps, {});
+  const std::vector<WhatIf> answers = answers_of(job, steps);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_TRUE(answers[0].is_step);
   EXPECT_EQ(answers[0].before_ns, 1000);

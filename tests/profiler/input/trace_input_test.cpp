@@ -3,27 +3,19 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/profiler/watch.hpp"
 
 namespace underlap::input {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using underlap::testing_support::TemporaryFolder;
-using underlap::testing_support::write_text;
+using namespace ::testing;        // NOLINT
+using namespace testing_support;  // NOLINT
 
 constexpr int kKernels = 9000;
 
@@ -37,25 +29,6 @@ std::string kineto_text() {
         i == 0 ? "" : ",\n", i % 3 == 0 ? "cpu_op" : "kernel", 1000 + 20 * i, i + 1, i);
   return text + "]}";
 }
-
-class Watch : public ReadingWatch {
- public:
-  void say(const std::string& what) override { said.push_back(what); }
-  void on_progress(double fraction) override { fractions.push_back(fraction); }
-  bool is_cancelled() const override { return ++polls >= cancelled_at; }
-  std::optional<std::chrono::milliseconds> pause_between_parts() const override { return pause; }
-  void on_part(const Trace& so_far) override {
-    sizes.push_back(so_far.size());
-    ranks.push_back(analysis::ranks_of(so_far).size());
-  }
-
-  std::vector<std::string> said;
-  std::vector<double> fractions;
-  std::vector<std::size_t> sizes, ranks;
-  std::chrono::milliseconds pause{0};
-  std::size_t cancelled_at = ~std::size_t{0};
-  mutable std::size_t polls = 0;
-};
 
 attribution::AttributionOptions usual(const Trace&) { return {}; }
 
@@ -88,11 +61,13 @@ TEST_F(ReadCell, TellsProgressOverAllFiles) {
 }
 
 TEST_F(ReadCell, GivesPartsOfTheFirstFileAsItGrowsAndThenOfAll) {
+  std::size_t ranks = 0;
+  watch_.look = [&](const Trace& part) { ranks = analysis::ranks_of(part).size(); };
   const CellTrace cell = read_cell(files_, usual, watch_);
   EXPECT_GE(std::ranges::count_if(watch_.sizes, [](std::size_t size) { return size < kKernels; }), 2);
   EXPECT_TRUE(std::ranges::is_sorted(watch_.sizes));
   EXPECT_EQ(watch_.sizes.back(), cell.trace.size());
-  EXPECT_EQ(watch_.ranks.back(), 2U);
+  EXPECT_EQ(ranks, 2U);
 }
 
 TEST_F(ReadCell, GivesTheWholeHoweverShortAgoAPartWasGiven) {
@@ -115,8 +90,7 @@ TEST_F(ReadCell, EndsAtAnyPollThatCancelsIt) {
     Watch whole;
     read_cell(files_, usual, whole, keep);
     for (std::size_t at = 1; at <= whole.polls; at += 1 + whole.polls / 8) {
-      Watch watch;
-      watch.cancelled_at = at;
+      Watch watch(at);
       EXPECT_THROW(read_cell(files_, usual, watch, keep), Cancelled);
       EXPECT_EQ(watch.polls, at);
     }

@@ -3,19 +3,14 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <array>
 #include <tuple>
-#include <utility>
 
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::report {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace ::testing;  // NOLINT
 
 CellResult cell_with(const std::string& overlap, const std::vector<analysis::Split>& by_block) {
   CellResult cell = cell_of(overlap, {{"overlap", overlap}}, {});

@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-#include <stdexcept>
-
 #include "platform/errors.hpp"
 #include "profiler/trace/subset.hpp"
 #include "tests/profiler/random_trace.hpp"

@@ -13,8 +13,7 @@
 namespace underlap::report {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using namespace ::testing;  // NOLINT
 
 std::vector<OverlapKnob> two_knobs() {
   const auto knob = [](const char* name, const char* purpose) {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 
 #include "profiler/report/csv.hpp"
@@ -14,8 +13,7 @@
 namespace underlap::report {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace ::testing;  // NOLINT
 
 RunResults run_of(std::vector<CellResult> cells) {
   RunResults results;

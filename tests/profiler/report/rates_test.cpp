@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
-
 #include "profiler/report/csv.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/rows/cell_notes.hpp"
@@ -13,11 +11,7 @@
 namespace underlap::report {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace ::testing;  // NOLINT
 
 const StepWork kWork{
     .tokens = 4000, .flops = {{"full", 8e15}, {"causal", 6e15}}, .peak_tflops = 1000, .peak_of = "a GPU, bf16"};

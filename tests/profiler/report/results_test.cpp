@@ -2,52 +2,48 @@
 #include "profiler/report/results.hpp"
 
 #include <gmock/gmock.h>
-#include <sys/resource.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <memory>
-#include <stdexcept>
 #include <tuple>
 
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "platform/json.hpp"
+#include "profiler/report/cut_windows.hpp"
+#include "tests/profiler/error_of.hpp"
+#include "tests/profiler/file_size_limit.hpp"
 #include "tests/profiler/report/sample_results.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::report {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace testing_support;  // NOLINT
+
 using Json = nlohmann::ordered_json;
-using ::testing::HasSubstr;
+using namespace ::testing;  // NOLINT
 
 class ResultsFile : public ::testing::Test {
  protected:
-  ResultsFile() : folder_(fs::path(::testing::TempDir()) / ("results_" + std::to_string(::getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~ResultsFile() override { fs::remove_all(folder_); }
-
-  std::string text() const {
-    std::ifstream stream(folder_ / "results.json");
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  void set_text(const std::string& text) const { std::ofstream(folder_ / "results.json") << text; }
+  void write(const RunResults& results) const { write_results(folder_, results); }
+  std::string text() const { return read_text(folder_ / "results.json"); }
+  void set_text(const std::string& text) const { write_text(folder_ / "results.json", text); }
 
   // What reading says after `change` was made to a whole file, without the mend that each ends in.
   template <class Change>
   std::string complaint(Change change) const;
+  // The same where `place` holds `value`.
+  std::string complaint(const std::string& place, const Json& value) const {
+    return complaint([&](Json& d) { d[Json::json_pointer(place)] = value; });
+  }
 
-  fs::path folder_;
+  TemporaryFolder temporary_;
+  fs::path folder_ = temporary_ / "";
 };
 
 RunResults full_results() {
@@ -103,81 +99,58 @@ RunResults full_results() {
 
 template <class Change>
 std::string ResultsFile::complaint(Change change) const {
-  write_results(folder_, full_results());
+  write(full_results());
   Json document = parse_json(text());
   change(document);
   set_text(json_text(document));
-  try {
-    read_results(folder_);
-  } catch (const std::invalid_argument& error) {
-    const std::string what = error.what(), mend = "; mend the file, or measure into another folder";
-    EXPECT_TRUE(what.ends_with(mend)) << what;
-    return what.substr(0, what.size() - std::min(what.size(), mend.size()));
-  }
-  return "";
+  const std::string what = error_of([&] { read_results(folder_); }),
+                    mend = "; mend the file, or measure into another folder";
+  EXPECT_TRUE(what.empty() || what.ends_with(mend)) << what;
+  return what.substr(0, what.size() - std::min(what.size(), mend.size()));
 }
 
-void expect_equal(const StepSample& a, const StepSample& b) {
-  EXPECT_EQ(a.block, b.block);
-  EXPECT_EQ(a.step, b.step);
-  EXPECT_EQ(a.step_ns, b.step_ns);
-  EXPECT_EQ(a.loss, b.loss);
-  EXPECT_EQ(a.transfer_cpu_ns, b.transfer_cpu_ns);
-  EXPECT_EQ(a.ranks, b.ranks);
+auto fields_of(const LaunchedRank& r) { return std::tie(r.node, r.local_rank, r.cpus, r.visible_devices); }
+
+auto fields_of(const RunInfo& i) {
+  return std::tie(i.command, i.commit, i.version, i.started_utc, i.host_name_hash, i.cpu_model, i.num_cpus,
+                  i.operating_system, i.compiler, i.library_versions, i.backend, i.link, i.clock, i.seed, i.config_hash,
+                  i.commit_utc, i.series, i.series_run, i.series_side, i.launcher);
 }
 
-void expect_equal(const CellResult& a, const CellResult& b) {
-  EXPECT_EQ(a.name, b.name);
-  EXPECT_EQ(a.values, b.values);
-  EXPECT_EQ(a.plan_json, b.plan_json);
-  EXPECT_EQ(a.no_comm, b.no_comm);
-  EXPECT_EQ(a.paced, b.paced);
-  EXPECT_EQ(a.warmup_losses, b.warmup_losses);
-  EXPECT_EQ(a.label, b.label);
-  EXPECT_EQ(a.max_loss_difference, b.max_loss_difference);
-  EXPECT_EQ(a.bound_ns, b.bound_ns);
-  EXPECT_EQ(a.bound_ideal_ns, b.bound_ideal_ns);
-  EXPECT_EQ(a.bound_source, b.bound_source);
-  EXPECT_EQ(a.bound_kernel_ns, b.bound_kernel_ns);
-  EXPECT_EQ(a.kernel_ns, b.kernel_ns);
-  ASSERT_EQ(a.compute_since_off.has_value(), b.compute_since_off.has_value());
-  if (a.compute_since_off) {
-    EXPECT_EQ(a.compute_since_off->off_cell, b.compute_since_off->off_cell);
-    EXPECT_EQ(a.compute_since_off->windows, b.compute_since_off->windows);
-    EXPECT_EQ(a.compute_since_off->change, b.compute_since_off->change);
-  }
-  EXPECT_EQ(a.trace_file, b.trace_file);
-  EXPECT_EQ(a.trace_bytes, b.trace_bytes);
-  ASSERT_EQ(a.samples.size(), b.samples.size());
-  for (std::size_t i = 0; i < a.samples.size(); ++i) expect_equal(a.samples[i], b.samples[i]);
+auto fields_of(const StepSample& s) { return std::tie(s.block, s.step, s.step_ns, s.loss, s.transfer_cpu_ns, s.ranks); }
+
+auto fields_of(const ComputeSinceOff& c) { return std::tie(c.off_cell, c.windows, c.change); }
+
+auto fields_of(const CellResult& c) {
+  return std::tie(c.name, c.values, c.plan_json, c.no_comm, c.paced, c.warmup_losses, c.label, c.max_loss_difference,
+                  c.bound_ns, c.bound_ideal_ns, c.bound_source, c.bound_kernel_ns, c.kernel_ns, c.trace_file,
+                  c.trace_bytes);
 }
 
-void expect_equal(const RunInfo& a, const RunInfo& b) {
-  const auto fields = [](const RunInfo& i) {
-    return std::tie(i.command, i.commit, i.version, i.started_utc, i.host_name_hash, i.cpu_model, i.num_cpus,
-                    i.operating_system, i.compiler, i.library_versions, i.backend, i.link, i.clock, i.seed,
-                    i.config_hash, i.commit_utc, i.series, i.series_run, i.series_side, i.launcher);
-  };
-  EXPECT_EQ(fields(a), fields(b));
-  ASSERT_EQ(a.launched_ranks.size(), b.launched_ranks.size());
-  for (std::size_t i = 0; i < a.launched_ranks.size(); ++i) {
-    const LaunchedRank &one = a.launched_ranks[i], &other = b.launched_ranks[i];
-    EXPECT_EQ(std::tie(one.node, one.local_rank, one.cpus, one.visible_devices),
-              std::tie(other.node, other.local_rank, other.cpus, other.visible_devices));
-  }
+// Of lists and of what there may be none of.
+template <class Values>
+void expect_equal(const Values& a, const Values& b) {
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                         [](const auto& one, const auto& other) { return fields_of(one) == fields_of(other); }));
 }
 
 TEST_F(ResultsFile, ReadsBackExactlyWhatWasWritten) {
   const RunResults written = full_results();
-  write_results(folder_, written);
+  write(written);
   const RunResults read = read_results(folder_);
-  expect_equal(read.info, written.info);
+  EXPECT_EQ(fields_of(read.info), fields_of(written.info));
+  expect_equal(read.info.launched_ranks, written.info.launched_ranks);
   EXPECT_EQ(read.blocks_planned, 3);
   EXPECT_EQ(read.blocks_done, 2);
   EXPECT_EQ(read.resumed_at_blocks, written.resumed_at_blocks);
   ASSERT_EQ(read.cells.size(), 2U);
-  expect_equal(read.cells[0], written.cells[0]);
-  expect_equal(read.cells[1], written.cells[1]);
+  for (const std::size_t cell : {0U, 1U}) {
+    EXPECT_EQ(fields_of(read.cells[cell]), fields_of(written.cells[cell]));
+    expect_equal(read.cells[cell].samples, written.cells[cell].samples);
+  }
+  ASSERT_TRUE(read.cells[0].compute_since_off);
+  EXPECT_EQ(fields_of(*read.cells[0].compute_since_off), fields_of(*written.cells[0].compute_since_off));
+  EXPECT_FALSE(read.cells[1].compute_since_off);
   EXPECT_TRUE(std::signbit(read.cells[0].warmup_losses[3]));
 }
 
@@ -185,7 +158,7 @@ TEST_F(ResultsFile, KeepsLossesThatAreNoNumbers) {
   RunResults results = full_results();
   const double infinity = std::numeric_limits<double>::infinity();
   results.cells[0].warmup_losses = {std::nan(""), infinity, -infinity};
-  write_results(folder_, results);
+  write(results);
   const auto losses = read_results(folder_).cells[0].warmup_losses;
   EXPECT_TRUE(std::isnan(losses[0]));
   EXPECT_EQ(losses[1], infinity);
@@ -193,7 +166,7 @@ TEST_F(ResultsFile, KeepsLossesThatAreNoNumbers) {
 }
 
 TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
-  write_results(folder_, full_results());
+  write(full_results());
   const Json document = parse_json(text());
   EXPECT_EQ(document["schema"], "underlap.results/1");
   EXPECT_EQ(document["/cells/0/plan/schema"_json_pointer], "underlap.plan/1");
@@ -205,28 +178,20 @@ TEST_F(ResultsFile, StandsAsReadableJsonWithPlanAndSchema) {
   EXPECT_EQ(document["/cells/0/samples/0/ranks/0/exposed_ns_by_modes/dp+tp"_json_pointer], 7);
 }
 
-TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBound) {
-  write_results(folder_, full_results());
-  Json document = parse_json(text());
-  ASSERT_EQ(document["cells"][0]["bound_ideal_ns"], 1);
-  for (Json& cell : document["cells"]) cell.erase("bound_ideal_ns");
-  set_text(json_text(document));
-  const RunResults results = read_results(folder_);
-  EXPECT_FALSE(results.cells[0].bound_ideal_ns);
-  EXPECT_EQ(results.cells[0].bound_ns, full_results().cells[0].bound_ns);
-}
-
-TEST_F(ResultsFile, ReadsFilesOfBeforeKernelsWereKept) {
-  write_results(folder_, full_results());
+TEST_F(ResultsFile, ReadsFilesOfBeforeTheIdealBoundAndKernelsWereKept) {
+  write(full_results());
   Json document = parse_json(text());
   document.erase("resumed_at_blocks");
   for (Json& cell : document["cells"])
-    for (const char* key : {"bound_kernel_ns", "kernel_ns", "compute_since_off"}) cell.erase(key);
+    for (const char* key : {"bound_ideal_ns", "bound_kernel_ns", "kernel_ns", "compute_since_off"})
+      EXPECT_EQ(cell.erase(key), 1U) << key;
   document["cells"][0]["samples"][0]["ranks"][0]["modes"]["dp"].erase("pipeline_dependency_ns");
   set_text(json_text(document));
   const RunResults results = read_results(folder_);
   EXPECT_TRUE(results.resumed_at_blocks.empty());
   const CellResult& cell = results.cells[0];
+  EXPECT_FALSE(cell.bound_ideal_ns);
+  EXPECT_EQ(cell.bound_ns, full_results().cells[0].bound_ns);
   EXPECT_FALSE(cell.compute_since_off);
   EXPECT_TRUE(cell.kernel_ns.empty());
   EXPECT_EQ(cell.samples[0].ranks[0].modes.at("dp").pipeline_dependency_ns, 0);
@@ -234,9 +199,9 @@ TEST_F(ResultsFile, ReadsFilesOfBeforeKernelsWereKept) {
 
 TEST_F(ResultsFile, ReplacesTheFormerFileAndLeavesNoOther) {
   RunResults results = full_results();
-  write_results(folder_, results);
+  write(results);
   results.blocks_done = 3;
-  write_results(folder_, results);
+  write(results);
   EXPECT_EQ(read_results(folder_).blocks_done, 3);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
@@ -255,36 +220,34 @@ TEST_F(ResultsFile, NamesFilePlaceAndCellOfEveryFlaw) {
   const std::string whose = " (of " + json_text(Json(full_results().cells[0].name)) + ")";
   EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][1].erase("step_ns"); }),
             file + ": /cells/0/samples/1 has no \"step_ns\"" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["run"]["seed"] = -1; }),
-            file + ": /run/seed is -1, must be a whole number from 0");
-  EXPECT_EQ(complaint([](Json& d) { d["run"]["num_cpus"] = 1LL << 40; }),
-            file + ": /run/num_cpus is 1099511627776, outside the 32-bit integers");
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][0]["step_ns"] = 1.5; }),
-            file + ": /cells/0/samples/0/step_ns is 1.5, must be a whole number" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["trace_bytes"] = 18446744073709551615U; }),
-            file + ": /cells/0/trace_bytes is 18446744073709551615, above the largest 64-bit integer" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["label"] = "fine"; }),
-            file + ": /cells/0/label has no such value: \"fine\"" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["run"]["backend"] = "gpu"; }),
-            file + ": /run/backend has no such value: \"gpu\"");
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["bound_ideal_ns"] = "1"; }),
-            file + ": /cells/0/bound_ideal_ns is \"1\", must be a whole number" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["cells"] = 3; }), file + ": /cells is number, must be array");
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["name"] = nullptr; }),
-            file + ": /cells/0/name is null, must be string");
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["paced"] = 0; }),
-            file + ": /cells/0/paced is number, must be boolean" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["cells"][0]["samples"][0]["loss"] = "nan"; }),
-            file + ": /cells/0/samples/0/loss is string, must be number" + whose);
-  EXPECT_EQ(complaint([](Json& d) { d["run"]["library_versions"]["a/b~c"] = 1; }),
-            file + ": /run/library_versions/a~1b~0c is number, must be string");
+  struct Flaw {
+    const char* place;
+    Json value;
+    std::string said;
+  };
+  const std::vector<Flaw> flaws{
+      {"/run/seed", -1, " is -1, must be a whole number from 0"},
+      {"/run/num_cpus", 1LL << 40, " is 1099511627776, outside the 32-bit integers"},
+      {"/cells/0/samples/0/step_ns", 1.5, " is 1.5, must be a whole number" + whose},
+      {"/cells/0/trace_bytes", 18446744073709551615U,
+       " is 18446744073709551615, above the largest 64-bit integer" + whose},
+      {"/cells/0/label", "fine", " has no such value: \"fine\"" + whose},
+      {"/run/backend", "gpu", " has no such value: \"gpu\""},
+      {"/cells/0/bound_ideal_ns", "1", " is \"1\", must be a whole number" + whose},
+      {"/cells", 3, " is number, must be array"},
+      {"/cells/0/name", nullptr, " is null, must be string"},
+      {"/cells/0/paced", 0, " is number, must be boolean" + whose},
+      {"/cells/0/samples/0/loss", "nan", " is string, must be number" + whose},
+      {"/run/library_versions/a~1b~0c", 1, " is number, must be string"},
+  };
+  for (const Flaw& flaw : flaws) EXPECT_EQ(complaint(flaw.place, flaw.value), file + ": " + flaw.place + flaw.said);
 }
 
 TEST_F(ResultsFile, NamesSplitsAndBlocksThatCannotBe) {
-  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][0]["ranks"][1]["idle_ns"] = 5000; }),
+  EXPECT_THAT(complaint("/cells/0/samples/0/ranks/1/idle_ns", 5000),
               HasSubstr("/cells/0/samples/0/ranks/1 is a split whose parts sum to 11000 ns, its window is 10000 ns"));
-  EXPECT_THAT(complaint([](Json& d) { d["blocks_done"] = 4; }), HasSubstr("/blocks_done is 4"));
-  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1]["block"] = 2; }),
+  EXPECT_THAT(complaint("/blocks_done", 4), HasSubstr("/blocks_done is 4"));
+  EXPECT_THAT(complaint("/cells/0/samples/1/block", 2),
               HasSubstr("/cells/0/samples/1/block is 2, but 2 blocks were done"));
 }
 
@@ -293,7 +256,7 @@ TEST_F(ResultsFile, NamesWhatStandsTwiceAndWhatIsMissing) {
               HasSubstr("/name is a duplicate: two cells are named"));
   EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1] = d["cells"][0]["samples"][0]; }),
               HasSubstr("/cells/0/samples/1 is step"));
-  EXPECT_THAT(complaint([](Json& d) { d["cells"][0]["samples"][1]["ranks"] = Json::array(); }),
+  EXPECT_THAT(complaint("/cells/0/samples/1/ranks", Json::array()),
               HasSubstr("/cells/0/samples/1/ranks has 0 ranks, but the cell's first step has 2"));
   EXPECT_THAT(complaint([](Json& d) {
                 for (auto& [mode, split] : d["cells"][0]["samples"][0]["ranks"][0]["modes"].items())
@@ -314,7 +277,7 @@ TEST_F(ResultsFile, RefusesNumbersOfRanksThatContradictEachOther) {
 }
 
 TEST_F(ResultsFile, TakesTheLastOfTwoKeysOfOneName) {
-  write_results(folder_, full_results());
+  write(full_results());
   const std::string window = json_text(parse_json(text())["/cells/0/samples/0/ranks/0"_json_pointer]);
   std::string twice = text();
   twice.insert(twice.find("\"ranks\": ["), "\"ranks\": [" + window + "," + window + "," + window + "], ");
@@ -338,14 +301,13 @@ TEST_F(ResultsFile, NamesWindowsThatStandWhereNoneCan) {
 }
 
 TEST_F(ResultsFile, RefusesAnotherSchema) {
-  EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.results/2"; }), HasSubstr("another version of Underlap"));
-  EXPECT_THAT(complaint([](Json& d) { d["schema"] = "underlap.analysis/1"; }),
-              HasSubstr("must be \"underlap.results/1\""));
-  EXPECT_THAT(complaint([](Json& d) { d = Json::array(); }), HasSubstr("the document is array, must be object"));
+  EXPECT_THAT(complaint("/schema", "underlap.results/2"), HasSubstr("another version of Underlap"));
+  EXPECT_THAT(complaint("/schema", "underlap.analysis/1"), HasSubstr("must be \"underlap.results/1\""));
+  EXPECT_THAT(complaint("", Json::array()), HasSubstr("the document is array, must be object"));
 }
 
 TEST_F(ResultsFile, IsReadCompressedUntilItIsWrittenAgain) {
-  write_results(folder_, full_results());
+  write(full_results());
   const std::string whole = text();
   const fs::path compressed = folder_ / "results.json.gz";
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzopen(compressed.c_str(), "wb"), ::gzclose);
@@ -361,30 +323,20 @@ TEST_F(ResultsFile, IsReadCompressedUntilItIsWrittenAgain) {
 
 TEST_F(ResultsFile, RefusesAFileThatIsMissingOrCutShort) {
   EXPECT_THROW(read_results(folder_ / "absent"), std::invalid_argument);
-  write_results(folder_, full_results());
+  write(full_results());
   set_text(text().substr(0, text().size() / 2));
-  try {
-    read_results(folder_);
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("results.json: not valid JSON"));
-    EXPECT_THAT(error.what(), HasSubstr("line"));
-  }
+  EXPECT_THAT(error_of([&] { read_results(folder_); }),
+              AllOf(HasSubstr("results.json: not valid JSON"), HasSubstr("line")));
 }
 
 TEST_F(ResultsFile, RefusesNestingThatNoResultHas) {
-  write_results(folder_, full_results());
+  write(full_results());
   const std::string whole = text();
   const std::size_t plan = whole.find("\"plan\": ") + 8;
   // Brackets in a string are no levels.
   for (const std::string& nested : {std::string(200'000, '[') + std::string(200'000, ']'), std::string(200'000, '{')}) {
     set_text(whole.substr(0, plan) + "{\"x [[\\\"\": " + nested + "}" + whole.substr(whole.find('}', plan) + 1));
-    try {
-      read_results(folder_);
-      FAIL() << "a plan of 200,000 levels was read";
-    } catch (const std::invalid_argument& error) {
-      EXPECT_THAT(error.what(), HasSubstr("nested deeper than 100 levels"));
-    }
+    EXPECT_THAT(error_of([&] { read_results(folder_); }), HasSubstr("nested deeper than 100 levels"));
   }
   set_text(whole.substr(0, plan) + "{\"x" + std::string(200, '[') + "\": " + std::string(90, '[') +
            std::string(90, ']') + "}" + whole.substr(whole.find('}', plan) + 1));
@@ -392,36 +344,11 @@ TEST_F(ResultsFile, RefusesNestingThatNoResultHas) {
 }
 
 std::string machine_complaint(const fs::path& folder, const RunResults& results) {
-  try {
-    write_results(folder, results);
-  } catch (const MachineError& error) {
-    return error.what();
-  }
-  return "";
+  return error_of<MachineError>([&] { write_results(folder, results); });
 }
 
-// No file of this process can grow beyond `bytes` while one of these lives; without the signal, write() says EFBIG.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &former_);
-    const rlimit limit{bytes, former_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &former_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  void (*handler_)(int);
-  rlimit former_{};
-};
-
 TEST_F(ResultsFile, FullDiskLeavesTheFormerFileWhole) {
-  write_results(folder_, full_results());
+  write(full_results());
   const std::string former = text();
   RunResults longer = full_results();
   longer.cells.resize(1000, longer.cells[0]);
@@ -444,6 +371,32 @@ TEST(NumericsText, ShowsTheDifferenceWhereThereMayBeOne) {
   EXPECT_EQ(numerics_text(NumericsLabel::bit_identical, 0), "bit_identical");
   EXPECT_EQ(numerics_text(NumericsLabel::reordered, 1.5e-5), "reordered 1.5e-05");
   EXPECT_EQ(numerics_text(NumericsLabel::mismatch, 0.5), "mismatch 5.0e-01");
+}
+
+TEST(CutWindows, TakesTheRanksOfSamplesAlone) {
+  const CutResults cut = cut_windows(
+      R"({"ranks": [0], "cells": [{"own": {"ranks": [1]}, "samples": [{"ranks": [{"a": [2]}]}, {"x": 3, "ranks" : []}]},)"
+      R"( {"ranks": [4], "samples": [{"ranks": [5], "more": [6]}]}]})");
+  EXPECT_THAT(cut.windows, ElementsAre(R"([{"a": [2]}])", "[]", "[5]"));
+  EXPECT_EQ(cut.rest,
+            R"({"ranks": [0], "cells": [{"own": {"ranks": [1]}, "samples": [{"ranks": []}, {"x": 3, "ranks" : []}]},)"
+            R"( {"ranks": [4], "samples": [{"ranks": [], "more": [6]}]}]})");
+}
+
+TEST(CutWindows, ReadsStringsAsStrings) {
+  const CutResults cut = cut_windows(
+      R"({"cells": [{"name": "\"samples\": [{", "samples": [{"ranks": [{"]}\\": "["}], "note": "ranks"}]}]})");
+  EXPECT_THAT(cut.windows, ElementsAre(R"([{"]}\\": "["}])"));
+  EXPECT_EQ(cut.rest, R"({"cells": [{"name": "\"samples\": [{", "samples": [{"ranks": [], "note": "ranks"}]}]})");
+}
+
+TEST(CutWindows, EndsWithATextThatIsCutShort) {
+  const std::string text = R"({"cells": [{"samples": [{"ranks": [{"a": "b\"c"}]}]}]})";
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    const CutResults cut = cut_windows(std::string_view(text).substr(0, length));
+    EXPECT_LE(cut.rest.size(), length + 2);
+  }
+  EXPECT_THAT(cut_windows("]]}}\"\\").windows, IsEmpty());
 }
 
 }  // namespace

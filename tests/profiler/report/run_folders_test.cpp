@@ -9,8 +9,7 @@ namespace underlap::report {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using namespace ::testing;  // NOLINT
 using testing_support::TemporaryFolder;
 
 void make_run(const fs::path& folder) {

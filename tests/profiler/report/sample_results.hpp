@@ -40,4 +40,13 @@ inline CellResult cell_of(std::string name, std::vector<std::pair<std::string, s
   return cell;
 }
 
+/// Three blocks of two steps, both ranks with the same window.
+inline CellResult steady(std::string name, std::vector<std::pair<std::string, std::string>> values,
+                         const analysis::Split& split) {
+  std::vector<StepSample> samples;
+  for (int block = 0; block < 3; ++block)
+    for (int step = 0; step < 2; ++step) samples.push_back(step_of(block, block * 3 + step, {split, split}));
+  return cell_of(std::move(name), std::move(values), std::move(samples));
+}
+
 }  // namespace underlap::report

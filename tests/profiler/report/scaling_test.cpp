@@ -4,21 +4,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <stdexcept>
-#include <utility>
-
 #include "platform/json.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 
 namespace underlap::report {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace ::testing;  // NOLINT
 
 struct Size {
   std::int32_t ranks = 2;
@@ -94,12 +88,7 @@ ScalingReport report_of(const std::vector<NamedRun>& runs, bool is_forced = fals
 }
 
 std::string refusal_of(const std::vector<NamedRun>& runs) {
-  try {
-    report_of(runs);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return testing_support::error_of([&] { report_of(runs); });
 }
 
 TEST(Scaling, HoldsEverySizeAgainstTheSmallest) {

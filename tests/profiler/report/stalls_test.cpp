@@ -9,8 +9,7 @@
 namespace underlap::report {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace ::testing;  // NOLINT
 
 constexpr std::int64_t kEightSecondsUs = 8'000'000;
 

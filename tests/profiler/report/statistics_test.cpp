@@ -7,7 +7,6 @@
 #include <limits>
 #include <random>
 #include <stdexcept>
-#include <vector>
 
 namespace underlap::report {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "profiler/trace/trace.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::report {
 
@@ -33,12 +33,9 @@ class StepOfARank {
 
  private:
   Slice slice(std::uint32_t track, std::int64_t start_us, std::int64_t end_us, const Tag& tag) {
-    return {.track = track,
-            .start_ns = start_us * 1000,
-            .duration_ns = (end_us - start_us) * 1000,
-            .name = intern("operation"),
-            .operation = ++num_operations_,
-            .tag = tag};
+    Slice made = testing_support::slice_of(track, start_us * 1000, (end_us - start_us) * 1000, "operation", tag);
+    made.operation = ++num_operations_;
+    return made;
   }
 
   Trace trace_;

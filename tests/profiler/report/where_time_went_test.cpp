@@ -10,17 +10,15 @@
 namespace underlap::report {
 namespace {
 
-// Three blocks of two steps, both ranks with the same window.
-CellResult steady(std::string name, const analysis::Split& split) {
-  std::vector<StepSample> samples;
-  for (int block = 0; block < 3; ++block)
-    for (int step = 0; step < 2; ++step) samples.push_back(step_of(block, block * 3 + step, {split, split}));
-  return cell_of(std::move(name), {}, std::move(samples));
-}
+class WhereTimeWent : public testing::Test {
+ protected:
+  CellResult off = steady("off", {}, split_of(600, 0, 400, 0));
+  CellResult on = steady("on", {}, split_of(300, 350, 50, 0));
+};
 
-TEST(WhereTimeWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
-  auto off = steady("off", split_of(600, 0, 400, 5));
-  auto on = steady("on", split_of(300, 350, 50, 7));
+TEST_F(WhereTimeWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
+  off = steady("off", {}, split_of(600, 0, 400, 5));
+  on = steady("on", {}, split_of(300, 350, 50, 7));
   // Odd figures whose means are no whole nanoseconds.
   on.samples[0].ranks[0].idle_ns += 1;
   on.samples[0].ranks[0].window_ns += 1;
@@ -34,9 +32,7 @@ TEST(WhereTimeWent, PartsSumToTheWindowsDifferenceToTheNanosecond) {
   EXPECT_EQ(change->window_delta_ns(), 50'001 - 350'000 + 2'000);
 }
 
-TEST(WhereTimeWent, ComparesOnlyBlocksThatBothRecorded) {
-  auto off = steady("off", split_of(600, 0, 400, 0));
-  auto on = steady("on", split_of(300, 0, 50, 0));
+TEST_F(WhereTimeWent, ComparesOnlyBlocksThatBothRecorded) {
   for (StepSample& sample : off.samples)
     if (sample.block == 1) sample.ranks = {split_of(1, 0, 0, 0)};
   for (StepSample& sample : on.samples)
@@ -54,9 +50,7 @@ ComputeSinceOff compute_of_windows(std::int64_t n) {
   return compute;
 }
 
-TEST(WhereTimeWent, ComputeIsContentionAndDecompositionLessConcurrency) {
-  auto off = steady("off", split_of(600, 0, 400, 0));
-  auto on = steady("on", split_of(300, 350, 50, 0));
+TEST_F(WhereTimeWent, ComputeIsContentionAndDecompositionLessConcurrency) {
   EXPECT_FALSE(where_time_went(off, on)->compute);
   on.compute_since_off = compute_of_windows(12);
   const auto change = where_time_went(off, on);
@@ -67,10 +61,8 @@ TEST(WhereTimeWent, ComputeIsContentionAndDecompositionLessConcurrency) {
   EXPECT_EQ(change->compute_delta_ns(), 50'000);
 }
 
-TEST(WhereTimeWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
+TEST_F(WhereTimeWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
   std::mt19937 random(1);
-  const auto off = steady("off", split_of(600, 0, 400, 0));
-  auto on = steady("on", split_of(300, 350, 50, 0));
   for (int i = 0; i < 50; ++i) {
     on.compute_since_off = compute_of_windows(12);
     analysis::ComputeParts& to = on.compute_since_off->change.to;
@@ -82,9 +74,7 @@ TEST(WhereTimeWent, AddsUpWhereMeansAreNoWholeNanoseconds) {
   }
 }
 
-TEST(WhereTimeWent, DoesNotExplainOtherWindowsThanThoseOfTheCells) {
-  auto off = steady("off", split_of(600, 0, 400, 0));
-  auto on = steady("on", split_of(300, 350, 50, 0));
+TEST_F(WhereTimeWent, DoesNotExplainOtherWindowsThanThoseOfTheCells) {
   on.compute_since_off = compute_of_windows(12);
   on.compute_since_off->off_cell = "another";
   EXPECT_FALSE(where_time_went(off, on)->compute);
@@ -93,9 +83,7 @@ TEST(WhereTimeWent, DoesNotExplainOtherWindowsThanThoseOfTheCells) {
   EXPECT_FALSE(where_time_went(off, on)->compute);
 }
 
-TEST(WhereTimeWent, LeavesAStepThatStoodStillOutOfBothCells) {
-  auto off = steady("off", split_of(600, 0, 400, 0));
-  auto on = steady("on", split_of(300, 350, 50, 0));
+TEST_F(WhereTimeWent, LeavesAStepThatStoodStillOutOfBothCells) {
   // In the same step the other cell is in no hurry either: to pair steps, both leave it out.
   on.samples[3] =
       step_of(on.samples[3].block, on.samples[3].step, {split_of(9000, 350, 50, 0), split_of(300, 350, 8750, 0)});
@@ -113,7 +101,7 @@ TEST(WhereTimeWent, LeavesAStepThatStoodStillOutOfBothCells) {
 
 // A window of 700 us, 650 of them compute; its kernels take 660, alone they would take 640; the bound is 655.
 CellResult bounded() {
-  CellResult cell = steady("on", split_of(300, 350, 45, 5));
+  CellResult cell = steady("on", {}, split_of(300, 350, 45, 5));
   cell.bound_ns = 655'000;
   cell.bound_kernel_ns = {{"fc1", 400'000}, {"fc2", 240'000}};
   cell.kernel_ns = {{"fc1", 12 * 430'000}, {"fc2", 12 * 225'000}, {"sum", 12 * 5'000}};

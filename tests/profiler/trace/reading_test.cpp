@@ -2,40 +2,18 @@
 #include "profiler/trace/reading.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "profiler/trace/trace.hpp"
+#include "tests/profiler/watch.hpp"
 
 namespace underlap {
 namespace {
 
-using ::testing::DoubleEq;
-using ::testing::ElementsAre;
+using testing_support::Watch;
 
-class Heard : public ReadingWatch {
- public:
-  void say(const std::string& what) override { said.push_back(what); }
-  void on_progress(double fraction) override { fractions.push_back(fraction); }
-  bool is_cancelled() const override { return is_cancelled_now; }
-  std::optional<std::chrono::milliseconds> pause_between_parts() const override { return pause; }
-  void on_part(const Trace& so_far) override { parts.push_back(so_far.size()); }
-
-  std::vector<std::string> said;
-  std::vector<double> fractions;
-  std::vector<std::size_t> parts;
-  bool is_cancelled_now = false;
-  std::optional<std::chrono::milliseconds> pause;
-};
+using namespace ::testing;  // NOLINT
 
 TEST(Reading, TellsTheShareOfAllFilesAndNeverLessThanBefore) {
-  Heard heard;
+  Watch heard;
   Reading reading(heard);
   reading.begin_file(0.25);
   reading.at(0.5);
@@ -55,36 +33,37 @@ TEST(Reading, TellsTheShareOfAllFilesAndNeverLessThanBefore) {
 }
 
 TEST(Reading, ThrowsOnceItIsCancelledAndNotBefore) {
-  Heard heard;
+  Watch heard;
   Reading reading(heard);
   EXPECT_NO_THROW(reading.check());
-  heard.is_cancelled_now = true;
+  heard.cancelled_at = 0;
   EXPECT_THROW(reading.check(), Cancelled);
   EXPECT_THROW(reading.at(0.5), Cancelled);
 }
 
 TEST(Reading, GivesPartsOnlyToAWatchThatWantsThemAndNotTooOften) {
-  Heard heard;
+  Watch heard;
+  heard.pause.reset();
   Reading reading(heard);
   Trace trace;
   reading.show(trace);
   reading.show_now(trace);
-  EXPECT_THAT(heard.parts, ElementsAre());
+  EXPECT_THAT(heard.sizes, ElementsAre());
   trace.add_track({});
   trace.add({});
   heard.pause = std::chrono::hours(1);
   for (int i = 0; i < 3; ++i) reading.show(trace);
-  EXPECT_THAT(heard.parts, ElementsAre(1));
+  EXPECT_THAT(heard.sizes, ElementsAre(1));
   trace.add({});
   reading.show_now(trace);
-  EXPECT_THAT(heard.parts, ElementsAre(1, 2));
+  EXPECT_THAT(heard.sizes, ElementsAre(1, 2));
   heard.pause = std::chrono::milliseconds(0);
   reading.hold_parts(true);
   reading.show(trace);
-  EXPECT_THAT(heard.parts, ElementsAre(1, 2));
+  EXPECT_THAT(heard.sizes, ElementsAre(1, 2));
   reading.hold_parts(false);
   reading.show(trace);
-  EXPECT_THAT(heard.parts, ElementsAre(1, 2, 2));
+  EXPECT_THAT(heard.sizes, ElementsAre(1, 2, 2));
 }
 
 TEST(Reading, NeedsNoWatch) {

@@ -3,15 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "profiler/trace/backend.hpp"
+#include "profiler/trace/subset.hpp"
 #include "tests/profiler/random_trace.hpp"
 
 namespace underlap {
 namespace {
+
+using testing_support::everything, testing_support::random_trace;
 
 Slice slice_on(std::uint32_t track, const Tag& tag) {
   return {.track = track, .start_ns = 1, .duration_ns = 2, .name = intern("x"), .operation = 0, .tag = tag};
@@ -150,6 +152,51 @@ TEST(Tag, WordsReadBackAsTheirValues) {
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(direction_from(to_string(static_cast<Direction>(i))), static_cast<Direction>(i));
   EXPECT_EQ(mode_from("DP"), std::nullopt);
+}
+
+TEST(Subset, OfEveryRankIsTheTrace) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const Trace trace = random_trace(random, {.num_ranks = 3, .is_foreign = true});
+    EXPECT_EQ(everything(subset(trace, {})), everything(trace));
+  }
+}
+
+TEST(Subset, OfOneRankEachJoinIntoTheTrace) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    Trace ordered;  // by rank, as traces of ranks are when they are joined
+    for (std::int32_t rank = 0; rank < 3; ++rank) {
+      const Trace all = random_trace(random, {.num_ranks = 3});
+      ordered.append(subset(all, [&](std::int32_t other) { return other == rank; }));
+    }
+    Trace joined;
+    for (std::int32_t rank = 0; rank < 3; ++rank)
+      joined.append(subset(ordered, [&](std::int32_t other) { return other == rank; }));
+    EXPECT_EQ(everything(joined), everything(ordered));
+  }
+}
+
+TEST(Subset, LosesTheFlowsOfSlicesThatAreNotWanted) {
+  Trace trace;
+  for (std::int32_t rank = 0; rank < 2; ++rank)
+    for (std::int64_t i = 0; i < 2; ++i)
+      trace.add({.track = trace.add_track({rank, 0, "compute"}), .start_ns = i * 10, .duration_ns = 5, .tag = {}});
+  trace.flows = {{0, 1}, {0, 2}, {2, 3}};
+  const Trace part = subset(trace, [](std::int32_t rank) { return rank == 1; });
+  EXPECT_EQ(part.size(), 2U);
+  EXPECT_EQ(part.flows, (std::vector<Flow>{{0, 1}}));
+  EXPECT_EQ(part.tracks.size(), 1U);
+}
+
+TEST(Backend, IsFoundByItsNameAndMeasuresUnlessItsTimeIsVirtual) {
+  for (const Backend backend : {Backend::host, Backend::cuda, Backend::sim})
+    EXPECT_EQ(backend_from(to_string(backend)), backend);
+  EXPECT_EQ(to_string(Backend::sim), "sim");
+  EXPECT_EQ(backend_from("gpu"), std::nullopt);
+  EXPECT_TRUE(traits_of(Backend::host).measures_time);
+  EXPECT_TRUE(traits_of(Backend::cuda).measures_time);
+  EXPECT_FALSE(traits_of(Backend::sim).measures_time);
 }
 
 }  // namespace

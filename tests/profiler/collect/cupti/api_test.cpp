@@ -4,16 +4,17 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <string>
 
 #include "platform/errors.hpp"
 #include "profiler/collect/cupti/other_client.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
+#include "tests/profiler/error_of.hpp"
 
 namespace underlap::cupti {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::error_of;
 
 TEST(CuptiApi, FindsTheInstalledLibraryAndItsVersion) {
   Api api;
@@ -56,41 +57,26 @@ TEST(CuptiApi, IsOlderOnlyThanARuntimeWhoseNumberItsOwnIsLike) {
 
 TEST(CuptiApi, CheckSaysWhatFailedWhyAndWhatToDo) {
   FakeCupti cupti;
-  EXPECT_NO_THROW(check(cupti.api(), CUPTI_SUCCESS, "cuptiActivityEnable"));
-  try {
-    check(cupti.api(), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "cuptiActivityEnable");
-    FAIL();
-  } catch (const MachineError& error) {
-    EXPECT_STREQ(error.what(),
-                 "cuptiActivityEnable failed: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (not enough rights)\n"
-                 "run as an administrator, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
-  }
-  try {
-    check(cupti.api(), CUPTI_ERROR_INVALID_KIND, "cuptiActivityEnable");
-    FAIL();
-  } catch (const MachineError& error) {
-    EXPECT_STREQ(error.what(), "cuptiActivityEnable failed: CUPTI_ERROR_INVALID_KIND");
-  }
+  const auto error = [&](CUptiResult result) {
+    return error_of<MachineError>([&] { check(cupti.api(), result, "cuptiActivityEnable"); });
+  };
+  EXPECT_EQ(error(CUPTI_SUCCESS), "");
+  EXPECT_EQ(error(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
+            "cuptiActivityEnable failed: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (not enough rights)\n"
+            "run as an administrator, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
+  EXPECT_EQ(error(CUPTI_ERROR_INVALID_KIND), "cuptiActivityEnable failed: CUPTI_ERROR_INVALID_KIND");
 }
 
 TEST(CuptiApi, AVersionThatCannotBeAskedIsAnError) {
   FakeCupti cupti;
   cupti.fail("version", CUPTI_ERROR_NOT_INITIALIZED);
-  try {
-    cupti.api().version();
-    FAIL();
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("driver"));
-  }
+  EXPECT_THAT(error_of<MachineError>([&] { cupti.api().version(); }), HasSubstr("driver"));
 }
 
-TEST(OtherClient, IsNamedByTheLibraryItLoaded) {
+TEST(OtherClient, IsNamedByTheLibraryItLoadedOrTheInjectionThatCudaWasGiven) {
   EXPECT_EQ(name_other_client("7f00 r-xp 0 /opt/nvidia/nsight-systems/2025.1/libToolsInjection64.so\n", ""),
             "Nsight Systems");
   EXPECT_EQ(name_other_client("7f00 r-xp 0 /usr/lib/python3/torch/lib/libtorch_cpu.so\n", ""), "PyTorch's profiler");
-}
-
-TEST(OtherClient, IsNamedByTheInjectionThatCudaWasGiven) {
   EXPECT_EQ(name_other_client("7f00 r-xp 0 /lib/libc.so.6\n", "/opt/tool.so"), "/opt/tool.so");
   EXPECT_EQ(name_other_client("", ""), "");
 }

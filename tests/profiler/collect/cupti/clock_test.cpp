@@ -6,10 +6,7 @@
 namespace underlap::cupti {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
+using namespace ::testing;  // NOLINT
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 

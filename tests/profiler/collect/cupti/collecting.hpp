@@ -1,35 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <optional>
 #include <string>
 
 #include "platform/errors.hpp"
 #include "profiler/collect/cupti/collector.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
+#include "tests/profiler/error_of.hpp"
 
 namespace underlap::cupti {
 
 inline constexpr CollectorOptions kSmall{.rank = 3, .buffer_bytes = 4096, .initial_buffers = 1, .most_buffers = 4};
 
-// A kernel that starts now or a little later.
-template <class Kernel = CUpti_ActivityKernel10>
-Kernel kernel_at(const FakeCupti& cupti, std::uint32_t correlation, std::uint64_t after_ns = 0) {
-  const std::uint64_t start = cupti.now() + after_ns;
-  return synthetic_kernel<Kernel>(correlation, start, start + 10);
-}
-
-inline SyntheticBuffer kernel_of(const FakeCupti& cupti, std::uint32_t correlation, std::uint64_t after_ns) {
-  return SyntheticBuffer().add(kernel_at(cupti, correlation, after_ns));
-}
-
-// What a collector is refused with, or "no error".
-inline std::string error_of(const Api& api) {
-  try {
-    Collector(api, kSmall).start();
-  } catch (const MachineError& error) {
-    return error.what();
+// A library without a GPU, and a collector that is made once the library is as the test wants it.
+class CollectorOfAFake : public ::testing::Test {
+ protected:
+  Collector& make(const CollectorOptions& options = kSmall) {
+    api_ = cupti.api();
+    return collector_.emplace(api_, options);
   }
-  return "no error";
-}
+  Collector& start(const CollectorOptions& options = kSmall) {
+    make(options).start();
+    return *collector_;
+  }
+  // What another collector is refused with; "" where it starts.
+  std::string refusal() const {
+    return testing_support::error_of<MachineError>([this] {
+      const Api api = cupti.api();
+      Collector(api, kSmall).start();
+    });
+  }
+  // A kernel that starts now or a little later.
+  template <class Kernel = CUpti_ActivityKernel10>
+  Kernel kernel_at(std::uint32_t correlation, std::uint64_t after_ns = 0) const {
+    const std::uint64_t start = cupti.now() + after_ns;
+    return synthetic_kernel<Kernel>(correlation, start, start + 10);
+  }
+  SyntheticBuffer kernel_of(std::uint32_t correlation, std::uint64_t after_ns) const {
+    return SyntheticBuffer().add(kernel_at(correlation, after_ns));
+  }
+
+  FakeCupti cupti;
+
+ private:
+  Api api_;
+  std::optional<Collector> collector_;
+};
 
 }  // namespace underlap::cupti

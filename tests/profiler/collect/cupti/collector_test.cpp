@@ -4,11 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <stdexcept>
-#include <string>
-#include <thread>
 
 #include "platform/errors.hpp"
 #include "profiler/collect/cupti/activity_parser.hpp"
@@ -18,30 +14,21 @@
 namespace underlap::cupti {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace ::testing;  // NOLINT
 
-TEST(Collector, RegistersBuffersBeforeItEnablesAKind) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
+class StartedCollector : public CollectorOfAFake {
+ protected:
+  Collector& collector = start();
+};
+
+TEST_F(StartedCollector, RegistersBuffersBeforeItEnablesAKind) {
   const auto calls = cupti.calls();
   EXPECT_THAT(std::vector(calls.begin(), calls.begin() + 12),
               ElementsAre("version", "subscribe", "callbacks", "all_sync 0", "enable 10", "enable 1", "enable 22",
                           "enable 2", "enable 38", "enable 36", "enable 17", "enable 39"));
 }
 
-TEST(Collector, RecordsOnlyTheCallsThatPutWorkOnAStream) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
+TEST_F(StartedCollector, RecordsOnlyTheCallsThatPutWorkOnAStream) {
   const auto calls = cupti.calls();
   for (const char* call : {"runtime 211 on", "runtime 430 on", "runtime 505 on", "runtime 41 on", "runtime 51 on",
                            "runtime 135 on", "runtime 147 on", "runtime 311 on", "driver 307 on", "driver 652 on",
@@ -55,32 +42,24 @@ TEST(Collector, RecordsOnlyTheCallsThatPutWorkOnAStream) {
   EXPECT_EQ(cupti.calls().back(), "disable 10");
 }
 
-TEST(Collector, DrainsWhatRanSinceTheLastDrain) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.run_and_complete(kernel_of(cupti, 1, 100));
-  cupti.run(kernel_of(cupti, 2, 200));
+TEST_F(StartedCollector, DrainsWhatRanSinceTheLastDrain) {
+  cupti.run_and_complete(kernel_of(1, 100));
+  cupti.run(kernel_of(2, 200));
   const Drained first = collector.drain();
   ASSERT_THAT(first.activities.kernels, SizeIs(2));
   EXPECT_EQ(first.activities.kernels[0].at.correlation, 1U);
   EXPECT_EQ(first.activities.kernels[1].at.correlation, 2U);
   EXPECT_EQ(first.num_buffers, 2);
   EXPECT_TRUE(first.is_valid());
-  cupti.run(kernel_of(cupti, 3, 300));
+  cupti.run(kernel_of(3, 300));
   const Drained second = collector.drain();
   ASSERT_THAT(second.activities.kernels, SizeIs(1));
   EXPECT_EQ(second.activities.kernels[0].at.correlation, 3U);
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
 }
 
-TEST(Collector, ForcesTheFlushOnceItIsStopped) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.leave_incomplete(kernel_of(cupti, 1, 100));
+TEST_F(StartedCollector, ForcesTheFlushOnceItIsStopped) {
+  cupti.leave_incomplete(kernel_of(1, 100));
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
   EXPECT_EQ(cupti.calls().back(), "flush 0");
   collector.stop();
@@ -88,13 +67,9 @@ TEST(Collector, ForcesTheFlushOnceItIsStopped) {
   EXPECT_EQ(cupti.calls().back(), "flush 1");
 }
 
-TEST(Collector, ADroppedRecordMakesTheDrainInvalid) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
+TEST_F(StartedCollector, ADroppedRecordMakesTheDrainInvalid) {
   cupti.drop_of_stream(2);
-  cupti.run_and_complete(kernel_of(cupti, 1, 100));
+  cupti.run_and_complete(kernel_of(1, 100));
   cupti.drop(3);
   const Drained drained = collector.drain();
   EXPECT_EQ(drained.num_dropped, 5);
@@ -102,73 +77,54 @@ TEST(Collector, ADroppedRecordMakesTheDrainInvalid) {
   EXPECT_TRUE(collector.drain().is_valid());
 }
 
-TEST(Collector, DropsRecordsWhenItsBuffersAreAllInUse) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(kernel_of(cupti, i, 100 * i));
+TEST_F(StartedCollector, DropsRecordsWhenItsBuffersAreAllInUse) {
+  for (std::uint32_t i = 1; i <= 6; ++i) cupti.run(kernel_of(i, 100 * i));
   EXPECT_EQ(cupti.last_request_bytes(), 0U);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, SizeIs(4));
   EXPECT_EQ(drained.num_refused, 2);
   EXPECT_EQ(drained.num_dropped, 2);
   EXPECT_FALSE(drained.is_valid());
-  cupti.run(kernel_of(cupti, 9, 900));
+  cupti.run(kernel_of(9, 900));
   EXPECT_EQ(cupti.last_request_bytes(), 4096U);
   EXPECT_TRUE(collector.drain().is_valid());
 }
 
-TEST(Collector, CountsABufferThatIsCutShort) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.complete_with_size(kernel_of(cupti, 1, 100), 100);
+TEST_F(StartedCollector, CountsABufferThatIsCutShort) {
+  cupti.complete_with_size(kernel_of(1, 100), 100);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, IsEmpty());
   EXPECT_EQ(drained.activities.skipped.at("end of a buffer inside a record"), 1);
 }
 
-TEST(Collector, NeverReadsPastABufferThatClaimsMoreThanItHolds) {
+TEST_F(CollectorOfAFake, NeverReadsPastABufferThatClaimsMoreThanItHolds) {
   constexpr std::size_t kKernels = 8;
-  FakeCupti cupti;
-  const Api api = cupti.api();
   CollectorOptions full = kSmall;
   full.buffer_bytes = kKernels * sizeof(CUpti_ActivityKernel10);
-  Collector collector(api, full);
-  collector.start();
+  Collector& collector = start(full);
   SyntheticBuffer records;
-  for (std::uint32_t i = 0; i < kKernels; ++i) records.add(kernel_at(cupti, i));
+  for (std::uint32_t i = 0; i < kKernels; ++i) records.add(kernel_at(i));
   cupti.complete_with_size(records, 1U << 30);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, SizeIs(kKernels));
   EXPECT_THAT(drained.activities.skipped, IsEmpty());
 }
 
-TEST(Collector, LeavesABufferThatIsNotItsOwn) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  SyntheticBuffer foreign = kernel_of(cupti, 1, 100);
+TEST_F(StartedCollector, LeavesABufferThatIsNotItsOwn) {
+  SyntheticBuffer foreign = kernel_of(1, 100);
   cupti.complete_foreign(foreign.storage().data(), foreign.storage().size());
   EXPECT_EQ(collector.drain().num_buffers, 0);
 }
 
-TEST(Collector, GathersFromManyThreadsAtOnce) {
+TEST_F(CollectorOfAFake, GathersFromManyThreadsAtOnce) {
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint32_t kKernels = 100;
-  FakeCupti cupti;
-  const Api api = cupti.api();
   // As many buffers as there are kernels: the writer may be as slow as it likes.
-  Collector collector(api, {.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = kThreads * kKernels});
-  collector.start();
+  Collector& collector = start({.buffer_bytes = 4096, .initial_buffers = 4, .most_buffers = kThreads * kKernels});
   std::vector<std::thread> threads;
   for (std::uint32_t thread = 0; thread < kThreads; ++thread)
-    threads.emplace_back([&cupti, thread] {
-      for (std::uint32_t i = 0; i < kKernels; ++i)
-        cupti.run_and_complete(kernel_of(cupti, thread * kKernels + i, 100 + i));
+    threads.emplace_back([this, thread] {
+      for (std::uint32_t i = 0; i < kKernels; ++i) cupti.run_and_complete(kernel_of(thread * kKernels + i, 100 + i));
     });
   std::vector<bool> seen(kThreads * kKernels, false);
   const auto note = [&seen](const Drained& drained) {
@@ -182,10 +138,8 @@ TEST(Collector, GathersFromManyThreadsAtOnce) {
   EXPECT_EQ(rest.num_dropped, 0);
 }
 
-TEST(Collector, NestsOperationsPerThread) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
+TEST_F(CollectorOfAFake, NestsOperationsPerThread) {
+  Collector& collector = make();
   {
     const OperationRegion outer(collector, 10);
     EXPECT_EQ(cupti.operation(), 10U);
@@ -200,19 +154,16 @@ TEST(Collector, NestsOperationsPerThread) {
   EXPECT_EQ(cupti.num_calls("push 3 11"), 1U);
 }
 
-TEST(Collector, RefusesAPopWithoutAPush) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
+TEST_F(CollectorOfAFake, RefusesAPopWithoutAPush) {
+  Collector& collector = make();
   collector.push(1);
   collector.pop();
   EXPECT_THROW(collector.pop(), std::invalid_argument);
 }
 
-TEST(Collector, NamesTheErrorWhenAnotherClientIsAttached) {
-  FakeCupti cupti;
+TEST_F(CollectorOfAFake, NamesTheErrorWhenAnotherClientIsAttached) {
   cupti.fail("subscribe", CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
-  const std::string error = error_of(cupti.api());
+  const std::string error = refusal();
   EXPECT_THAT(error,
               AllOf(HasSubstr("uses CUPTI in this process"), HasSubstr("MULTIPLE_SUBSCRIBERS"), HasSubstr("\nrun ")));
   EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1);
@@ -220,38 +171,26 @@ TEST(Collector, NamesTheErrorWhenAnotherClientIsAttached) {
   EXPECT_EQ(cupti.num_calls("unsubscribe"), 0U);
 }
 
-TEST(Collector, SwitchesEverythingOffAgainWhenAKindIsRefused) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
+TEST_F(CollectorOfAFake, SwitchesEverythingOffAgainWhenAKindIsRefused) {
+  Collector& collector = make();
   cupti.fail("enable 36", CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
-  try {
-    collector.start();
-    FAIL() << "started";
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("CUDA_EVENT"), HasSubstr("INSUFFICIENT_PRIVILEGES (not enough rights)"),
-                                    HasSubstr("\nrun as an administrator")));
-  }
+  EXPECT_THAT(testing_support::error_of<MachineError>([&] { collector.start(); }),
+              AllOf(HasSubstr("CUDA_EVENT"), HasSubstr("INSUFFICIENT_PRIVILEGES (not enough rights)"),
+                    HasSubstr("\nrun as an administrator")));
   for (const char* kind : {"disable 10", "disable 1", "disable 22", "disable 2", "disable 38"})
     EXPECT_EQ(cupti.num_calls(kind), 1U) << kind;
   EXPECT_EQ(cupti.num_calls("disable 36"), 0U);
 }
 
-TEST(Collector, SwitchesItsCallsOffAgainWhenOneIsRefused) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
+TEST_F(CollectorOfAFake, SwitchesItsCallsOffAgainWhenOneIsRefused) {
+  Collector& collector = make();
   cupti.fail("driver 652 on", CUPTI_ERROR_UNKNOWN);
   EXPECT_THROW(collector.start(), MachineError);
   EXPECT_EQ(cupti.num_calls("runtime 211 off"), 1U);
   EXPECT_EQ(cupti.num_calls("disable 10"), 1U);
 }
 
-TEST(Collector, StartsAndStopsOnceHoweverOftenItIsAsked) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
+TEST_F(StartedCollector, StartsAndStopsOnceHoweverOftenItIsAsked) {
   collector.start();
   EXPECT_EQ(cupti.num_calls("enable 10"), 1U);
   collector.stop();
@@ -261,8 +200,7 @@ TEST(Collector, StartsAndStopsOnceHoweverOftenItIsAsked) {
   EXPECT_EQ(cupti.num_calls("enable 10"), 2U);
 }
 
-TEST(Collector, ThereIsOneAProcess) {
-  FakeCupti cupti;
+TEST_F(CollectorOfAFake, ThereIsOneAProcess) {
   const Api api = cupti.api();
   {
     const Collector first(api, kSmall);
@@ -272,22 +210,20 @@ TEST(Collector, ThereIsOneAProcess) {
   EXPECT_EQ(cupti.num_calls("unsubscribe"), 2U);
 }
 
-TEST(Collector, LetsGoOfCuptiWhenItsPreparationFails) {
-  FakeCupti cupti;
+TEST_F(CollectorOfAFake, LetsGoOfCuptiWhenItsPreparationFails) {
   cupti.fail("callbacks", CUPTI_ERROR_INVALID_OPERATION);
-  EXPECT_THAT(error_of(cupti.api()), HasSubstr("cuptiActivityRegisterCallbacks"));
+  EXPECT_THAT(refusal(), HasSubstr("cuptiActivityRegisterCallbacks"));
   EXPECT_EQ(cupti.num_calls("unsubscribe"), 1U);
   cupti.fail("callbacks", CUPTI_SUCCESS);
-  EXPECT_EQ(error_of(cupti.api()), "no error");
+  EXPECT_EQ(refusal(), "");
 }
 
-TEST(Collector, TakesBackIncompleteBuffersWhenItEnds) {
-  FakeCupti cupti;
+TEST_F(CollectorOfAFake, TakesBackIncompleteBuffersWhenItEnds) {
   const Api api = cupti.api();
   {
     Collector collector(api, kSmall);
     collector.start();
-    cupti.leave_incomplete(kernel_of(cupti, 1, 100));
+    cupti.leave_incomplete(kernel_of(1, 100));
   }
   const auto calls = cupti.calls();
   const auto position = [&](const char* call) { return std::find(calls.begin(), calls.end(), call) - calls.begin(); };
@@ -295,13 +231,9 @@ TEST(Collector, TakesBackIncompleteBuffersWhenItEnds) {
   EXPECT_LT(position("flush 1"), position("unsubscribe"));
 }
 
-TEST(Collector, PutsTimesOnTheClockOfTheOtherBackends) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
+TEST_F(StartedCollector, PutsTimesOnTheClockOfTheOtherBackends) {
   const std::int64_t before = monotonic_ns();
-  cupti.run(kernel_of(cupti, 1, 0));
+  cupti.run(kernel_of(1, 0));
   const std::int64_t after = monotonic_ns();
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.activities.kernels, SizeIs(1));
@@ -310,37 +242,25 @@ TEST(Collector, PutsTimesOnTheClockOfTheOtherBackends) {
   EXPECT_LE(drained.activities.kernels[0].at.end_ns, after + kReading);
 }
 
-TEST(Collector, DropsWhatHasATimeOutsideItsCapture) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.run(SyntheticBuffer().add(synthetic_kernel(1, 100, 110)).add(kernel_at(cupti, 2)));
-  cupti.run(kernel_of(cupti, 3, 60'000'000'000));
+TEST_F(StartedCollector, DropsWhatHasATimeOutsideItsCapture) {
+  cupti.run(SyntheticBuffer().add(synthetic_kernel(1, 100, 110)).add(kernel_at(2)));
+  cupti.run(kernel_of(3, 60'000'000'000));
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.activities.kernels, SizeIs(1));
   EXPECT_EQ(drained.activities.kernels[0].at.correlation, 2U);
   EXPECT_THAT(lost_records(drained.activities), ElementsAre(testing::Pair(HasSubstr("kernel with a time outside"), 2)));
 }
 
-TEST(Collector, KeepsWhatWasNotCompleteAtTheLastDrain) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.leave_incomplete(kernel_of(cupti, 1, 0));
+TEST_F(StartedCollector, KeepsWhatWasNotCompleteAtTheLastDrain) {
+  cupti.leave_incomplete(kernel_of(1, 0));
   std::this_thread::sleep_for(std::chrono::milliseconds(3));  // longer than a time may lie outside its capture
   EXPECT_THAT(collector.drain().activities.kernels, IsEmpty());
   collector.stop();
   EXPECT_THAT(collector.drain().activities.kernels, SizeIs(1));
 }
 
-TEST(Collector, SaysThatTheSystemsClockWasSetWhileItCollected) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
-  cupti.run(kernel_of(cupti, 1, 0));
+TEST_F(StartedCollector, SaysThatTheSystemsClockWasSetWhileItCollected) {
+  cupti.run(kernel_of(1, 0));
   cupti.clock_is_ahead_ns += 1'000'000'000;
   collector.stop();
   EXPECT_THAT(lost_records(collector.drain().activities),
@@ -348,11 +268,7 @@ TEST(Collector, SaysThatTheSystemsClockWasSetWhileItCollected) {
   EXPECT_THAT(lost_records(collector.drain().activities), IsEmpty());
 }
 
-TEST(Collector, StoresItsClockBesideTheWallClock) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
-  Collector collector(api, kSmall);
-  collector.start();
+TEST_F(StartedCollector, StoresItsClockBesideTheWallClock) {
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.clocks, SizeIs(2));
   EXPECT_EQ(drained.clocks[0].rank, 3);
@@ -360,14 +276,11 @@ TEST(Collector, StoresItsClockBesideTheWallClock) {
   EXPECT_GT(drained.clocks[0].unix_ns, 1'600'000'000'000'000'000);
 }
 
-TEST(Collector, KeepsRawBuffersWithTheNamesTheyPointTo) {
-  FakeCupti cupti;
-  const Api api = cupti.api();
+TEST_F(CollectorOfAFake, KeepsRawBuffersWithTheNamesTheyPointTo) {
   CollectorOptions options = kSmall;
   options.keeps_raw = true;
-  Collector collector(api, options);
-  collector.start();
-  const SyntheticBuffer records = kernel_of(cupti, 5, 100);
+  Collector& collector = start(options);
+  const SyntheticBuffer records = kernel_of(5, 100);
   cupti.run(records);
   const Drained drained = collector.drain();
   ASSERT_THAT(drained.recording.buffers, SizeIs(1));

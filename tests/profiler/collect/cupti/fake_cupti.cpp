@@ -163,9 +163,9 @@ bool FakeCupti::fill(const SyntheticBuffer& records, bool is_complete, Filled& f
   return true;
 }
 
-void FakeCupti::run(const SyntheticBuffer& records) {
+void FakeCupti::keep(const SyntheticBuffer& records, bool is_complete) {
   Filled filled;
-  if (!fill(records, true, filled)) return;
+  if (!fill(records, is_complete, filled)) return;
   const std::lock_guard lock(mutex_);
   filled_.push_back(filled);
 }
@@ -174,13 +174,6 @@ void FakeCupti::run_and_complete(const SyntheticBuffer& records) {
   Filled filled;
   if (fill(records, true, filled))
     std::thread([&] { complete_(nullptr, kStream, filled.buffer, filled.bytes, filled.valid_bytes); }).join();
-}
-
-void FakeCupti::leave_incomplete(const SyntheticBuffer& records) {
-  Filled filled;
-  if (!fill(records, false, filled)) return;
-  const std::lock_guard lock(mutex_);
-  filled_.push_back(filled);
 }
 
 void FakeCupti::drop_of_stream(std::size_t records) {

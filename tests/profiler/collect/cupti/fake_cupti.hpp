@@ -34,11 +34,11 @@ class FakeCupti {
 
   // Asks for a buffer and puts `records` in it, as when a program runs: the buffer stays with the library until it is
   // flushed. Records that find no buffer are dropped.
-  void run(const SyntheticBuffer& records);
+  void run(const SyntheticBuffer& records) { keep(records, true); }
   // What run() does and a flush after it, on a thread of its own: a buffer that was full.
   void run_and_complete(const SyntheticBuffer& records);
   // An incomplete buffer: only a forced flush returns it.
-  void leave_incomplete(const SyntheticBuffer& records);
+  void leave_incomplete(const SyntheticBuffer& records) { keep(records, false); }
   // Records that the library lost by itself: of the stream whose buffers run_and_complete() returns, or of no stream.
   // The library keeps a count for each, and answers for the one that it is asked about.
   void drop_of_stream(std::size_t records);
@@ -68,6 +68,7 @@ class FakeCupti {
   };
   CUptiResult note(const std::string& call);
   bool fill(const SyntheticBuffer&, bool is_complete, Filled&);
+  void keep(const SyntheticBuffer&, bool is_complete);
   void flush(bool forced);
 
   mutable std::mutex mutex_;

@@ -2,19 +2,16 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <string>
 
 #include "platform/errors.hpp"
 #include "profiler/collect/cupti/activity_parser.hpp"
 #include "tests/profiler/collect/cupti/synthetic_buffer.hpp"
+#include "tests/profiler/error_of.hpp"
 
 namespace underlap::cupti {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
+using namespace ::testing;  // NOLINT
 
 constexpr std::uint32_t kCuda12_4 = 22;
 constexpr std::uint32_t kCuda12_8 = 26;
@@ -38,50 +35,30 @@ TEST(LostRecords, AreThoseOfWhatRanOnADevice) {
   activities.skipped["kernel without times"] = 2;
   activities.skipped["record of kind 77, with the rest of its buffer: its size is not known"] = 1;
   EXPECT_THAT(lost_records(activities),
-              ElementsAre(testing::Pair("kernel without times", 2),
-                          testing::Pair("record of kind 77, with the rest of its buffer: its size is not known", 1)));
+              ElementsAre(Pair("kernel without times", 2),
+                          Pair("record of kind 77, with the rest of its buffer: its size is not known", 1)));
 }
 
 TEST(ActivityParser, ReadsEveryFieldOfAKernel) {
   const Activities read = parse(kCuda13_0, SyntheticBuffer().add(synthetic_kernel()).bytes());
-  ASSERT_EQ(read.kernels.size(), 1U);
-  const KernelActivity& kernel = read.kernels[0];
-  EXPECT_EQ(kernel.at, (OnDevice{.start_ns = 1000,
-                                 .end_ns = 1500,
-                                 .device = 1,
-                                 .context = 2,
-                                 .stream = 13,
-                                 .correlation = 7,
-                                 .graph_node = 99}));
-  EXPECT_EQ(name_of(kernel.name), kSyntheticKernelName);
-  EXPECT_EQ(kernel.grid, (Extent{132, 2, 3}));
-  EXPECT_EQ(kernel.block, (Extent{384, 4, 5}));
-  EXPECT_EQ(kernel.registers, 168);
-  EXPECT_EQ(kernel.static_shared_bytes, 1024);
-  EXPECT_EQ(kernel.dynamic_shared_bytes, 200000);
+  const OnDevice at{
+      .start_ns = 1000, .end_ns = 1500, .device = 1, .context = 2, .stream = 13, .correlation = 7, .graph_node = 99};
+  // Its registers, and its static and dynamic shared memory.
+  EXPECT_THAT(read.kernels, ElementsAre(FieldsAre(at, intern(kSyntheticKernelName), Extent{132, 2, 3},
+                                                  Extent{384, 4, 5}, 168, 1024, 200000)));
   EXPECT_THAT(read.skipped, IsEmpty());
 }
 
 TEST(ActivityParser, ReadsCopiesPeerCopiesAndMemsets) {
   const Activities read = parse(
       kCuda13_0, SyntheticBuffer().add(synthetic_copy()).add(synthetic_peer_copy()).add(synthetic_memset()).bytes());
-  ASSERT_EQ(read.copies.size(), 2U);
-  const CopyActivity& copy = read.copies[0];
-  EXPECT_EQ(copy.at, (OnDevice{2000, 2600, 1, 2, 14, 8, 98}));
-  EXPECT_EQ(copy.kind, CopyKind::device_to_device);
-  EXPECT_FALSE(copy.is_peer);
-  EXPECT_EQ(copy.bytes, 4096);
-  EXPECT_EQ(copy.destination_device, 1U);
-  const CopyActivity& peer = read.copies[1];
-  EXPECT_EQ(peer.at, (OnDevice{3000, 3100, 1, 2, 15, 9, 97}));
-  EXPECT_EQ(peer.kind, CopyKind::peer_to_peer);
-  EXPECT_TRUE(peer.is_peer);
-  EXPECT_EQ(peer.bytes, 8192);
-  EXPECT_EQ(peer.source_device, 3U);
-  EXPECT_EQ(peer.destination_device, 4U);
-  ASSERT_EQ(read.memsets.size(), 1U);
-  EXPECT_EQ(read.memsets[0].at, (OnDevice{4000, 4010, 1, 2, 16, 10, 96}));
-  EXPECT_EQ(read.memsets[0].bytes, 256);
+  // Whether it is between two devices, its bytes, and the devices.
+  EXPECT_THAT(
+      read.copies,
+      ElementsAre(
+          FieldsAre(OnDevice{2000, 2600, 1, 2, 14, 8, 98}, CopyKind::device_to_device, false, 4096, testing::_, 1U),
+          FieldsAre(OnDevice{3000, 3100, 1, 2, 15, 9, 97}, CopyKind::peer_to_peer, true, 8192, 3U, 4U)));
+  EXPECT_THAT(read.memsets, ElementsAre(FieldsAre(OnDevice{4000, 4010, 1, 2, 16, 10, 96}, 256)));
   EXPECT_THAT(read.skipped, IsEmpty());
 }
 
@@ -91,20 +68,10 @@ TEST(ActivityParser, ReadsWhatOrdersTheStreams) {
   auto event = synthetic_event();
   event.cudaEventSyncId = 501;
   const Activities read = parse(kCuda13_0, SyntheticBuffer().add(wait).add(event).bytes());
-  ASSERT_EQ(read.synchronizations.size(), 1U);
-  EXPECT_EQ(read.synchronizations[0].kind, SynchronizationKind::stream_wait_event);
-  EXPECT_EQ(read.synchronizations[0].start_ns, 5000);
-  EXPECT_EQ(read.synchronizations[0].end_ns, 5001);
-  EXPECT_EQ(read.synchronizations[0].correlation, 11U);
-  EXPECT_EQ(read.synchronizations[0].stream, 13U);
-  EXPECT_EQ(read.synchronizations[0].event, 44U);
-  EXPECT_EQ(read.synchronizations[0].event_record, 501U);
-  ASSERT_EQ(read.events.size(), 1U);
-  EXPECT_EQ(read.events[0].correlation, 12U);
-  EXPECT_EQ(read.events[0].context, 2U);
-  EXPECT_EQ(read.events[0].stream, 13U);
-  EXPECT_EQ(read.events[0].event, 44U);
-  EXPECT_EQ(read.events[0].record, 501U);
+  // Correlation, context, stream, event and its recording.
+  EXPECT_THAT(read.synchronizations,
+              ElementsAre(FieldsAre(5000, 5001, SynchronizationKind::stream_wait_event, 11U, 2U, 13U, 44U, 501U)));
+  EXPECT_THAT(read.events, ElementsAre(FieldsAre(12U, 2U, 13U, 44U, 501U)));
 }
 
 TEST(ActivityParser, ReadsCallsTheirOperationsAndOverheads) {
@@ -117,24 +84,11 @@ TEST(ActivityParser, ReadsCallsTheirOperationsAndOverheads) {
                                                .add(driver_call)
                                                .add(synthetic_overhead())
                                                .bytes());
-  ASSERT_EQ(read.external_correlations.size(), 1U);
-  EXPECT_EQ(read.external_correlations[0].correlation, 7U);
-  EXPECT_EQ(read.external_correlations[0].kind, kOperationCorrelation);
-  EXPECT_EQ(read.external_correlations[0].id, 1234567890123U);
-  ASSERT_EQ(read.api_calls.size(), 2U);
-  EXPECT_EQ(read.api_calls[0].start_ns, 900);
-  EXPECT_EQ(read.api_calls[0].end_ns, 905);
-  EXPECT_EQ(read.api_calls[0].function, 211U);
-  EXPECT_EQ(read.api_calls[0].correlation, 7U);
-  EXPECT_EQ(read.api_calls[0].thread, 401U);
-  EXPECT_TRUE(read.api_calls[0].is_runtime);
-  EXPECT_EQ(read.api_calls[0].result, 0U);
-  EXPECT_FALSE(read.api_calls[1].is_runtime);
-  EXPECT_EQ(read.api_calls[1].result, 2U);
-  ASSERT_EQ(read.overheads.size(), 1U);
-  EXPECT_EQ(read.overheads[0].kind, 1U << 16);
-  EXPECT_EQ(read.overheads[0].end_ns - read.overheads[0].start_ns, 500);
-  EXPECT_EQ(read.overheads[0].correlation, 77U);
+  EXPECT_THAT(read.external_correlations, ElementsAre(FieldsAre(7U, kOperationCorrelation, 1234567890123U)));
+  // Start, end, whether it is the runtime's, function, correlation, thread and result.
+  EXPECT_THAT(read.api_calls, ElementsAre(FieldsAre(900, 905, true, 211U, 7U, 401U, 0U),
+                                          FieldsAre(950, 955, false, 211U, 8U, 401U, 2U)));
+  EXPECT_THAT(read.overheads, ElementsAre(FieldsAre(6000, 6500, 1U << 16, 77U)));
 }
 
 // Every record is followed by another, so a size that is wrong by a byte is seen.
@@ -155,54 +109,45 @@ SyntheticBuffer one_of_each(std::array<std::size_t, 5> appended = {}) {
 
 void expect_one_of_each(const Activities& read) {
   EXPECT_EQ(read.num_records, 10);
-  EXPECT_EQ(read.copies.size(), 2U);
-  EXPECT_EQ(read.memsets.size(), 1U);
-  EXPECT_EQ(read.synchronizations.size(), 1U);
-  EXPECT_EQ(read.events.size(), 1U);
-  EXPECT_EQ(read.overheads.size(), 1U);
-  EXPECT_EQ(read.external_correlations.size(), 1U);
-  EXPECT_EQ(read.api_calls.size(), 1U);
-  ASSERT_EQ(read.kernels.size(), 2U);
+  EXPECT_THAT(read.copies, SizeIs(2));
+  EXPECT_THAT(read.memsets, SizeIs(1));
+  EXPECT_THAT(read.synchronizations, SizeIs(1));
+  EXPECT_THAT(read.events, SizeIs(1));
+  EXPECT_THAT(read.overheads, SizeIs(1));
+  EXPECT_THAT(read.external_correlations, SizeIs(1));
+  EXPECT_THAT(read.api_calls, SizeIs(1));
+  ASSERT_THAT(read.kernels, SizeIs(2));
   EXPECT_EQ(read.kernels[1].at.correlation, 70U);
   EXPECT_THAT(read.skipped, IsEmpty());
 }
 
-TEST(ActivityParser, ReadsTheStructuresOfCuda12_4) {
-  const auto buffer = one_of_each<CUpti_ActivityKernel9, CUpti_ActivityMemcpy5, CUpti_ActivitySynchronization,
+TEST(ActivityParser, ReadsTheStructuresOfCuda12) {
+  const auto oldest = one_of_each<CUpti_ActivityKernel9, CUpti_ActivityMemcpy5, CUpti_ActivitySynchronization,
                                   CUpti_ActivityCudaEvent>();
-  const Activities read = parse(kCuda12_4, buffer.bytes());
+  const Activities read = parse(kCuda12_4, oldest.bytes());
   expect_one_of_each(read);
   EXPECT_EQ(read.events[0].record, 0U);
   EXPECT_EQ(read.synchronizations[0].event_record, 0U);
-}
-
-TEST(ActivityParser, ReadsTheStructuresOfCuda12_8) {
-  expect_one_of_each(parse(kCuda12_8, one_of_each<CUpti_ActivityKernel9, CUpti_ActivityMemcpy6,
-                                                  CUpti_ActivitySynchronization2, CUpti_ActivityCudaEvent2>()
-                                          .bytes()));
+  const auto later = one_of_each<CUpti_ActivityKernel9, CUpti_ActivityMemcpy6, CUpti_ActivitySynchronization2,
+                                 CUpti_ActivityCudaEvent2>();
+  expect_one_of_each(parse(kCuda12_8, later.bytes()));
 }
 
 TEST(ActivityParser, ReadsTheStructuresOfCuda13) {
-  const auto with = [](std::array<std::size_t, 5> appended) {
-    return one_of_each<CUpti_ActivityKernel10, CUpti_ActivityMemcpy6, CUpti_ActivitySynchronization2,
-                       CUpti_ActivityCudaEvent2>(appended);
-  };
-  expect_one_of_each(parse(130000, with({}).bytes()));
-  expect_one_of_each(parse(130101, with({8}).bytes()));
-  expect_one_of_each(parse(130300, with({16}).bytes()));
-  expect_one_of_each(parse(130401, with({32, 16, 16}).bytes()));
-  expect_one_of_each(parse(kCuda13_5, with({32, 16, 16, 0, 24}).bytes()));
+  const std::map<std::uint32_t, std::array<std::size_t, 5>> appended{
+      {130000, {}}, {130101, {8}}, {130300, {16}}, {130401, {32, 16, 16}}, {kCuda13_5, {32, 16, 16, 0, 24}}};
+  for (const auto& [version, bytes] : appended) {
+    SCOPED_TRACE(version);
+    expect_one_of_each(parse(version, one_of_each<CUpti_ActivityKernel10, CUpti_ActivityMemcpy6,
+                                                  CUpti_ActivitySynchronization2, CUpti_ActivityCudaEvent2>(bytes)
+                                          .bytes()));
+  }
 }
 
 TEST(ActivityParser, RefusesABufferOfAVersionThatItDoesNotKnow) {
-  for (const std::uint32_t version : {18U, 25U, 29U, 130600U, 140000U}) {
-    try {
-      ActivityParser(version, name_in_this_process);
-      FAIL() << "took version " << version;
-    } catch (const MachineError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(std::to_string(version)));
-    }
-  }
+  for (const std::uint32_t version : {18U, 25U, 29U, 130600U, 140000U})
+    EXPECT_THAT(testing_support::error_of<MachineError>([&] { ActivityParser(version, name_in_this_process); }),
+                HasSubstr(std::to_string(version)));
 }
 
 // The library of a version that nobody knows yet: its kernels are 24 bytes longer than the header's.
@@ -250,23 +195,19 @@ TEST(ActivityParser, ReadsNothingOfARecordThatIsTooShortForItsFields) {
   EXPECT_THAT(read.skipped, ElementsAre(Pair("record of kind 10 that is too short", 1)));
 }
 
-TEST(ActivityParser, CountsAnUnknownKindWithTheRestOfItsBuffer) {
-  auto unknown = synthetic_kernel();
-  unknown.kind = static_cast<CUpti_ActivityKind>(4242);
-  const Activities read =
-      parse(kCuda13_0, SyntheticBuffer().add(synthetic_kernel()).add(unknown).add(synthetic_kernel()).bytes());
-  EXPECT_EQ(read.kernels.size(), 1U);
-  EXPECT_THAT(read.skipped,
-              ElementsAre(Pair("record of kind 4242, with the rest of its buffer: its size is not known", 1)));
-}
-
-TEST(ActivityParser, NamesARecordThatWasNotCompleted) {
-  auto incomplete = synthetic_kernel();
-  incomplete.kind = CUPTI_ACTIVITY_KIND_INVALID;
-  const Activities read = parse(kCuda13_0, SyntheticBuffer().add(synthetic_kernel()).add(incomplete).bytes());
-  EXPECT_EQ(read.kernels.size(), 1U);
-  EXPECT_THAT(lost_records(read),
-              ElementsAre(testing::Pair("record that CUPTI had not completed, with the rest of its buffer", 1)));
+TEST(ActivityParser, CountsARecordOfUnknownSizeWithTheRestOfItsBuffer) {
+  const std::map<CUpti_ActivityKind, const char*> kinds{
+      {static_cast<CUpti_ActivityKind>(4242),
+       "record of kind 4242, with the rest of its buffer: its size is not known"},
+      {CUPTI_ACTIVITY_KIND_INVALID, "record that CUPTI had not completed, with the rest of its buffer"}};
+  for (const auto& [kind, reason] : kinds) {
+    auto unknown = synthetic_kernel();
+    unknown.kind = kind;
+    const Activities read =
+        parse(kCuda13_0, SyntheticBuffer().add(synthetic_kernel()).add(unknown).add(synthetic_kernel()).bytes());
+    EXPECT_THAT(read.kernels, SizeIs(1));
+    EXPECT_THAT(lost_records(read), ElementsAre(Pair(reason, 1)));
+  }
 }
 
 TEST(ActivityParser, StepsOverAKindThatItHasNoUseFor) {

@@ -3,9 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstddef>
-#include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "platform/errors.hpp"

@@ -7,13 +7,15 @@
 #include "profiler/collect/cupti/activity_parser.hpp"
 #include "tests/profiler/collect/cupti/recording_file.hpp"
 #include "tests/profiler/collect/cupti/synthetic_buffer.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::cupti {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::IsEmpty;
+using namespace testing_support;  // NOLINT
+using namespace ::testing;        // NOLINT
 
 Recording synthetic_recording() {
   const auto kernels = SyntheticBuffer().add(synthetic_kernel(1)).add(synthetic_kernel(2));
@@ -37,7 +39,7 @@ Activities parse(const Recording& recording) {
 }
 
 TEST(Recording, ComesBackAsItWasWritten) {
-  const underlap::testing_support::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const fs::path path = folder / "synthetic.cupti";
   const Recording written = synthetic_recording();
   write_recording(path, written);

@@ -4,14 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <stdexcept>
-#include <vector>
 
 namespace underlap::cupti {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
+using namespace ::testing;  // NOLINT
 
 KernelUse use(const char* name, Extent grid) { return {.kernel = intern(name), .grid = grid}; }
 

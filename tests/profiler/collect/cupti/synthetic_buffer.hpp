@@ -33,17 +33,27 @@ class SyntheticBuffer {
 
 inline constexpr const char* kSyntheticKernelName = "synthetic_gemm";
 
+// A record of what ran on a device.
+template <class Record>
+Record synthetic_work(CUpti_ActivityKind kind, std::uint32_t stream, std::uint64_t start, std::uint64_t end,
+                      std::uint32_t correlation, std::uint64_t graph_node) {
+  Record record{};
+  record.kind = kind;
+  record.start = start;
+  record.end = end;
+  record.deviceId = 1;
+  record.contextId = 2;
+  record.streamId = stream;
+  record.correlationId = correlation;
+  record.graphNodeId = graph_node;
+  return record;
+}
+
 template <class Kernel = CUpti_ActivityKernel10>
 Kernel synthetic_kernel(std::uint32_t correlation = 7, std::uint64_t start = 1000, std::uint64_t end = 1500,
                         const char* name = kSyntheticKernelName) {
-  Kernel kernel{};
-  kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  auto kernel = synthetic_work<Kernel>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 13, start, end, correlation, 99);
   kernel.registersPerThread = 168;
-  kernel.start = start;
-  kernel.end = end;
-  kernel.deviceId = 1;
-  kernel.contextId = 2;
-  kernel.streamId = 13;
   kernel.gridX = 132;
   kernel.gridY = 2;
   kernel.gridZ = 3;
@@ -52,56 +62,30 @@ Kernel synthetic_kernel(std::uint32_t correlation = 7, std::uint64_t start = 100
   kernel.blockZ = 5;
   kernel.staticSharedMemory = 1024;
   kernel.dynamicSharedMemory = 200000;
-  kernel.correlationId = correlation;
   kernel.name = name;
-  kernel.graphNodeId = 99;
   return kernel;
 }
 
 template <class Copy = CUpti_ActivityMemcpy6>
 Copy synthetic_copy(std::uint32_t correlation = 8, std::uint64_t start = 2000, std::uint64_t end = 2600) {
-  Copy copy{};
-  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  auto copy = synthetic_work<Copy>(CUPTI_ACTIVITY_KIND_MEMCPY, 14, start, end, correlation, 98);
   copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
   copy.bytes = 4096;
-  copy.start = start;
-  copy.end = end;
-  copy.deviceId = 1;
-  copy.contextId = 2;
-  copy.streamId = 14;
-  copy.correlationId = correlation;
-  copy.graphNodeId = 98;
   return copy;
 }
 
 inline CUpti_ActivityMemcpyPtoP4 synthetic_peer_copy(std::uint32_t correlation = 9) {
-  CUpti_ActivityMemcpyPtoP4 copy{};
-  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  auto copy = synthetic_work<CUpti_ActivityMemcpyPtoP4>(CUPTI_ACTIVITY_KIND_MEMCPY2, 15, 3000, 3100, correlation, 97);
   copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
   copy.bytes = 8192;
-  copy.start = 3000;
-  copy.end = 3100;
-  copy.deviceId = 1;
-  copy.contextId = 2;
-  copy.streamId = 15;
   copy.srcDeviceId = 3;
   copy.dstDeviceId = 4;
-  copy.correlationId = correlation;
-  copy.graphNodeId = 97;
   return copy;
 }
 
 inline CUpti_ActivityMemset4 synthetic_memset(std::uint32_t correlation = 10) {
-  CUpti_ActivityMemset4 memset{};
-  memset.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  auto memset = synthetic_work<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, 16, 4000, 4010, correlation, 96);
   memset.bytes = 256;
-  memset.start = 4000;
-  memset.end = 4010;
-  memset.deviceId = 1;
-  memset.contextId = 2;
-  memset.streamId = 16;
-  memset.correlationId = correlation;
-  memset.graphNodeId = 96;
   return memset;
 }
 

@@ -28,7 +28,7 @@ TEST(TracedCalls, OnlyThoseOfEventsPutNothingOnTheDevice) {
     EXPECT_EQ(work_of_call(false, id) == WorkOfCall::none, of_events_in_driver.contains(id)) << id;
 }
 
-TEST(TracedCalls, LaunchesAreToldFromCopies) {
+TEST(TracedCalls, LaunchesAreToldFromCopiesAndFromCallsThatAreNotTraced) {
   for (const CUpti_CallbackId id :
        {CUpti_CallbackId{CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000},
         CUpti_CallbackId{CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060},
@@ -41,9 +41,6 @@ TEST(TracedCalls, LaunchesAreToldFromCopies) {
   EXPECT_EQ(work_of_call(false, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx), WorkOfCall::launch);
   EXPECT_EQ(work_of_call(false, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async), WorkOfCall::copy);
   EXPECT_EQ(work_of_call(false, 798), WorkOfCall::copy);
-}
-
-TEST(TracedCalls, CallsThatAreNotTracedPutNothingOnTheDevice) {
   EXPECT_EQ(work_of_call(true, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020), WorkOfCall::none);
   EXPECT_EQ(work_of_call(true, 100'000), WorkOfCall::none);
   EXPECT_EQ(work_of_call(false, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize), WorkOfCall::none);

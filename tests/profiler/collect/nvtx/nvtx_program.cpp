@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
 
 #include "profiler/collect/nvtx/nvtx_ranges.hpp"
+
+#include <cstdio>
 
 // Opens two nested ranges. The tool, where there is one, writes down what it receives.
 int main() {

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <cstdio>
-#include <memory>
 #include <string>
 
 namespace underlap {
