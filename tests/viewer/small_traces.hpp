@@ -3,17 +3,13 @@
 
 #include <cstdint>
 
-#include "profiler/trace/trace.hpp"
+#include "tests/profiler/slices.hpp"
 
 namespace underlap::viewer::testing_support {
 
-inline Slice slice_of(std::uint32_t track, std::int64_t start, std::int64_t length, const char* name, Tag tag = {}) {
-  return {.track = track, .start_ns = start, .duration_ns = length, .name = intern(name), .tag = tag};
-}
-
-inline Tag communication(Mode mode, const char* purpose, std::int32_t step = -1) {
-  return {.kind = Kind::communication, .mode = mode, .purpose = intern(purpose), .step = step};
-}
+using underlap::testing_support::communication;
+using underlap::testing_support::kNoWork;
+using underlap::testing_support::slice_of;
 
 /// What our own traces say of the knobs that hide communication.
 inline constexpr const char* kOverlapKnobs =

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <thread>
 #include <utility>
 
 #include "profiler/formats/format.hpp"

@@ -14,25 +14,14 @@ namespace {
 
 using testing::HasSubstr;
 
-class Compare : public Window {
+class Compare : public ComparisonInWindow {
  protected:
-  ComparePage* compared(const QString& baseline, const QString& candidate) {
-    window->compare(baseline, candidate);
-    EXPECT_TRUE(wait_until([&] { return !window->is_loading(); }));
-    auto* page = qobject_cast<ComparePage*>(window->page());
-    EXPECT_NE(page, nullptr) << window->last_error().toStdString();
-    return page;
-  }
-
-  // In the candidate communication begins 2 ms earlier, under compute.
-  ComparePage* compared() { return compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000)); }
-
   // The steps of the baseline have other numbers, and begin elsewhere.
-  ComparePage* compared_with_other_steps() {
+  void compare_with_other_steps() {
     Trace before = testing_support::two_ranks(0);
     for (Mark& mark : before.marks) mark.step += 1000;
-    formats::write_trace(folder.path() / "other.pftrace", before);
-    return compared(text(folder.path() / "other.pftrace"), trace_file("after.pftrace", 2'000'000));
+    page = compared(written("other.pftrace", before), trace_file("after.pftrace", 2'000'000));
+    ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   }
 
   static std::string value(const QAbstractItemModel& model, const std::string& row, int column) {
@@ -53,8 +42,6 @@ class Compare : public Window {
 };
 
 TEST_F(Compare, SelectedSliceIsToldOnBothSides) {
-  ComparePage* page = compared();
-  ASSERT_NE(page, nullptr);
   // The second step's reduce-scatter of rank 1, which comes half a millisecond late.
   const std::uint32_t now = slice_at(*page->candidate(), 1, 17'500'000, Kind::communication),
                       before = slice_at(*page->baseline(), 1, 19'500'000, Kind::communication);
@@ -80,8 +67,7 @@ TEST_F(Compare, SelectedSliceIsToldOnBothSides) {
 TEST_F(Compare, SliceWithoutACounterpartSaysSo) {
   Trace more = testing_support::two_ranks(0);
   more.add(testing_support::slice_of(0, 11'000'000, 500'000, "added"));
-  formats::write_trace(folder.path() / "more.pftrace", more);
-  ComparePage* page = compared(trace_file("before.pftrace"), text(folder.path() / "more.pftrace"));
+  page = compared(trace_file("before.pftrace"), written("more.pftrace", more));
   ASSERT_NE(page, nullptr);
   page->candidate()->select(slice_at(*page->candidate(), 0, 11'000'000, Kind::compute));
   EXPECT_EQ(page->baseline()->state().selected, Timeline::kNoSlice);
@@ -90,17 +76,10 @@ TEST_F(Compare, SliceWithoutACounterpartSaysSo) {
 }
 
 TEST_F(Compare, SelectedRangeIsTheSamePartOfTheStepAndToldOnBothSides) {
-  ComparePage* page = compared_with_other_steps();
-  ASSERT_NE(page, nullptr);
+  compare_with_other_steps();
   page->align(1);
   TimelineView *candidate = page->candidate(), *baseline = page->baseline();
-  const auto x_of = [&](double ns) {
-    return Scene::kNames + static_cast<int>((ns - candidate->state().begin_ns) / candidate->state().ns_per_pixel);
-  };
-  QTest::mousePress(candidate, Qt::LeftButton, Qt::ShiftModifier, QPoint(x_of(17e6), 60));
-  QTest::mouseMove(candidate, QPoint(x_of(20e6), 60));
-  QTest::mouseMove(candidate, QPoint(x_of(23e6), 60));
-  QTest::mouseRelease(candidate, Qt::LeftButton, Qt::ShiftModifier, QPoint(x_of(23e6), 60));
+  drag(candidate, Qt::ShiftModifier, 17e6, 23e6);
   ASSERT_TRUE(candidate->state().range.has_value());
   EXPECT_EQ(candidate->state().range, baseline->state().range);  // both begin with the trace
   const auto range = *candidate->state().range;
@@ -119,8 +98,7 @@ TEST_F(Compare, SelectedRangeIsTheSamePartOfTheStepAndToldOnBothSides) {
 }
 
 TEST_F(Compare, TimeCountsFromTheStepAndItsNumbersAreSaid) {
-  ComparePage* page = compared_with_other_steps();
-  ASSERT_NE(page, nullptr);
+  compare_with_other_steps();
   EXPECT_EQ(page->steps_text(), "step 1 against step 1001");
   page->align(1);
   EXPECT_EQ(page->steps_text(), "step 2 against step 1002");
@@ -130,8 +108,6 @@ TEST_F(Compare, TimeCountsFromTheStepAndItsNumbersAreSaid) {
 }
 
 TEST_F(Compare, HeadingSaysWhatItsFiguresAre) {
-  ComparePage* page = compared();
-  ASSERT_NE(page, nullptr);
   QString heading;
   for (const QLabel* label : page->findChildren<QLabel*>())
     if (label->text().contains("the step takes")) heading = label->text();
@@ -139,8 +115,6 @@ TEST_F(Compare, HeadingSaysWhatItsFiguresAre) {
 }
 
 TEST_F(Compare, MemberThatCameLastIsGoneToOnEitherSide) {
-  ComparePage* page = compared();
-  ASSERT_NE(page, nullptr);
   for (TimelineView* view : {page->candidate(), page->baseline()}) {
     view->setFocus();
     view->fit();

@@ -11,11 +11,11 @@
 #include <QTabWidget>
 #include <QTableView>
 #include <QTimer>
+
 #include <algorithm>
 #include <fstream>
 
 #include "tests/viewer/app/window_fixture.hpp"
-#include "tests/viewer/small_runs.hpp"
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
@@ -28,19 +28,6 @@ namespace {
 class Documents : public Window {
  protected:
   QTabWidget* tabs() const { return window->findChild<QTabWidget*>(); }
-
-  void start_again() {
-    window->close();
-    window = std::make_unique<MainWindow>();
-    window->resize(1280, 860);
-    window->show();
-  }
-
-  ComparePage* compared(const QString& from, const QString& to) {
-    window->compare(from, to);
-    EXPECT_TRUE(wait_until([&] { return !window->is_loading(); })) << window->last_error().toStdString();
-    return qobject_cast<ComparePage*>(window->page());
-  }
 };
 
 TEST_F(Documents, LastTabLeavesTheStartPageAndKeysGoRoundTheTabs) {
@@ -71,25 +58,22 @@ TEST_F(Documents, WindowIsNamedAfterWhatItShows) {
 
 TEST_F(Documents, WhatCouldNotBeOpenedIsReadAgain) {
   const QString path = text(folder.path() / "late.pftrace");
-  window->open(path);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  open(path);
   auto* failed = qobject_cast<LoadingPage*>(tabs()->currentWidget());
   ASSERT_NE(failed, nullptr);
   press(window.get(), Qt::Key_F5);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  wait_for_reading();
   EXPECT_EQ(tabs()->currentWidget(), failed);  // it is not there yet
   trace_file("late.pftrace");
   press(window.get(), Qt::Key_F5);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  EXPECT_NE(qobject_cast<TracePage*>(window->page()), nullptr);
+  EXPECT_NE(shown<TracePage>(), nullptr);
   EXPECT_EQ(tabs()->count(), 2);
 }
 
 TEST_F(Documents, FailureThatIsClosedLeavesNoTab) {
-  window->open(text(folder.path() / "gone.pftrace"));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  open(text(folder.path() / "gone.pftrace"));
   press(window.get(), Qt::Key_F5);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  wait_for_reading();
   for (QPushButton* button : tabs()->currentWidget()->findChildren<QPushButton*>())
     if (button->text() == "Close") QTest::mouseClick(button, Qt::LeftButton);
   EXPECT_EQ(tabs()->count(), 1);
@@ -140,18 +124,14 @@ TEST_F(Documents, TraceAnswersFirstAndSaysWhatOfItIsLost) {
 TEST_F(Documents, TracesOfOneCellAreToldApartByTheirFiles) {
   Trace trace = testing_support::two_ranks(0);
   trace.metadata["cell"] = "both";
-  for (const char* name : {"a.pftrace", "b.pftrace"}) {
-    formats::write_trace((folder.path() / name).string(), trace);
-    opened(text(folder.path() / name));
-  }
+  for (const char* name : {"a.pftrace", "b.pftrace"}) opened(written(name, trace));
   EXPECT_EQ(tabs()->tabText(1), "both");
   EXPECT_EQ(tabs()->tabText(2), "both (b.pftrace)");
 }
 
 // A run whose traces were compressed, or taken away, after it.
 TEST_F(Documents, CellLeadsToItsTraceWhereThatIs) {
-  testing_support::copy_recorded_run(folder.path());
-  const std::shared_ptr<RunDocument> run = open_run(folder.path().string());
+  const std::shared_ptr<RunDocument> run = open_run(recorded_run().toStdString());
   ASSERT_FALSE(run->results.cells.front().trace_file.empty());
   const fs::path file = folder.path() / run->results.cells.front().trace_file;
   EXPECT_EQ(trace_file_of(*run, 0), "");
@@ -204,8 +184,7 @@ TEST_F(Documents, TabThatWasNeverLookedAtKeepsWhatWasKeptOfIt) {
   for (int i = 0; i < 2; ++i) {
     start_again();
     window->open(first);
-    window->open(second);
-    ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+    open(second);
   }
   start_again();
   page = opened(first);
@@ -213,9 +192,7 @@ TEST_F(Documents, TabThatWasNeverLookedAtKeepsWhatWasKeptOfIt) {
   EXPECT_EQ(page->shown().state().begin_ns, 1e6);
   EXPECT_EQ(page->shown().state().ns_per_pixel, 5e3);
   // And one of which nothing was kept stays so.
-  window->open(second);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  auto* other = qobject_cast<TracePage*>(window->page());
+  auto* other = opened(second);
   ASSERT_TRUE(wait_until([&] { return other->timeline()->state().ns_per_pixel > 1; }));
   EXPECT_FALSE(other->shown().is_moved());
 }
@@ -237,9 +214,7 @@ TEST_F(Documents, ComparisonOpensAsItWasLeft) {
   EXPECT_FALSE(page->baseline()->isVisible());
 }
 
-TEST_F(Documents, ComparisonFindsAndGoesToTheWorst) {
-  ComparePage* page = compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
-  ASSERT_NE(page, nullptr);
+TEST_F(ComparisonInWindow, FindsAndGoesToTheWorst) {
   press(page->candidate(), Qt::Key_E);
   const std::uint32_t worst = page->candidate()->state().selected;
   ASSERT_NE(worst, Timeline::kNoSlice);
@@ -287,10 +262,8 @@ TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
 }
 
 TEST_F(Documents, EveryColumnOfATableIsSeen) {
-  testing_support::copy_recorded_run(folder.path());
-  window->open(text(folder.path()));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  open(recorded_run());
+  compared();
   for (const QTableView* table : window->findChildren<QTableView*>()) {
     const int last = table->model()->columnCount() - 1;
     if (last < 0) continue;
@@ -313,10 +286,9 @@ TEST_F(Documents, OpenTraceIsComparedWithAnotherThatIsOpen) {
     dialog->accept();
   });
   press(page->timeline(), Qt::Key_D, Qt::ControlModifier);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  EXPECT_EQ(offered.size(), 3);
-  auto* comparison = qobject_cast<ComparePage*>(window->page());
+  auto* comparison = shown<ComparePage>();
   ASSERT_NE(comparison, nullptr) << window->last_error().toStdString();
+  EXPECT_EQ(offered.size(), 3);
   EXPECT_EQ(QString::fromStdString(comparison->document().from->path), QFileInfo(before).canonicalFilePath());
 }
 
@@ -329,9 +301,7 @@ TEST_F(Documents, SettingsThatDifferAreAPanelOfAComparison) {
     for (int i = 0; i < kSettings; ++i)
       knobs += std::string(i == 0 ? "{" : ", ") + "\"knob_" + std::to_string(i) + "\": \"" + value + "\"";
     trace.metadata["knobs"] = knobs + "}";
-    const fs::path file = folder.path() / (std::string(value) + ".pftrace");
-    formats::write_trace(file, trace);
-    return text(file);
+    return written(std::string(value) + ".pftrace", trace);
   };
   ComparePage* page = compared(with_knobs("off"), with_knobs("on"));
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
@@ -339,17 +309,6 @@ TEST_F(Documents, SettingsThatDifferAreAPanelOfAComparison) {
   EXPECT_EQ(page->settings().facts().front().label, "knob_0");
   EXPECT_EQ(page->settings().facts().front().value, "on, was off");
   EXPECT_GT(page->candidate()->height(), window->height() / 5);
-}
-
-TEST_F(Documents, RefusalNamesBothFiles) {
-  Trace trace = testing_support::two_ranks(0);
-  trace.metadata["backend"] = "sim";
-  const fs::path other = folder.path() / "sim.pftrace";
-  formats::write_trace(other, trace);
-  window->compare(trace_file("host.pftrace"), text(other));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  for (const char* words : {"not comparable", "host.pftrace", "sim.pftrace"})
-    EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr(words));
 }
 
 }  // namespace

@@ -6,10 +6,8 @@
 #include <QSpinBox>
 #include <QTabBar>
 #include <QTableView>
-#include <set>
 
 #include "tests/viewer/app/window_fixture.hpp"
-#include "tests/viewer/small_runs.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/lanes_panel.hpp"
@@ -18,7 +16,7 @@
 namespace underlap::viewer {
 namespace {
 
-class Keyboard : public Window {
+class Keyboard : public TraceInWindow {
  protected:
   // To whoever has the focus, as a keyboard does.
   void type(int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
@@ -48,31 +46,27 @@ class Keyboard : public Window {
 };
 
 TEST_F(Keyboard, TablesOfATraceAreWalked) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   show_panel("Worst exposed");
   auto* table = go_to<QTableView>();
   ASSERT_NE(table, nullptr);
   for (int i = 0; i < 3; ++i) type(Qt::Key_Down);
   EXPECT_GE(table->currentIndex().row(), 2);
-  EXPECT_EQ(page->timeline()->state().selected, Timeline::kNoSlice);
+  EXPECT_EQ(timeline->state().selected, Timeline::kNoSlice);
   type(Qt::Key_Return);
-  EXPECT_NE(page->timeline()->state().selected, Timeline::kNoSlice);
+  EXPECT_NE(timeline->state().selected, Timeline::kNoSlice);
   EXPECT_EQ(QApplication::focusWidget(), table);  // and goes on from there
-  const double before = page->timeline()->state().ns_per_pixel;
+  const double before = timeline->state().ns_per_pixel;
   type(Qt::Key_W);  // a table takes no letters
-  EXPECT_LT(page->timeline()->state().ns_per_pixel, before);
+  EXPECT_LT(timeline->state().ns_per_pixel, before);
   type(Qt::Key_Escape);
-  EXPECT_EQ(QApplication::focusWidget(), page->timeline());
+  EXPECT_EQ(QApplication::focusWidget(), timeline);
 }
 
 TEST_F(Keyboard, TableOfARunAndItsChartsAreWalked) {
-  testing_support::copy_recorded_run(folder.path());
-  window->open(text(folder.path()));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  auto* page = qobject_cast<RunPage*>(window->page());
-  ASSERT_NE(page, nullptr);
-  auto* table = page->findChild<QTableView*>();
+  open(recorded_run());
+  auto* run = shown<RunPage>();
+  ASSERT_NE(run, nullptr);
+  auto* table = run->findChild<QTableView*>();
   table->setFocus();
   for (int i = 0; i < 3; ++i) type(Qt::Key_Down);
   EXPECT_GE(table->currentIndex().row(), 2);
@@ -83,33 +77,29 @@ TEST_F(Keyboard, TableOfARunAndItsChartsAreWalked) {
 }
 
 TEST_F(Keyboard, StepOfAComparisonIsChosen) {
-  window->compare(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  auto* page = qobject_cast<ComparePage*>(window->page());
-  ASSERT_NE(page, nullptr);
-  page->candidate()->setFocus();
+  ComparePage* comparison = compared();
+  ASSERT_NE(comparison, nullptr);
+  comparison->candidate()->setFocus();
   auto* step = go_to<QSpinBox>();
   ASSERT_NE(step, nullptr);
-  const double begin = page->candidate()->state().begin_ns;
+  const double begin = comparison->candidate()->state().begin_ns;
   type(Qt::Key_Up);
   EXPECT_EQ(step->value(), 2);
-  EXPECT_NE(page->candidate()->state().begin_ns, begin);
+  EXPECT_NE(comparison->candidate()->state().begin_ns, begin);
 }
 
 TEST_F(Keyboard, LanesOfEitherSideOfAComparisonAreHiddenShownAndMoved) {
-  window->compare(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  auto* page = qobject_cast<ComparePage*>(window->page());
-  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
-  page->candidate()->setFocus();
+  ComparePage* comparison = compared();
+  ASSERT_NE(comparison, nullptr);
+  comparison->candidate()->setFocus();
   for (const bool is_baseline : {false, true}) {
     show_panel(is_baseline ? "Lanes of the baseline" : "Lanes of the candidate");
     ASSERT_NE(go_to<LanesPanel>(), nullptr);
     const auto lane_is = [](TimelineView* of, int row) {
       return of->arrangement().lanes()[static_cast<std::size_t>(row)];
     };
-    TimelineView *own = is_baseline ? page->baseline() : page->candidate(),
-                 *other = is_baseline ? page->candidate() : page->baseline();
+    TimelineView *own = is_baseline ? comparison->baseline() : comparison->candidate(),
+                 *other = is_baseline ? comparison->candidate() : comparison->baseline();
     const QJsonObject before = other->arrangement().state();
     type(Qt::Key_Home);
     type(Qt::Key_Down);
@@ -123,44 +113,37 @@ TEST_F(Keyboard, LanesOfEitherSideOfAComparisonAreHiddenShownAndMoved) {
 }
 
 TEST_F(Keyboard, EscapeLeavesTheFindField) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   type(Qt::Key_Slash);
   auto* words = qobject_cast<QLineEdit*>(QApplication::focusWidget());
   ASSERT_NE(words, nullptr);
   QTest::keyClicks(words, "reduce");
   type(Qt::Key_Return);
-  const std::uint32_t selected = page->timeline()->state().selected;
+  const std::uint32_t selected = timeline->state().selected;
   type(Qt::Key_Escape);
-  EXPECT_EQ(page->timeline()->state().selected, selected);  // one Esc for one thing
+  EXPECT_EQ(timeline->state().selected, selected);  // one Esc for one thing
   for (int i = 0; i < 3; ++i) type(Qt::Key_W);
   EXPECT_EQ(words->text(), "reduce");
   type(Qt::Key_Escape);
-  EXPECT_EQ(page->timeline()->state().selected, Timeline::kNoSlice);
+  EXPECT_EQ(timeline->state().selected, Timeline::kNoSlice);
 }
 
 TEST_F(Keyboard, RangeIsSelectedBetweenTwoMarks) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  const TimelineView& timeline = page->shown();
   type(Qt::Key_R);
-  EXPECT_FALSE(timeline.state().range.has_value());
+  EXPECT_FALSE(timeline->state().range.has_value());
   for (const int key : {Qt::Key_E, Qt::Key_BracketLeft, Qt::Key_M, Qt::Key_BracketRight, Qt::Key_M,
                         Qt::Key_BracketRight, Qt::Key_M, Qt::Key_R})
     type(key);
-  ASSERT_EQ(timeline.state().marks.size(), 3U);
-  const auto [first, last] = std::minmax(timeline.state().marks[1], timeline.state().marks[2]);
-  EXPECT_EQ(timeline.state().range, std::pair(first, last));
+  ASSERT_EQ(timeline->state().marks.size(), 3U);
+  const auto [first, last] = std::minmax(timeline->state().marks[1], timeline->state().marks[2]);
+  EXPECT_EQ(timeline->state().range, std::pair(first, last));
   EXPECT_TRUE(wait_until([&] { return page->selected_parts().rowCount() > 0; }));
 }
 
 TEST_F(Keyboard, AnyLaneIsHiddenShownPinnedCollapsedAndMoved) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   show_panel("Lanes");
   auto* list = go_to<LanesPanel>();
   ASSERT_NE(list, nullptr);
-  LaneArrangement& lanes = page->timeline()->arrangement();
+  LaneArrangement& lanes = timeline->arrangement();
   const auto lane_is = [&](int row) { return lanes.lanes()[static_cast<std::size_t>(row)]; };
   type(Qt::Key_Home);
   type(Qt::Key_Down);

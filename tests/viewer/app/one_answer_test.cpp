@@ -6,6 +6,8 @@
 #include <QProcess>
 #include <QTableView>
 
+#include <algorithm>
+
 #include "platform/json.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
 
@@ -26,8 +28,7 @@ class RunWindow : public Window, public testing::WithParamInterface<const char*>
 
 TEST_P(RunWindow, PrintsTheFiguresOfShow) {
   const QString run = text(kResults / GetParam());
-  window->open(run);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  open(run);
   const auto* table = window->page()->findChild<QTableView*>();
   ASSERT_NE(table, nullptr);
   const nlohmann::json results = parse_json(output_of({"show", run, "--json"}));

@@ -30,21 +30,15 @@ class Reports : public Window {
     return text(folder.path() / name);
   }
 
-  ReportPage* report() {
-    EXPECT_TRUE(wait_until([&] { return !window->is_loading(); }));
-    return qobject_cast<ReportPage*>(window->page());
-  }
-
   void open_all(const QStringList& runs) {
-    for (const QString& run : runs) window->open(run);
-    ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+    for (const QString& run : runs) open(run);
   }
 };
 
 TEST_F(Reports, RunsAreJudgedAsAGateJudgesThem) {
   const QString before = run_of("before", 2), after = run_of("after", 2);
   window->compare(before, after);
-  const ReportPage* page = report();
+  const ReportPage* page = shown<ReportPage>();
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   ReadingWatch nobody;
   const gate::GateReport judged =
@@ -60,7 +54,7 @@ TEST_F(Reports, RunsAreJudgedAsAGateJudgesThem) {
 TEST_F(Reports, ManyRunsOfASideAreJudgedTogether) {
   for (const char* run : {"before/run-00", "before/run-01", "after/run-00", "after/run-01"}) run_of(run, 2);
   window->compare(text(folder.path() / "before"), text(folder.path() / "after"));
-  const ReportPage* page = report();
+  const ReportPage* page = shown<ReportPage>();
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   EXPECT_THAT(page->heading().toStdString(), HasSubstr("2 runs"));
 }
@@ -69,8 +63,8 @@ TEST_F(Reports, OpenRunIsComparedWithAnotherThatIsOpen) {
   const QString before = run_of("before", 2), after = run_of("after", 2);
   opened(trace_file("trace.pftrace"));
   open_all({before, after});
-  auto* shown = qobject_cast<RunPage*>(window->page());
-  ASSERT_NE(shown, nullptr);
+  auto* run = shown<RunPage>();
+  ASSERT_NE(run, nullptr);
   for (const bool by_key : {true, false}) {
     QStringList offered;
     QTimer::singleShot(0, [&offered] {
@@ -81,10 +75,10 @@ TEST_F(Reports, OpenRunIsComparedWithAnotherThatIsOpen) {
       dialog->accept();
     });
     if (by_key)
-      press(shown, Qt::Key_D, Qt::ControlModifier);
+      press(run, Qt::Key_D, Qt::ControlModifier);
     else
-      shown->findChild<QPushButton*>("judge")->click();
-    EXPECT_NE(report(), nullptr) << window->last_error().toStdString();
+      run->findChild<QPushButton*>("judge")->click();
+    EXPECT_NE(shown<ReportPage>(), nullptr) << window->last_error().toStdString();
     ASSERT_EQ(offered.size(), 3);  // a trace is none of them
     EXPECT_EQ(offered.front(), QFileInfo(before).canonicalFilePath());
     window->open(after);
@@ -93,19 +87,19 @@ TEST_F(Reports, OpenRunIsComparedWithAnotherThatIsOpen) {
 
 TEST_F(Reports, RunOfOtherWorkIsJudgedWhereThatIsWanted) {
   window->compare(run_of("paced", 2), run_of("real", 2, "real"));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  wait_for_reading();
   auto* refused = window->findChild<LoadingPage*>();
   ASSERT_NE(refused, nullptr);
   EXPECT_THAT(window->last_error().toStdString(), testing::Not(HasSubstr("--force")));
   emit refused->go_on_wanted();
-  const ReportPage* page = report();
+  const ReportPage* page = shown<ReportPage>();
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   EXPECT_THAT(page->heading().toStdString(), HasSubstr("NOT COMPARABLE"));
 }
 
 TEST_F(Reports, RunAndTraceAreNotAlike) {
   window->compare(run_of("run", 2), trace_file("trace.pftrace"));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  wait_for_reading();
   EXPECT_THAT(window->last_error().toStdString(), HasSubstr("not alike"));
 }
 
@@ -113,7 +107,7 @@ TEST_F(Reports, OpenRunsOfSeveralSizesAreHeldAgainstEachOther) {
   const QStringList runs{run_of("2", 2), run_of("4", 4), run_of("8", 8)};
   open_all(runs);
   press(window->page(), Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-  const ReportPage* page = report();
+  const ReportPage* page = shown<ReportPage>();
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   std::vector<std::string> paths;
   for (const QString& run : runs) paths.push_back(QFileInfo(run).canonicalFilePath().toStdString());
@@ -122,11 +116,9 @@ TEST_F(Reports, OpenRunsOfSeveralSizesAreHeldAgainstEachOther) {
               HasSubstr(report::scaling_sentences(scaled.cells.front()).front().substr(0, 40)));
   EXPECT_EQ(page->findChild<QComboBox*>()->currentData().toString(), "scaling");
   // It is one of the tabs that open again.
-  window->close();
-  window = std::make_unique<MainWindow>();
-  window->show();
+  start_again();
   window->open_again();
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  wait_for_reading();
   EXPECT_EQ(window->num_pages(), 4);
   EXPECT_NE(window->findChild<ReportPage*>(), nullptr);
 }
@@ -134,7 +126,7 @@ TEST_F(Reports, OpenRunsOfSeveralSizesAreHeldAgainstEachOther) {
 TEST_F(Reports, RunsOfOneSizeAreRefusedInTheWindow) {
   open_all({run_of("one", 2)});
   press(window->page(), Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-  EXPECT_EQ(report(), nullptr);
+  EXPECT_EQ(shown<ReportPage>(), nullptr);
   EXPECT_THAT(window->last_error().toStdString(), HasSubstr("two sizes"));
 }
 

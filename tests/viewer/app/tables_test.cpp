@@ -7,11 +7,8 @@
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTableView>
-#include <memory>
+
 #include <numeric>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "profiler/report/results.hpp"
 #include "tests/viewer/app/window_fixture.hpp"

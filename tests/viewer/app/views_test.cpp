@@ -3,7 +3,7 @@
 #include <QHelpEvent>
 #include <QToolTip>
 #include <QWheelEvent>
-#include <algorithm>
+
 #include <cmath>
 
 #include "tests/viewer/app/window_fixture.hpp"
@@ -12,7 +12,7 @@
 namespace underlap::viewer {
 namespace {
 
-class Views : public Window {
+class Views : public TraceInWindow {
  protected:
   static std::pair<double, double> seen(const TimelineView& view) {
     return {view.state().begin_ns, view.state().ns_per_pixel};
@@ -27,9 +27,6 @@ class Views : public Window {
 };
 
 TEST_F(Views, BackspaceUndoesZoomingByKeys) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
   const auto all = seen(*timeline);
   for (int i = 0; i < 4; ++i) press(timeline, Qt::Key_W);
   const auto near = seen(*timeline);
@@ -40,9 +37,6 @@ TEST_F(Views, BackspaceUndoesZoomingByKeys) {
 }
 
 TEST_F(Views, ViewOfAJumpComesBackAfterTheWheel) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
   timeline->show_range(1'000'000, 2'000'000);
   const auto jump = seen(*timeline);
   turn_wheel(timeline);
@@ -80,11 +74,9 @@ Trace two_blocks() {
 }
 
 TEST_F(Views, TraceInBlocksOpensWithTheFirst) {
-  const fs::path file = folder.path() / "blocks.pftrace";
-  formats::write_trace(file, two_blocks());
-  TracePage* page = opened(text(file));
+  page = opened(written("blocks.pftrace", two_blocks()));
   ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
+  timeline = page->timeline();
   const auto seen_ms = [&] {
     return std::pair{timeline->state().begin_ns / 1e6, timeline->state().ns_per_pixel * timeline->lanes_width() / 1e6};
   };
@@ -97,30 +89,18 @@ TEST_F(Views, TraceInBlocksOpensWithTheFirst) {
 }
 
 TEST_F(Views, CtrlSelectsARangeAndTheMiddleButtonZoomsToASlice) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
-  const auto x_of = [&](double ns) {
-    return Scene::kNames + static_cast<int>((ns - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
-  };
   const auto all = seen(*timeline);
-  QTest::mousePress(timeline, Qt::LeftButton, Qt::ControlModifier, QPoint(x_of(2e6), 80));
-  QTest::mouseMove(timeline, QPoint(x_of(4e6), 80));
-  QTest::mouseMove(timeline, QPoint(x_of(9e6), 80));
-  QTest::mouseRelease(timeline, Qt::LeftButton, Qt::ControlModifier, QPoint(x_of(9e6), 80));
+  drag(timeline, Qt::ControlModifier, 2e6, 9e6);
   ASSERT_TRUE(timeline->state().range.has_value());
   EXPECT_NEAR(static_cast<double>(timeline->state().range->second), 9e6, 2 * timeline->state().ns_per_pixel);
   EXPECT_EQ(seen(*timeline), all);
-  QTest::mouseClick(timeline, Qt::MiddleButton, Qt::NoModifier, QPoint(x_of(2e6), 80));  // a gemm of 7 ms
+  QTest::mouseClick(timeline, Qt::MiddleButton, Qt::NoModifier, QPoint(x_of(timeline, 2e6), 80));  // a gemm of 7 ms
   ASSERT_NE(timeline->state().selected, Timeline::kNoSlice);
   EXPECT_NEAR(timeline->state().ns_per_pixel * timeline->lanes_width(), 1.1 * 7e6, 1);
 }
 
 // The mouse stays where it is: first all of the trace lies below it, then a slice that was gone to with a key.
 TEST_F(Views, KeysZoomAtTheMouseUntilTheyGoToASlice) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
   const QPoint at(timeline->width() - 100, 200);
   QTest::mouseMove(timeline, at - QPoint(5, 0));
   QTest::mouseMove(timeline, at);
@@ -146,11 +126,8 @@ TEST_F(Views, KeysZoomAtTheMouseUntilTheyGoToASlice) {
 }
 
 TEST_F(Views, OverviewShowsWhereTheViewIsAndMovesItThere) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   auto* bar = page->findChild<OverviewBar*>();
   ASSERT_NE(bar, nullptr);
-  TimelineView* timeline = page->timeline();
   const double all = bar->seen().width();
   timeline->show_time(6e6, 12e6 / timeline->lanes_width());  // a third of 36 ms
   EXPECT_NEAR(bar->seen().width(), all / 3, 0.02 * all);
@@ -164,8 +141,6 @@ TEST_F(Views, OverviewShowsWhereTheViewIsAndMovesItThere) {
 
 // Whatever part is seen: in it at full strength, elsewhere veiled.
 TEST_F(Views, OverviewShowsWhatAnyRankHasExposed) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   auto* bar = page->findChild<OverviewBar*>();
   ASSERT_NE(bar, nullptr);
   const QImage picture = bar->grab().toImage();
@@ -185,8 +160,6 @@ TEST_F(Views, OverviewShowsWhatAnyRankHasExposed) {
 }
 
 TEST_F(Views, DarkWindowHasNoBrightLine) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   window->set_dark(true);
   QTest::qWait(20);
   const QImage picture = window->grab().toImage();
@@ -201,11 +174,7 @@ TEST_F(Views, DarkWindowHasNoBrightLine) {
 }
 
 TEST_F(Views, StripSaysUnderTheMouseWhatItsRankDoes) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
-  const int x = Scene::kNames + static_cast<int>((9e6 - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
-  const QPoint at(x, Scene::kRulers + 12);  // the first lane is the first rank's strip
+  const QPoint at(x_of(timeline, 9e6), Scene::kRulers + 12);  // the first lane is the first rank's strip
   QHelpEvent help(QEvent::ToolTip, at, timeline->mapToGlobal(at));
   QApplication::sendEvent(timeline, &help);
   EXPECT_THAT(QToolTip::text().toStdString(), testing::HasSubstr("exposed transfer"));

@@ -12,18 +12,12 @@
 #include <QTableView>
 #include <QTest>
 #include <QThread>
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
+
+#include <fstream>
 
 #include "profiler/analysis/analysis.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
-#include "tests/viewer/small_runs.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/load_job.hpp"
@@ -35,11 +29,7 @@
 namespace underlap::viewer {
 namespace {
 
-TEST_F(Window, OpensFindsACollectiveReadsItsExposureAndSelectsARange) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
-
+TEST_F(TraceInWindow, OpensFindsACollectiveReadsItsExposureAndSelectsARange) {
   press(timeline, Qt::Key_Slash);
   auto* words = qobject_cast<QLineEdit*>(QApplication::focusWidget());
   ASSERT_NE(words, nullptr);
@@ -53,22 +43,14 @@ TEST_F(Window, OpensFindsACollectiveReadsItsExposureAndSelectsARange) {
 
   // A range over all of the first step, with the mouse.
   timeline->fit();
-  const auto x_of = [&](double ns) {
-    return Scene::kNames + static_cast<int>((ns - timeline->state().begin_ns) / timeline->state().ns_per_pixel);
-  };
-  QTest::mousePress(timeline, Qt::LeftButton, Qt::ShiftModifier, QPoint(x_of(0), 200));
-  QTest::mouseMove(timeline, QPoint(x_of(5e6), 200));
-  QTest::mouseMove(timeline, QPoint(x_of(12e6), 200));
-  QTest::mouseRelease(timeline, Qt::LeftButton, Qt::ShiftModifier, QPoint(x_of(12e6), 200));
+  drag(timeline, Qt::ShiftModifier, 0, 12e6);
   ASSERT_TRUE(timeline->state().range.has_value());
   EXPECT_TRUE(wait_until([&] { return page->selected_parts().rowCount() > 0; }));
   EXPECT_EQ(page->selected_parts().index(0, 0).data().toString(), "compute");
   EXPECT_NEAR(page->selected_parts().index(0, 1).data().toDouble(), 7, 0.05);
 }
 
-TEST_F(Window, FiguresOfItsPanelsAreThoseOfTheAnalysis) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
+TEST_F(TraceInWindow, FiguresOfItsPanelsAreThoseOfTheAnalysis) {
   const auto json =
       nlohmann::json::parse(analysis::analysis_json(page->document().traced.trace, page->document().traced.summary));
   for (const auto& rank : json["ranks"]) {
@@ -91,10 +73,7 @@ TEST_F(Window, FiguresOfItsPanelsAreThoseOfTheAnalysis) {
   }
 }
 
-TEST_F(Window, KeysZoomMoveMarkAndGoBack) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
+TEST_F(TraceInWindow, KeysZoomMoveMarkAndGoBack) {
   const double all = timeline->state().ns_per_pixel;
   press(timeline, Qt::Key_W);
   EXPECT_LT(timeline->state().ns_per_pixel, all);
@@ -125,26 +104,17 @@ TEST_F(Window, KeysZoomMoveMarkAndGoBack) {
   EXPECT_NEAR(timeline->state().ns_per_pixel * 1000, 1.1e6 * 1000 / (timeline->width() - 14 - Scene::kNames), 100);
 }
 
-TEST_F(Window, LanesArePinnedAndStaySoTheNextTime) {
-  const QString path = trace_file("trace.pftrace");
-  TracePage* page = opened(path);
-  ASSERT_NE(page, nullptr);
-  press(page->timeline(), Qt::Key_E);
-  press(page->timeline(), Qt::Key_P);
-  EXPECT_TRUE(page->timeline()->arrangement().lanes().front().is_pinned);
-  window->close();
-  window = std::make_unique<MainWindow>();
-  window->show();
+TEST_F(TraceInWindow, LanesArePinnedAndStaySoTheNextTime) {
+  press(timeline, Qt::Key_E);
+  press(timeline, Qt::Key_P);
+  EXPECT_TRUE(timeline->arrangement().lanes().front().is_pinned);
+  start_again();
   TracePage* again = opened(path);
   ASSERT_NE(again, nullptr);
   EXPECT_TRUE(again->timeline()->arrangement().lanes().front().is_pinned);
 }
 
-TEST_F(Window, ComparesTwoTracesAtOneTimeOfTheStepAndSaysWhereTheDifferenceWent) {
-  window->compare(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); })) << window->last_error().toStdString();
-  auto* page = qobject_cast<ComparePage*>(window->page());
-  ASSERT_NE(page, nullptr) << window->last_error().toStdString();
+TEST_F(ComparisonInWindow, IsOfOneTimeOfTheStepAndSaysWhereTheDifferenceWent) {
   EXPECT_EQ(page->candidate()->state().ns_per_pixel, page->baseline()->state().ns_per_pixel);
   page->candidate()->zoom(3);
   EXPECT_EQ(page->candidate()->state().begin_ns, page->baseline()->state().begin_ns);
@@ -157,22 +127,19 @@ TEST_F(Window, ComparesTwoTracesAtOneTimeOfTheStepAndSaysWhereTheDifferenceWent)
 }
 
 TEST_F(Window, RefusesToCompareWhatIsNotComparableAndGoesOnWhereThatIsWanted) {
-  const fs::path other = folder.path() / "sim.pftrace";
   Trace trace = testing_support::two_ranks(0);
   trace.metadata["backend"] = "sim";
-  formats::write_trace(other, trace);
-  window->compare(trace_file("host.pftrace"), text(other));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_EQ(compared(trace_file("host.pftrace"), written("sim.pftrace", trace)), nullptr);
   EXPECT_EQ(window->num_pages(), 0);
-  EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr("sim"));
+  for (const char* words : {"not comparable", "host.pftrace", "sim.pftrace"})
+    EXPECT_THAT(window->last_error().toStdString(), testing::HasSubstr(words));
   EXPECT_THAT(window->last_error().toStdString(), testing::Not(testing::HasSubstr("--force")));
   QPushButton* go_on = nullptr;
   for (QPushButton* button : window->findChildren<QPushButton*>())
     if (button->isVisible() && button->text() == "Compare all the same") go_on = button;
   ASSERT_NE(go_on, nullptr);
   QTest::mouseClick(go_on, Qt::LeftButton);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  auto* page = qobject_cast<ComparePage*>(window->page());
+  auto* page = shown<ComparePage>();
   ASSERT_NE(page, nullptr);
   EXPECT_FALSE(page->document().report.forced.empty());
 }
@@ -183,59 +150,46 @@ TEST_F(Window, SaysWhatCannotBeReadAndKeepsWhatIsOpen) {
   const fs::path broken = folder.path() / "broken.json";
   std::ofstream(broken) << "{\"traceEvents\": [{\"ph\": ";
   for (const QString& path : {text(broken), text(folder.path() / "gone.pftrace"), QString("/")}) {
-    window->open(path);
-    ASSERT_TRUE(wait_until([&] { return !window->is_loading(); })) << path.toStdString();
+    open(path);
     EXPECT_FALSE(window->last_error().isEmpty()) << path.toStdString();
     EXPECT_EQ(window->num_pages(), 1) << path.toStdString();
   }
 }
 
-TEST_F(Window, SaysThatAFileVanishedAndKeepsWhatWasRead) {
-  const QString path = trace_file("trace.pftrace");
-  TracePage* page = opened(path);
-  ASSERT_NE(page, nullptr);
+TEST_F(TraceInWindow, SaysThatAFileVanishedAndKeepsWhatWasRead) {
   EXPECT_EQ(window->note().toStdString(), "");
   fs::remove(path.toStdString());
   ASSERT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
   EXPECT_EQ(window->note().toStdString(), "trace.pftrace is no longer there; what was read of it stays.");
-  press(page->timeline(), Qt::Key_E);
-  EXPECT_NE(page->timeline()->state().selected, Timeline::kNoSlice);
-  press(page->timeline(), Qt::Key_F5);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  EXPECT_EQ(window->page(), page);
+  press(timeline, Qt::Key_E);
+  EXPECT_NE(timeline->state().selected, Timeline::kNoSlice);
+  press(timeline, Qt::Key_F5);
+  EXPECT_EQ(shown<TracePage>(), page);
   EXPECT_THAT(window->note().toStdString(), testing::HasSubstr("trace.pftrace"));
 }
 
-TEST_F(Window, SaysThatAFileGrewAndReadsItAgain) {
-  const QString path = trace_file("trace.pftrace");
-  TracePage* page = opened(path);
-  ASSERT_NE(page, nullptr);
-  page->timeline()->set_marks({5});
+TEST_F(TraceInWindow, SaysThatAFileGrewAndReadsItAgain) {
+  timeline->set_marks({5});
   Trace more = testing_support::two_ranks(0);
   more.add(testing_support::slice_of(0, 40'000'000, 1000, "late"));
-  formats::write_trace(fs::path(path.toStdString()), more);
+  written("trace.pftrace", more);
   ASSERT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
   EXPECT_EQ(window->note().toStdString(), "trace.pftrace has changed since it was read.");
-  press(page->timeline(), Qt::Key_F5);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  const auto* again = qobject_cast<TracePage*>(window->page());
+  press(timeline, Qt::Key_F5);
+  const auto* again = shown<TracePage>();
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(again->document().traced.trace.size(), more.size());
   EXPECT_EQ(window->note().toStdString(), "");
   EXPECT_EQ(window->num_pages(), 1);
   // Once more: the file that was written anew is watched as the first was.
-  formats::write_trace(fs::path(path.toStdString()), testing_support::two_ranks(7));
+  trace_file("trace.pftrace", 7);
   EXPECT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
 }
 
-TEST_F(Window, FileThatIsBrokenMeanwhileLeavesWhatWasRead) {
-  const QString path = trace_file("trace.pftrace");
-  TracePage* page = opened(path);
-  ASSERT_NE(page, nullptr);
+TEST_F(TraceInWindow, FileThatIsBrokenMeanwhileLeavesWhatWasRead) {
   std::ofstream(path.toStdString()) << "no trace";
-  press(page->timeline(), Qt::Key_F5);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  EXPECT_EQ(window->page(), page);
+  press(timeline, Qt::Key_F5);
+  EXPECT_EQ(shown<TracePage>(), page);
   EXPECT_EQ(window->note(), window->last_error());
   EXPECT_NE(window->note().toStdString(), "");
 }
@@ -247,16 +201,11 @@ TEST_F(Window, WhatWasOpenOpensAgainAsItWasSeen) {
   ASSERT_NE(page, nullptr);
   page->timeline()->show_time(1e6, 5e3);
   page->timeline()->set_marks({3'000'000});
-  window->compare(first, second);
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  window->close();
-
-  window = std::make_unique<MainWindow>();
-  window->show();
+  compared(first, second);
+  start_again();
   window->open_again();
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
+  EXPECT_NE(shown<ComparePage>(), nullptr);
   EXPECT_EQ(window->num_pages(), 3);
-  EXPECT_NE(qobject_cast<ComparePage*>(window->page()), nullptr);
   window->open(second);  // it is open: no fourth tab
   EXPECT_EQ(window->num_pages(), 3);
   const auto* again = qobject_cast<TracePage*>(window->page());
@@ -267,18 +216,13 @@ TEST_F(Window, WhatWasOpenOpensAgainAsItWasSeen) {
   EXPECT_EQ(again->shown().state().ns_per_pixel, 5e3);
 }
 
-TEST_F(Window, LaneThatIsDraggedMoves) {
-  TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
-  TimelineView* timeline = page->timeline();
-  const auto names = [&] {
-    std::vector<std::string> all;
-    for (int row = 0; row < timeline->arrangement().rowCount(); ++row)
-      all.push_back(timeline->arrangement().index(row).data().toString().toStdString());
-    return all;
+TEST_F(TraceInWindow, LaneThatIsDraggedMoves) {
+  const auto order = [&] {
+    std::vector<std::size_t> lanes;
+    for (const ArrangedLane& row : timeline->arrangement().lanes()) lanes.push_back(row.lane);
+    return lanes;
   };
-  ASSERT_THAT(names(),
-              testing::ElementsAre("rank 0", "rank 0 compute", "rank 0 dp", "rank 1", "rank 1 compute", "rank 1 dp"));
+  ASSERT_THAT(order(), testing::ElementsAre(0, 1, 2, 3, 4, 5));
   const Scene scene(timeline->timeline(), page->document().traced.summary, timeline->arrangement());
   const auto middle = [&](int row) {
     for (const PlacedLane& lane : scene.layout(800, timeline->state()))
@@ -289,8 +233,7 @@ TEST_F(Window, LaneThatIsDraggedMoves) {
   QTest::mousePress(timeline, Qt::LeftButton, Qt::NoModifier, from);
   for (int y = from.y(); y <= to.y(); y += 2) QTest::mouseMove(timeline, QPoint(40, y));
   QTest::mouseRelease(timeline, Qt::LeftButton, Qt::NoModifier, to);
-  EXPECT_THAT(names(),
-              testing::ElementsAre("rank 0", "rank 0 compute", "rank 1", "rank 1 compute", "rank 0 dp", "rank 1 dp"));
+  EXPECT_THAT(order(), testing::ElementsAre(0, 1, 3, 4, 2, 5));
   EXPECT_FALSE(timeline->arrangement().lanes()[4].is_collapsed);  // a drag is no click
 }
 
@@ -298,9 +241,7 @@ TEST_F(Window, OpensATraceWithoutCommunication) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add(testing_support::slice_of(0, 5, 100, "gemm"));
-  const fs::path file = folder.path() / "quiet.pftrace";
-  formats::write_trace(file, trace);
-  TracePage* page = opened(text(file));
+  TracePage* page = opened(written("quiet.pftrace", trace));
   ASSERT_NE(page, nullptr);
   for (const int key : {Qt::Key_E, Qt::Key_BracketRight, Qt::Key_N, Qt::Key_W, Qt::Key_Up, Qt::Key_P, Qt::Key_F})
     press(page->timeline(), key);
@@ -308,22 +249,19 @@ TEST_F(Window, OpensATraceWithoutCommunication) {
 }
 
 TEST_F(Window, RunOpensAsItsMatrixWithCharts) {
-  testing_support::copy_recorded_run(folder.path());
-  window->open(text(folder.path()));
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  auto* page = qobject_cast<RunPage*>(window->page());
+  open(recorded_run());
+  auto* page = shown<RunPage>();
   ASSERT_NE(page, nullptr) << window->last_error().toStdString();
   EXPECT_GT(page->matrix().rowCount(), 3);
   EXPECT_NEAR(page->matrix().index(0, 1).data().toDouble(), 53.2, 0.1);
   // A click on a cell's name opens its trace.
   const fs::path trace = folder.path() / page->document().results.cells.front().trace_file;
   fs::create_directories(trace.parent_path());
-  formats::write_trace(trace, testing_support::two_ranks(0));
+  trace_file(page->document().results.cells.front().trace_file);
   auto* cells = page->findChild<QTableView*>();
   const QRect name = cells->visualRect(cells->model()->index(0, 0));
   QTest::mouseClick(cells->viewport(), Qt::LeftButton, Qt::NoModifier, name.center());
-  ASSERT_TRUE(wait_until([&] { return !window->is_loading(); }));
-  EXPECT_NE(qobject_cast<TracePage*>(window->page()), nullptr) << window->last_error().toStdString();
+  EXPECT_NE(shown<TracePage>(), nullptr);
   EXPECT_EQ(window->num_pages(), 2);
   const QString chart = text(folder.path() / "modes.svg");
   page->charts().show_chart("modes");

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <map>
-#include <set>
-#include <stdexcept>
-#include <string>
-
 #include "profiler/analysis/breakdown.hpp"
 #include "profiler/analysis/details/bandwidth.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/viewer/charts/chart_inputs.hpp"
 #include "viewer/charts/chart.hpp"
 
@@ -17,11 +12,7 @@ namespace {
 
 using analysis::FigureRow;
 using analysis::FigureTable;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using namespace ::testing;  // NOLINT
 
 FigureTable table_of(std::string_view chart, const ChartInput& input) { return make_chart(chart, input).figures.table; }
 
@@ -39,12 +30,7 @@ const FigureRow& row_of(const FigureTable& table, const std::vector<std::string>
 }
 
 std::string refusal(std::string_view chart, const ChartInput& input) {
-  try {
-    make_chart(chart, input);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return underlap::testing_support::error_of([&] { make_chart(chart, input); });
 }
 
 constexpr const char* kOff = "off grad_reduce_in_fp32=true";

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/viewer/charts/chart_inputs.hpp"
 
-#include <filesystem>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/formats/format.hpp"
 

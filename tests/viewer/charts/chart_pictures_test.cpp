@@ -7,16 +7,11 @@
 #include <QLineSeries>
 #include <QPainter>
 #include <QSvgRenderer>
-#include <QTemporaryDir>
 #include <QValueAxis>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <stdexcept>
-#include <string>
 
+#include <cmath>
+
+#include "tests/profiler/temporary_folder.hpp"
 #include "tests/viewer/charts/chart_inputs.hpp"
 #include "viewer/charts/write_chart.hpp"
 
@@ -24,6 +19,7 @@ namespace underlap::viewer {
 namespace {
 
 using testing::HasSubstr;
+using namespace testing_support;  // NOLINT
 
 // A chart as it is laid out and painted, both at the same size.
 struct Picture {
@@ -55,11 +51,6 @@ struct Picture {
   QImage image;
   QRectF plot;
 };
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class EveryChart : public testing::TestWithParam<std::string> {
  protected:
@@ -94,8 +85,8 @@ TEST_P(EveryChart, IsDrawnAtAnySizeAndSharpAtTwice) {
 }
 
 TEST_P(EveryChart, IsWrittenAsSvgThatQtReadsAndThatHasItsTitle) {
-  const QTemporaryDir folder;
-  const std::filesystem::path path = folder.filePath("chart.svg").toStdString();
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "chart.svg";
   write_chart(path, chart(), Theme::dark(), {640, 400});
   QSvgRenderer renderer(QString::fromStdString(path.string()));
   ASSERT_TRUE(renderer.isValid());
@@ -108,16 +99,15 @@ TEST_P(EveryChart, IsWrittenAsSvgThatQtReadsAndThatHasItsTitle) {
   for (const QPoint corner : {QPoint(0, 0), QPoint(639, 0), QPoint(0, 399), QPoint(639, 399)})
     EXPECT_EQ(image.pixelColor(corner), Theme::dark().background) << corner.x() << ", " << corner.y();
   const std::string title = QString::fromStdString(chart().figures.title).toHtmlEscaped().toStdString();
-  EXPECT_THAT(text_of(path), HasSubstr(", sans-serif\""));
-  EXPECT_THAT(text_of(path), HasSubstr(title.substr(0, title.find('&'))));
+  EXPECT_THAT(read_text(path), HasSubstr(", sans-serif\""));
+  EXPECT_THAT(read_text(path), HasSubstr(title.substr(0, title.find('&'))));
 }
 
 TEST_P(EveryChart, IsWrittenAsCsvOfItsFiguresAndAsPngOfItsPicture) {
-  const QTemporaryDir folder;
-  const std::filesystem::path csv = folder.filePath("chart.csv").toStdString();
+  const TemporaryFolder folder;
+  const std::filesystem::path csv = folder / "chart.csv", png = folder / "chart.png";
   write_chart(csv, chart(), Theme::light());
-  EXPECT_EQ(text_of(csv), analysis::csv(chart().figures.table));
-  const std::filesystem::path png = folder.filePath("chart.png").toStdString();
+  EXPECT_EQ(read_text(csv), analysis::csv(chart().figures.table));
   write_chart(png, chart(), Theme::light(), kChartSize, 1.5);
   const QImage read(QString::fromStdString(png.string()));
   EXPECT_EQ(read.size(), QSize(1200, 750));

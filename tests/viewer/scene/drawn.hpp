@@ -4,6 +4,9 @@
 #include <QApplication>
 #include <QFontMetrics>
 #include <QImage>
+#include <QPainter>
+#include <cmath>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -31,6 +34,20 @@ struct Drawn {
     scene.draw(surface, kSize, scale, state, Palette(theme), QApplication::font());
     return picture;
   }
+  // What is drawn over the lanes, on a ground of one colour.
+  QImage over(QRgb ground = qRgb(255, 255, 255)) const {
+    QImage picture(kSize, QImage::Format_RGB32);
+    picture.fill(ground);
+    QPainter painter(&picture);
+    scene.draw_over(painter, kSize, state, Theme::light());
+    painter.end();
+    return picture;
+  }
+  // The column of that time in an image.
+  int x_of(double ns, double scale = 1) const {
+    return static_cast<int>(Scene::kNames * scale) +
+           static_cast<int>(std::floor(scene.view_of(kSize, state, scale).x_of(ns)));
+  }
   PlacedLane lane(const std::string& name) const {
     for (const PlacedLane& placed : scene.place(kSize, state))
       if (timeline.lanes()[placed.lane].name == name) return placed;
@@ -44,6 +61,13 @@ struct Drawn {
   SceneState state;
 };
 
+/// From top to bottom of a column.
+inline std::set<QRgb> colours_at(const QImage& image, int x, int top, int bottom) {
+  std::set<QRgb> colours;
+  for (int y = top; y <= bottom; ++y) colours.insert(image.pixel(x, y));
+  return colours;
+}
+
 /// Keeps what is written instead of writing it.
 class Words : public ImageSurface {
  public:
@@ -52,10 +76,10 @@ class Words : public ImageSurface {
   const std::vector<Label>& words() const { return labels_; }
 };
 
-inline std::vector<Label> words_of(const Drawn& drawn, const SceneState& state) {
+inline std::vector<Label> words_of(const Drawn& drawn, const QFont& font = QApplication::font()) {
   QImage picture(kSize, QImage::Format_RGB32);
   Words surface(picture, 1);
-  drawn.scene.draw(surface, kSize, 1, state, Palette(Theme::light()), QApplication::font());
+  drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), font);
   return surface.words();
 }
 

@@ -9,16 +9,8 @@
 #include <QImage>
 #include <QPainter>
 #include <QSvgGenerator>
+
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <random>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "tests/profiler/random_trace.hpp"
 #include "tests/viewer/scene/drawn.hpp"
@@ -28,11 +20,7 @@ namespace underlap::viewer {
 namespace {
 
 using ::testing::ElementsAre;
-using testing_support::communication;
-using testing_support::Drawn;
-using testing_support::kSize;
-using testing_support::slice_of;
-using testing_support::Words;
+using namespace testing_support;  // NOLINT
 
 // Ten seconds of compute, cut by a microsecond of exposed communication at many places.
 Trace with_slivers(std::vector<std::int64_t>& at) {
@@ -59,13 +47,10 @@ TEST(Scene, EverySliverOfExposedCommunicationIsOnThePicture) {
     for (const double scale : {1.0, 2.0}) {
       const Drawn drawn(trace);
       const QImage image = drawn.image(scale, *theme);
-      const View view = drawn.scene.view_of(kSize, drawn.state, scale);
       for (const char* name : {"rank 0", "dp"}) {
         const QRect lane = drawn.lane(name).where;
         std::set<int> pixels, found;
-        for (const std::int64_t sliver : slivers)
-          pixels.insert(static_cast<int>(Scene::kNames * scale) +
-                        static_cast<int>(std::floor(view.x_of(static_cast<double>(sliver)))));
+        for (const std::int64_t sliver : slivers) pixels.insert(drawn.x_of(static_cast<double>(sliver), scale));
         for (int x = static_cast<int>(Scene::kNames * scale); x < image.width(); ++x)
           for (int y = static_cast<int>(lane.top() * scale); y < static_cast<int>(lane.bottom() * scale); ++y)
             if (image.pixel(x, y) == theme->exposed(Mode::dp).rgb()) found.insert(x);
@@ -94,18 +79,14 @@ TEST(Scene, IsTheSamePictureWhetherOneThreadDrawsItOrTwo) {
 }
 
 TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   analysis::Summary summary;
   Trace linked = trace;
   linked.flows.push_back({1, 7});  // rank 0's first reduce-scatter, rank 1's
   Drawn drawn(linked, summary);
   drawn.state.selected = 7;
   const auto above_the_lane = [&] {
-    QImage image(kSize, QImage::Format_RGB32);
-    image.fill(Qt::white);
-    QPainter painter(&image);
-    drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
-    painter.end();
+    const QImage image = drawn.over();
     int coloured = 0;
     for (int y = Scene::kRulers; y < Scene::kRulers + 10; ++y)
       for (int x = Scene::kNames; x < image.width(); ++x) coloured += image.pixel(x, y) != qRgb(255, 255, 255);
@@ -132,13 +113,8 @@ TEST(Scene, ArrowOfAWaitEndsWhereTheWaitEndsAndTheLateMemberIsMarked) {
   analysis::Summary summary = analysis::match_and_summarise(trace, {});
   Drawn drawn(trace, std::move(summary));
   drawn.state.selected = 0;
-  QImage image(kSize, QImage::Format_RGB32);
-  image.fill(Qt::white);
-  QPainter painter(&image);
-  drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
-  painter.end();
-  const View view = drawn.scene.view_of(kSize, drawn.state);
-  const int came = Scene::kNames + static_cast<int>(view.x_of(500'000));
+  const QImage image = drawn.over();
+  const int came = drawn.x_of(500'000);
   const int between = drawn.lane("rank 1").where.center().y();
   std::vector<int> crossed;
   for (int x = Scene::kNames; x < image.width(); ++x)
@@ -161,32 +137,26 @@ TEST(Scene, SpikeOfACounterStaysAmongManySamplesOfAPixel) {
   const Drawn drawn(trace);
   const QImage image = drawn.image();
   const QRect lane = drawn.lane("memory").where;
-  const View view = drawn.scene.view_of(kSize, drawn.state);
-  const int spike = Scene::kNames + static_cast<int>(view.x_of(kSpike * 10));
   std::vector<int> high;
   for (int x = Scene::kNames; x < image.width(); ++x)
     if (image.pixel(x, lane.center().y()) == Theme::light().dim_text.rgb()) high.push_back(x);
-  EXPECT_THAT(high, testing::ElementsAre(spike));
+  EXPECT_THAT(high, ElementsAre(drawn.x_of(kSpike * 10)));
 }
 
 TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
-  const Trace trace = testing_support::two_ranks(1'000'000);
+  const Trace trace = two_ranks(1'000'000);
   Drawn drawn(trace);
   drawn.state.has_text = false;
   const QImage image = drawn.image();
   const QRect lane = drawn.lane("dp").where;
-  const View view = drawn.scene.view_of(kSize, drawn.state);
-  const auto colours_at = [&](double ms) {
-    std::set<QRgb> colours;
-    const int x = Scene::kNames + static_cast<int>(view.x_of(ms * 1e6));
-    for (int y = lane.top() + 2; y < lane.top() + 16; ++y) colours.insert(image.pixel(x, y));
-    return colours;
+  const auto colours = [&](double ms) {
+    return colours_at(image, drawn.x_of(ms * 1e6), lane.top() + 2, lane.top() + 15);
   };
   const Theme& theme = Theme::light();
   // The first reduce-scatter: 6 ms to 10 ms; hidden until 7 ms.
-  EXPECT_THAT(colours_at(6.3), testing::Contains(theme.hidden(Mode::dp).rgb()));
-  EXPECT_THAT(colours_at(8.5), testing::ElementsAre(theme.exposed(Mode::dp).rgb()));
-  EXPECT_THAT(colours_at(5), testing::ElementsAre(theme.background.rgb()));
+  EXPECT_THAT(colours(6.3), testing::Contains(theme.hidden(Mode::dp).rgb()));
+  EXPECT_THAT(colours(8.5), testing::ElementsAre(theme.exposed(Mode::dp).rgb()));
+  EXPECT_THAT(colours(5), testing::ElementsAre(theme.background.rgb()));
 }
 
 // How many pixels of a line are alike, of each run of them that both ends of are seen.
@@ -202,18 +172,16 @@ std::set<int> lengths_of_runs(const QImage& image, int y, int from, int to) {
 }
 
 TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   for (const int scale : {1, 2, 3}) {
     Drawn drawn(trace);
     drawn.state.has_text = false;
     const QImage image = drawn.image(scale);
     const QRect lane = drawn.lane("dp").where;
-    const View view = drawn.scene.view_of(kSize, drawn.state, scale);
-    const int from = Scene::kNames * scale + static_cast<int>(view.x_of(7.05e6)),
-              to = Scene::kNames * scale + static_cast<int>(view.x_of(7.45e6));
+    const int from = drawn.x_of(7.05e6, scale), to = drawn.x_of(7.45e6, scale);
     std::set<QRgb> colours;
     for (int x = from; x < to; ++x)
-      for (int y = (lane.top() + 2) * scale; y < (lane.top() + 16) * scale; ++y) colours.insert(image.pixel(x, y));
+      colours.merge(colours_at(image, x, (lane.top() + 2) * scale, (lane.top() + 16) * scale - 1));
     EXPECT_EQ(colours.size(), 2U);
     EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
     // As wide as it is on a plain screen, in pixels of which there are more.
@@ -249,7 +217,7 @@ TEST(Scene, ExposedThatIsNotSplitIsDotted) {
 
 // As a window writes it.
 TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   QFont font = QApplication::font();
   font.setPixelSize(12);
   for (const auto& [exposed_ns, note] : std::map<std::int64_t, QString>{{9'876'000, "LATE, 9.88 ms exposed"},
@@ -260,12 +228,9 @@ TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
     summary.ranks.emplace_back().windows.emplace_back();
     summary.ranks.front().splits.emplace_back().exposed_ns_by_modes["dp"] = exposed_ns;
     summary.waits.emplace().blamed[0][analysis::LateCause::longer_kernels] = 1;
-    const Drawn drawn(trace, summary);
-    QImage picture(kSize, QImage::Format_RGB32);
-    Words surface(picture, 1);
-    drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), font);
-    const auto written = std::ranges::find(surface.words(), note, &Label::text);
-    ASSERT_NE(written, surface.words().end()) << note.toStdString();
+    const std::vector<Label> words = words_of(Drawn(trace, summary), font);
+    const auto written = std::ranges::find(words, note, &Label::text);
+    ASSERT_NE(written, words.end()) << note.toStdString();
     EXPECT_LE(QFontMetrics(font).horizontalAdvance(note), written->where.width()) << note.toStdString();
   }
 }
@@ -275,7 +240,7 @@ TEST(Scene, LegendNamesTheWaysOfExposureThatThereAre) {
     const Drawn drawn(trace);
     return legend_of(drawn.timeline);
   };
-  const LegendContent split = content(testing_support::two_ranks(0));
+  const LegendContent split = content(two_ranks(0));
   EXPECT_TRUE(split.has_wait);
   EXPECT_FALSE(split.has_unsplit);
   Trace trace;
@@ -286,51 +251,36 @@ TEST(Scene, LegendNamesTheWaysOfExposureThatThereAre) {
   EXPECT_EQ(content(trace).modes, bit_of(Mode::dp));
 }
 
-TEST(Scene, TwoModesThatAreExposedAtOnceAreBothOnTheStrip) {
-  Trace trace;
-  for (const char* stream : {"dp", "tp"}) trace.add_track({0, 0, stream});
-  trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
-  trace.add(slice_of(1, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
-  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
-    const Drawn drawn(trace);
-    const QImage image = drawn.image(1, *theme);
-    const QRect strip = drawn.lane("rank 0").where;
-    const View view = drawn.scene.view_of(kSize, drawn.state);
-    const auto colours_at = [&](double ns) {
-      std::set<QRgb> colours;
-      for (int y = strip.top(); y <= strip.bottom(); ++y)
-        colours.insert(image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y));
-      return colours;
-    };
-    const QRgb dp = theme->exposed(Mode::dp).rgb(), tp = theme->exposed(Mode::tp).rgb();
-    EXPECT_THAT(colours_at(250), testing::IsSupersetOf({dp, tp}));
-    EXPECT_THAT(colours_at(750), testing::AllOf(testing::Contains(dp), testing::Not(testing::Contains(tp))));
-  }
-}
-
-TEST(Scene, TwoModesThatAreHiddenAtOnceAreBothOnTheStrip) {
-  Trace trace;
-  for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({0, 0, stream});
-  trace.add(slice_of(0, 0, 1000, "gemm"));
-  trace.add(slice_of(1, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
-  trace.add(slice_of(2, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
-  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
-    const Drawn drawn(trace);
-    const QImage image = drawn.image(1, *theme);
-    const QRect strip = drawn.lane("rank 0").where;
-    const View view = drawn.scene.view_of(kSize, drawn.state);
-    const auto colours_at = [&](double ns) {
-      std::vector<QRgb> colours;
-      for (int y = strip.top(); y <= strip.bottom(); ++y) {
-        const QRgb colour = image.pixel(Scene::kNames + static_cast<int>(view.x_of(ns)), y);
-        if (colours.empty() || colours.back() != colour) colours.push_back(colour);
+// In the first half of 1000 two modes communicate, and in the second one.
+TEST(Scene, TwoModesAtOnceAreBothOnTheStrip) {
+  for (const bool is_hidden : {false, true})
+    for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+      Trace trace;
+      for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({0, 0, stream});
+      if (is_hidden) trace.add(slice_of(0, 0, 1000, "gemm"));
+      trace.add(slice_of(1, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
+      trace.add(slice_of(2, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
+      const Drawn drawn(trace);
+      const QImage image = drawn.image(1, *theme);
+      const QRect strip = drawn.lane("rank 0").where;
+      const QRgb dp = (is_hidden ? theme->hidden(Mode::dp) : theme->exposed(Mode::dp)).rgb(),
+                 tp = (is_hidden ? theme->hidden(Mode::tp) : theme->exposed(Mode::tp)).rgb();
+      const auto colours_from_top_at = [&](double ns) {
+        std::vector<QRgb> colours;
+        for (int y = strip.top(); y <= strip.bottom(); ++y)
+          if (const QRgb colour = image.pixel(drawn.x_of(ns), y); colours.empty() || colours.back() != colour)
+            colours.push_back(colour);
+        return colours;
+      };
+      if (is_hidden) {
+        EXPECT_THAT(colours_from_top_at(250), ElementsAre(tp, dp)) << "the second one above";
+        EXPECT_THAT(colours_from_top_at(750), ElementsAre(dp));
+      } else {
+        EXPECT_THAT(colours_from_top_at(250), testing::IsSupersetOf({dp, tp}));
+        EXPECT_THAT(colours_from_top_at(750),
+                    testing::AllOf(testing::Contains(dp), testing::Not(testing::Contains(tp))));
       }
-      return colours;
-    };
-    const QRgb dp = theme->hidden(Mode::dp).rgb(), tp = theme->hidden(Mode::tp).rgb();
-    EXPECT_THAT(colours_at(250), testing::ElementsAre(tp, dp));  // the second one above
-    EXPECT_THAT(colours_at(750), testing::ElementsAre(dp));
-  }
+    }
 }
 
 // Eyes that tell no blue from blue tell light from dark.
@@ -340,7 +290,7 @@ TEST(Scene, ShardedAndPlainDataParallelismDifferInBrightness) {
 }
 
 TEST(Scene, LegendStandsBelowTheLanesAndTakesNoClicks) {
-  Trace trace = testing_support::two_ranks(0);
+  Trace trace = two_ranks(0);
   for (int rank = 2; rank < 12; ++rank) trace.add(slice_of(trace.add_track({rank, 0, "compute"}), 0, 1000, "gemm"));
   Drawn drawn(trace);
   const auto colours_below = [&](const QImage& image) {
@@ -361,13 +311,10 @@ TEST(Scene, LegendStandsBelowTheLanesAndTakesNoClicks) {
 }
 
 TEST(Scene, HitsTheSliceUnderTheMouse) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   const Drawn drawn(trace);
   const QRect lane = drawn.lane("dp").where;
-  const View view = drawn.scene.view_of(kSize, drawn.state);
-  const auto hit = [&](double ms, int y) {
-    return drawn.scene.hit({Scene::kNames + static_cast<int>(view.x_of(ms * 1e6)), y}, kSize, drawn.state);
-  };
+  const auto hit = [&](double ms, int y) { return drawn.scene.hit({drawn.x_of(ms * 1e6), y}, kSize, drawn.state); };
   EXPECT_EQ(hit(8, lane.center().y()).slice, 1U);
   EXPECT_EQ(hit(20, lane.center().y()).slice, 3U);
   EXPECT_EQ(hit(5, lane.center().y()).slice, Timeline::kNoSlice);
@@ -395,18 +342,15 @@ TEST(Scene, HitsWhatIsExposedAmongVeryMany) {
 
 // In the order in which they stand in the picture.
 std::vector<std::string> names_in(const Drawn& drawn) {
-  QImage picture(kSize, QImage::Format_RGB32);
-  Words surface(picture, 1);
-  drawn.scene.draw(surface, kSize, 1, drawn.state, Palette(Theme::light()), QApplication::font());
   std::vector<std::string> names;
-  for (const Label& label : surface.words())
+  for (const Label& label : words_of(drawn))
     if (label.where.left() < Scene::kNames && label.where.top() >= Scene::kRulers)
       names.push_back(label.text.toStdString());
   return names;
 }
 
 TEST(Scene, LaneOutsideOfItsRankSaysWhichThatIs) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   Drawn drawn(trace);
   EXPECT_THAT(names_in(drawn), ElementsAre("rank 0", "compute", "dp", "rank 1", "compute", "dp"));
   drawn.state.scroll = drawn.lane("compute").where.top() - Scene::kRulers;  // the strip has gone out of sight
@@ -423,8 +367,7 @@ TEST(Scene, HitsASliverNearTheMouse) {
   std::vector<std::int64_t> slivers;
   const Trace trace = with_slivers(slivers);
   const Drawn drawn(trace);
-  const View view = drawn.scene.view_of(kSize, drawn.state);
-  const int x = Scene::kNames + static_cast<int>(view.x_of(static_cast<double>(slivers[40])));
+  const int x = drawn.x_of(static_cast<double>(slivers[40]));
   for (const int off : {-2, 0, 2}) {
     const auto hit = drawn.scene.hit({x + off, drawn.lane("dp").where.center().y()}, kSize, drawn.state);
     EXPECT_NE(hit.slice, Timeline::kNoSlice) << off;
@@ -432,7 +375,7 @@ TEST(Scene, HitsASliverNearTheMouse) {
 }
 
 TEST(Scene, PinnedLaneStaysWhereOthersAreScrolledAway) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   Drawn drawn(trace);
   drawn.arrangement.set_pinned(5, true);
   drawn.state.scroll = 1000;
@@ -443,7 +386,7 @@ TEST(Scene, PinnedLaneStaysWhereOthersAreScrolledAway) {
 }
 
 TEST(Scene, DrawsTheSameIntoAVectorFile) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   const Drawn drawn(trace);
   QByteArray bytes;
   QBuffer buffer(&bytes);
@@ -462,7 +405,7 @@ TEST(Scene, DrawsTheSameIntoAVectorFile) {
 }
 
 TEST(Scene, GhostOfTheBaselineLiesBelowEachLane) {
-  const Trace trace = testing_support::two_ranks(2'000'000), before = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(2'000'000), before = two_ranks(0);
   const Timeline baseline(before, analysis::Summary{}, 1);
   Drawn drawn(trace);
   const int height = drawn.scene.height_of_lanes();
@@ -470,9 +413,8 @@ TEST(Scene, GhostOfTheBaselineLiesBelowEachLane) {
   EXPECT_GT(drawn.scene.height_of_lanes(), height);
   const QImage image = drawn.image();
   const QRect lane = drawn.lane("dp").where;
-  const View view = drawn.scene.view_of(kSize, drawn.state);
   // At 10.5 ms the baseline still communicates, and the candidate no longer.
-  const int x = Scene::kNames + static_cast<int>(view.x_of(10.5e6));
+  const int x = drawn.x_of(10.5e6);
   EXPECT_EQ(image.pixel(x, lane.top() + 5), Theme::light().background.rgb());
   EXPECT_EQ(image.pixel(x, lane.bottom() - 2), Theme::light().exposed(Mode::dp).rgb());
 }

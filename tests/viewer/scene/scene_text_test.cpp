@@ -5,12 +5,8 @@
 #include <QApplication>
 #include <QImage>
 #include <QPainter>
+
 #include <algorithm>
-#include <cstdint>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "tests/viewer/scene/drawn.hpp"
 #include "tests/viewer/small_traces.hpp"
@@ -19,12 +15,7 @@
 namespace underlap::viewer {
 namespace {
 
-using testing_support::communication;
-using testing_support::Drawn;
-using testing_support::kSize;
-using testing_support::slice_of;
-using testing_support::width_of;
-using testing_support::words_of;
+using namespace testing_support;  // NOLINT
 
 // A collective of 10 ms under compute for its first 6 or 4: its name is dark on pale, or white on blue.
 TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
@@ -34,9 +25,8 @@ TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
     trace.add(slice_of(0, 0, hidden_ms * 1'000'000, "gemm"));
     trace.add(slice_of(1, 0, 10'000'000, "all_reduce", communication(Mode::dp, "grads")));
     const Drawn drawn(trace);
-    const View view = drawn.scene.view_of(kSize, drawn.state);
-    const int edge = Scene::kNames + static_cast<int>(view.x_of(static_cast<double>(hidden_ms) * 1e6));
-    const std::vector<Label> words = words_of(drawn, drawn.state);
+    const int edge = drawn.x_of(static_cast<double>(hidden_ms) * 1e6);
+    const std::vector<Label> words = words_of(drawn);
     const auto name = std::ranges::find(words, QString("grads"), &Label::text);
     ASSERT_NE(name, words.end());
     const bool is_on_pale = hidden_ms == 6;
@@ -56,7 +46,7 @@ TEST(SceneText, NameOfASliceGoesOnOverASliver) {
   Drawn drawn(trace);
   const auto room = [&](double pixels_of_sliver) {
     drawn.state.ns_per_pixel = 200'000 / pixels_of_sliver;
-    const std::vector<Label> words = words_of(drawn, drawn.state);
+    const std::vector<Label> words = words_of(drawn);
     const auto name = std::ranges::find(words, QString("grads"), &Label::text);
     return name == words.end() ? 0.0 : name->where.width() * drawn.state.ns_per_pixel / 1e6;
   };
@@ -71,12 +61,12 @@ TEST(SceneText, HiddenCommunicationOfNoKnownModeIsNoGreyLikeCompute) {
 }
 
 TEST(SceneText, RulerCountsFromTheOriginAndCutsNoNumber) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   Drawn drawn(trace, analysis::summarise(trace));
   // Where ticks are, and what stands at them.
   const auto ticks = [&] {
     std::map<QString, int> all;
-    for (const Label& label : words_of(drawn, drawn.state))
+    for (const Label& label : words_of(drawn))
       if (label.where.top() == 0 && label.text.endsWith("ms")) all[label.text] = label.where.left();
     return all;
   };
@@ -92,12 +82,12 @@ TEST(SceneText, RulerCountsFromTheOriginAndCutsNoNumber) {
 }
 
 TEST(SceneText, StepIsNamedWithAsManyDigitsAsThereIsRoomFor) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   Drawn drawn(trace, analysis::summarise(trace));
   std::set<QString> seen;
   for (double milliseconds = 30; milliseconds < 1000; milliseconds *= 1.1) {
     drawn.state.ns_per_pixel = milliseconds * 1e6 / (kSize.width() - Scene::kNames);
-    for (const Label& label : words_of(drawn, drawn.state)) {
+    for (const Label& label : words_of(drawn)) {
       if (label.where.top() < 20 || label.where.bottom() >= Scene::kRulers || label.where.left() < Scene::kNames)
         continue;
       seen.insert(label.text);
@@ -109,19 +99,11 @@ TEST(SceneText, StepIsNamedWithAsManyDigitsAsThereIsRoomFor) {
 
 // The ruler without anything over it, and with it: what stands there is covered, not written over.
 TEST(SceneText, TimeOfTheCursorAndLengthOfTheSelectionCoverTheRuler) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   Drawn drawn(trace);
-  const auto over_ruler = [&](QRgb ground) {
-    QImage image(kSize, QImage::Format_RGB32);
-    image.fill(ground);
-    QPainter painter(&image);
-    drawn.scene.draw_over(painter, kSize, drawn.state, Theme::light());
-    painter.end();
-    return image;
-  };
   // What does not depend on the ground has been covered.
   const auto covered = [&] {
-    const QImage dark = over_ruler(qRgb(0, 0, 0)), bright = over_ruler(qRgb(255, 255, 255));
+    const QImage dark = drawn.over(qRgb(0, 0, 0)), bright = drawn.over(qRgb(255, 255, 255));
     int pixels = 0;
     for (int y = 0; y < 20; ++y)
       for (int x = Scene::kNames; x < kSize.width(); ++x) pixels += dark.pixel(x, y) == bright.pixel(x, y);
@@ -138,11 +120,11 @@ TEST(SceneText, TimeOfTheCursorAndLengthOfTheSelectionCoverTheRuler) {
 }
 
 TEST(SceneText, LegendTellsAModeFromTheWaysOfExposure) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   Drawn drawn(trace);
   drawn.state.has_legend = true;
   const QImage image = drawn.image();
-  const std::vector<Label> words = words_of(drawn, drawn.state);
+  const std::vector<Label> words = words_of(drawn);
   const auto swatch = [&](const char* word) {
     const auto label = std::ranges::find_if(words, [&](const Label& one) {
       return one.text == word && one.where.top() >= kSize.height() - Scene::kLegend;

@@ -3,23 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <random>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/summary.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/slices.hpp"
 #include "viewer/timeline/timeline.hpp"
 
 namespace underlap::viewer {
 namespace {
 
+using namespace underlap::testing_support;  // NOLINT
 using analysis::Split;
 
 const Lane& strip_of(const Timeline& timeline, std::int32_t rank) {
@@ -52,7 +45,7 @@ Parts parts_of(const Segments& strip) {
 TEST(RankSweep, StripIsTheSplitOfTheAnalysisToTheNanosecond) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
-    const Trace trace = underlap::testing_support::random_trace(
+    const Trace trace = random_trace(
         random, {.num_ranks = 2, .num_streams = 1 + round % 5, .num_slices = 10 + round, .is_foreign = round % 2 == 1});
     const Timeline timeline(trace, analysis::Summary{}, 1);
     for (const std::int32_t rank : timeline.ranks()) {
@@ -73,7 +66,7 @@ TEST(RankSweep, StripIsTheSplitOfTheAnalysisToTheNanosecond) {
 TEST(RankSweep, PiecesOfASliceSumToItsDuration) {
   std::mt19937 random(8);
   for (int round = 0; round < 100; ++round) {
-    const Trace trace = underlap::testing_support::random_trace(random, {.num_slices = 80});
+    const Trace trace = random_trace(random, {.num_slices = 80});
     const Timeline timeline(trace, analysis::Summary{}, 2);
     for (const Lane& lane : timeline.lanes()) {
       if (lane.kind != LaneKind::stream) continue;
@@ -91,22 +84,15 @@ TEST(RankSweep, PiecesOfASliceSumToItsDuration) {
   }
 }
 
-Slice slice(std::uint32_t track, std::int64_t start, std::int64_t length, Kind kind, Mode mode = Mode::none) {
-  return {.track = track,
-          .start_ns = start,
-          .duration_ns = length,
-          .name = intern(kind == Kind::compute ? "gemm" : "gather"),
-          .tag = {.kind = kind, .mode = mode}};
-}
-
 TEST(RankSweep, TellsHowMuchOfACommunicationIsExposedAndHow) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add_track({0, 1, "dp"});
   trace.add_group({intern("g"), {0, 1}});
-  trace.add(slice(0, 0, 10, Kind::compute));
-  trace.add(slice(1, 5, 30, Kind::communication, Mode::dp), {.group = 0, .last_arrival_ns = 20, .transfers = {}});
-  trace.add(slice(0, 25, 5, Kind::compute));
+  trace.add(slice_of(0, 0, 10, "gemm"));
+  trace.add(slice_of(1, 5, 30, "gather", communication(Mode::dp, "")),
+            {.group = 0, .last_arrival_ns = 20, .transfers = {}});
+  trace.add(slice_of(0, 25, 5, "gemm"));
   const Timeline timeline(trace, analysis::Summary{}, 1);
   const Segments& row = timeline.lanes()[2].rows.front().segments;
   ASSERT_EQ(row.size(), 1U);

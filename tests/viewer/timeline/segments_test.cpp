@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include <algorithm>
 
 #include "tests/viewer/timeline/random_segments.hpp"
+#include "viewer/timeline/counter_series.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -84,6 +85,41 @@ TEST(Segments, KeepsTheLengthOfWhatIsLongerThanAColumnHolds) {
   EXPECT_EQ(segments.end_ns(2), 8 + 200 * kYear);
   EXPECT_EQ(segments.first_ending_after(100 * kYear), 1U);
   EXPECT_FLOAT_EQ(segments.content(0, 3).compute_ns, static_cast<float>(200 * kYear));
+}
+
+TEST(CounterSeries, TreeTellsOfAnyRangeWhatLookingAtEachWould) {
+  std::mt19937 random(3);
+  for (const std::size_t count : {1U, 16U, 17U, 255U, 257U, 5000U}) {
+    CounterSeries series;
+    std::vector<std::pair<std::int64_t, double>> samples;
+    for (std::size_t i = 0; i < count; ++i)
+      samples.emplace_back(std::uniform_int_distribution<std::int64_t>(0, 10'000)(random),
+                           std::uniform_real_distribution<>(-1, 1)(random));
+    for (const auto& [time, value] : samples) series.add(time, value);
+    series.finish();
+    std::ranges::stable_sort(samples, {}, &std::pair<std::int64_t, double>::first);
+    for (int i = 0; i < 200; ++i) {
+      std::size_t from = std::uniform_int_distribution<std::size_t>(0, count)(random);
+      std::size_t to = std::uniform_int_distribution<std::size_t>(0, count)(random);
+      if (from > to) std::swap(from, to);
+      ValueRange expected;
+      for (std::size_t s = from; s < to; ++s) expected.take({samples[s].second, samples[s].second});
+      EXPECT_EQ(series.range(from, to).least, expected.least) << count << ", " << from << " to " << to;
+      EXPECT_EQ(series.range(from, to).most, expected.most);
+      EXPECT_EQ(series.range(from, to).is_empty(), from == to);
+    }
+  }
+}
+
+TEST(CounterSeries, FindsTheFirstAtAMoment) {
+  CounterSeries series;
+  series.add(20, 2);
+  series.add(10, 1);
+  series.finish();
+  EXPECT_EQ(series.value(0), 1);
+  EXPECT_EQ(series.first_at(10), 0U);
+  EXPECT_EQ(series.first_at(11), 1U);
+  EXPECT_EQ(series.first_at(21), 2U);
 }
 
 }  // namespace

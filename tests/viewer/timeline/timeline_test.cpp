@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/timeline/timeline.hpp"
-#include "viewer/timeline/lane_pairs.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
-#include <cstdint>
-#include <map>
-#include <random>
+#include <algorithm>
 #include <set>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/details/slowed_compute.hpp"
 #include "profiler/analysis/exposure.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/random_trace.hpp"
+#include "tests/profiler/watch.hpp"
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/search.hpp"
@@ -24,15 +20,9 @@
 namespace underlap::viewer {
 namespace {
 
+using namespace testing_support;  // NOLINT
+
 constexpr std::int64_t kLate = 1'700'000'000'000'000'000;  // a Unix clock: no double holds its nanoseconds
-
-Slice work(std::uint32_t track, std::int64_t start, std::int64_t length, const char* name, Tag tag = {}) {
-  return {.track = track, .start_ns = start, .duration_ns = length, .name = intern(name), .tag = tag};
-}
-
-Tag comm(Mode mode, const char* purpose) {
-  return {.kind = Kind::communication, .mode = mode, .purpose = intern(purpose)};
-}
 
 // Two ranks: a gather that is late on rank 1, and a call that holds another.
 Trace small_trace() {
@@ -43,36 +33,38 @@ Trace small_trace() {
   trace.add_track({1, 8, "dp"});
   trace.add_track({0, 1, "python", TrackKind::thread});
   trace.add_group({intern("param_all_gather"), {0, 1}});
-  trace.add(work(0, kLate, 100, "gemm"));
-  trace.add(work(1, kLate + 50, 100, "all_gather", comm(Mode::dp, "param_all_gather")),
+  trace.add(slice_of(0, kLate, 100, "gemm"));
+  trace.add(slice_of(1, kLate + 50, 100, "all_gather", communication(Mode::dp, "param_all_gather")),
             {.group = 0,
              .last_arrival_ns = kLate + 120,
              .transfers = {{.collective = Collective::all_gather, .bytes = 1000}}});
-  trace.add(work(2, kLate, 120, "gemm"));
-  trace.add(work(3, kLate + 120, 30, "all_gather", comm(Mode::dp, "param_all_gather")),
+  trace.add(slice_of(2, kLate, 120, "gemm"));
+  trace.add(slice_of(3, kLate + 120, 30, "all_gather", communication(Mode::dp, "param_all_gather")),
             {.group = 0,
              .last_arrival_ns = kLate + 120,
              .transfers = {{.collective = Collective::all_gather, .bytes = 1000}}});
-  trace.add(work(4, kLate, 60, "step", {.kind = Kind::none}));
-  trace.add(work(4, kLate + 10, 20, "launch", {.kind = Kind::none}));
+  trace.add(slice_of(4, kLate, 60, "step", kNoWork));
+  trace.add(slice_of(4, kLate + 10, 20, "launch", kNoWork));
   return trace;
 }
 
-TEST(Timeline, CountsTimeFromTheFirstWorkInWholeNanoseconds) {
+class SmallTimeline : public testing::Test {
+ protected:
   const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+  const Timeline timeline{trace, {}, 1};
+};
+
+TEST_F(SmallTimeline, CountsTimeFromTheFirstWorkInWholeNanoseconds) {
   EXPECT_EQ(timeline.length_ns(), 150);
   EXPECT_EQ(timeline.begin_ns(1), 50);
   EXPECT_EQ(timeline.end_ns(1), 150);
 }
 
-TEST(Timeline, RankHasItsStripThenStreamsThenCalls) {
-  const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+TEST_F(SmallTimeline, RankHasItsStripThenStreamsThenCalls) {
   std::vector<std::string> lanes;
   for (const Lane& lane : timeline.lanes()) lanes.push_back(lane.name + " " + std::to_string(lane.rows.size()));
-  EXPECT_EQ(lanes,
-            (std::vector<std::string>{"rank 0 1", "compute 1", "dp 1", "python 2", "rank 1 1", "compute 1", "dp 1"}));
+  EXPECT_THAT(lanes,
+              testing::ElementsAre("rank 0 1", "compute 1", "dp 1", "python 2", "rank 1 1", "compute 1", "dp 1"));
 }
 
 TEST(Timeline, TakesOffsetsOfClocksOff) {
@@ -87,9 +79,7 @@ TEST(Timeline, TakesOffsetsOfClocksOff) {
   EXPECT_EQ(timeline.trace_ns_of(1, 120), kLate + 120);
 }
 
-TEST(Timeline, FindsTheSliceAtAMomentAndItsPlace) {
-  const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+TEST_F(SmallTimeline, FindsTheSliceAtAMomentAndItsPlace) {
   const LaneRow& row = timeline.lanes()[2].rows.front();
   EXPECT_EQ(timeline.slice_at(row, 49), Timeline::kNoSlice);
   EXPECT_EQ(timeline.slice_at(row, 50), 1U);
@@ -122,7 +112,7 @@ struct Blocks {
   Blocks(std::int64_t pause, std::int32_t second_block) {
     trace.add_track({0, 7, "compute"});
     for (const std::int64_t begin : {kLate, kLate + 33 + pause})
-      for (std::int64_t at = begin; at < begin + 33; at += 3) trace.add(work(0, at, 3, "gemm"));
+      for (std::int64_t at = begin; at < begin + 33; at += 3) trace.add(slice_of(0, at, 3, "gemm"));
     summary.has_steps = true;
     analysis::RankSummary& rank = summary.ranks.emplace_back();
     rank.rank = 0;
@@ -136,17 +126,14 @@ struct Blocks {
   }
 };
 
-TEST(Timeline, WorkBesideStepsIsNotCounted) {
+TEST(Timeline, WorkBesideStepsIsNotCountedAndOnceWhereNoPauseIsBetween) {
   const Blocks made(500, 1);
   const Timeline timeline(made.trace, made.summary, 1);
   ASSERT_EQ(timeline.steps().size(), 4U);
   EXPECT_EQ(timeline.uncounted(), (std::vector<TimeRange>{{0, 10}, {30, 33}, {533, 543}, {563, 566}}));
-}
-
-TEST(Timeline, WorkBetweenStepsWithoutAPauseIsNotCountedOnce) {
-  const Blocks made(4, 1);
-  const Timeline timeline(made.trace, made.summary, 1);
-  EXPECT_EQ(timeline.uncounted(), (std::vector<TimeRange>{{0, 10}, {30, 47}, {67, 70}}));
+  const Blocks close(4, 1);
+  const Timeline without_pause(close.trace, close.summary, 1);
+  EXPECT_EQ(without_pause.uncounted(), (std::vector<TimeRange>{{0, 10}, {30, 47}, {67, 70}}));
 }
 
 TEST(Timeline, OpensWithTheFirstBlockAndWithAllWhereThereIsOne) {
@@ -157,39 +144,27 @@ TEST(Timeline, OpensWithTheFirstBlockAndWithAllWhereThereIsOne) {
   EXPECT_EQ(Timeline(without_steps, analysis::Summary{}, 1).opening(), (TimeRange{0, 150}));
 }
 
-TEST(Search, FindsByNamePurposeModePlaceAndExposure) {
-  const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+TEST_F(SmallTimeline, FindsByNamePurposeModePlaceAndExposure) {
   const auto found = [&](const char* text) { return find_slices(timeline, parse_query(text)); };
   using Slices = std::vector<std::uint32_t>;
-  EXPECT_EQ(found("GEMM"), (Slices{0, 2}));
-  EXPECT_EQ(found("param_all"), (Slices{1, 3}));
-  EXPECT_EQ(found("mode:dp"), (Slices{1, 3}));
-  EXPECT_EQ(found("mode:tp"), Slices{});
+  for (const char* gemms : {"GEMM", "stream:comp"}) EXPECT_EQ(found(gemms), (Slices{0, 2})) << gemms;
+  for (const char* gathers : {"param_all", "mode:dp", "exposed gather"})
+    EXPECT_EQ(found(gathers), (Slices{1, 3})) << gathers;
+  for (const char* nothing : {"mode:tp", "gemm gather", ""}) EXPECT_EQ(found(nothing), Slices{}) << nothing;
   EXPECT_EQ(found("kind:none"), (Slices{4, 5}));
-  EXPECT_EQ(found("exposed gather"), (Slices{1, 3}));
-  EXPECT_EQ(found("gemm gather"), Slices{});
   EXPECT_EQ(found("rank:1"), (Slices{2, 3}));
   EXPECT_EQ(found("rank:0 stream:DP"), Slices{1});
-  EXPECT_EQ(found("stream:comp"), (Slices{0, 2}));
   EXPECT_EQ(found("exposed rank:1"), Slices{3});
-  EXPECT_EQ(found(""), Slices{});
 }
 
 TEST(Search, RefusesAModeOrRankThatIsNone) {
-  try {
-    parse_query("mode:ddp");
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "mode:ddp is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed");
-  }
+  EXPECT_EQ(underlap::testing_support::error_of([] { parse_query("mode:ddp"); }),
+            "mode:ddp is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed");
   for (const char* none : {"rank:x", "rank:-1", "rank:", "rank:3x", "rank:99999999999"})
     EXPECT_THROW(parse_query(none), std::invalid_argument) << none;
 }
 
-TEST(Search, GoesOnInOrderOfTime) {
-  const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+TEST_F(SmallTimeline, GoesOnInOrderOfTime) {
   const auto alike = find_alike(timeline, 1);
   EXPECT_EQ(alike, (std::vector<std::uint32_t>{1, 3}));
   EXPECT_EQ(next_of(timeline, alike, 1, Towards::later), 3U);
@@ -198,9 +173,7 @@ TEST(Search, GoesOnInOrderOfTime) {
   EXPECT_EQ(next_of(timeline, alike, 1, Towards::later, 0), Timeline::kNoSlice);
 }
 
-TEST(Search, PutsTheWorstExposedFirst) {
-  const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+TEST_F(SmallTimeline, PutsTheWorstExposedFirst) {
   const auto worst = worst_exposed(timeline, 10);
   ASSERT_EQ(worst.size(), 2U);
   EXPECT_EQ(worst[0].slice, 1U);
@@ -213,8 +186,8 @@ TEST(Search, PutsTheWorstExposedFirst) {
 TEST(Search, WorstExposedAreThoseOfSteps) {
   Trace trace;
   trace.add_track({0, 0, "dp"});
-  trace.add(work(0, 0, 100, "all_gather", comm(Mode::dp, "param_all_gather")));
-  trace.add(work(0, 200, 50, "all_gather", comm(Mode::dp, "param_all_gather")));
+  trace.add(slice_of(0, 0, 100, "all_gather", communication(Mode::dp, "param_all_gather")));
+  trace.add(slice_of(0, 200, 50, "all_gather", communication(Mode::dp, "param_all_gather")));
   trace.marks = {{0, 0, 0, 150}, {0, 0, 1, 300}};
   const analysis::Summary summary = analysis::summarise(trace);
   ASSERT_TRUE(summary.shows_steps());
@@ -223,22 +196,13 @@ TEST(Search, WorstExposedAreThoseOfSteps) {
   EXPECT_EQ(worst[0].slice, 1U);
 }
 
-// Asked between the stages, it ends a reading at any of them.
-class CancelledAfter : public ReadingWatch {
- public:
-  explicit CancelledAfter(int questions) : left_(questions) {}
-  bool is_cancelled() const override { return left_-- <= 0; }
-
- private:
-  mutable int left_;
-};
-
+// Asked between the stages, a watch ends a reading at any of them.
 TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
   int stages = 0;
   for (bool was_cancelled = true; was_cancelled; ++stages) {
     was_cancelled = false;
     Trace trace = small_trace();
-    CancelledAfter watch(stages);
+    underlap::testing_support::Watch watch(static_cast<std::size_t>(stages) + 1);
     try {
       const analysis::Summary summary = analysis::match_and_summarise(trace, {}, Reading(watch));
       const Timeline timeline(trace, summary, 2, Reading(watch));
@@ -250,9 +214,7 @@ TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
 }
 
 // Both tables of a selection are means of the ranks.
-TEST(Selection, CountsAndTimesOfNamesAreMeansOfTheRanks) {
-  const Trace trace = small_trace();
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+TEST_F(SmallTimeline, CountsAndTimesOfNamesAreMeansOfTheRanks) {
   const Selection selection = select(timeline, 0, timeline.length_ns());
   ASSERT_EQ(selection.ranks.size(), 2U);
   for (const analysis::FigureRow& row : names_of(selection, 10).rows) {
@@ -268,9 +230,9 @@ TEST(Selection, CountsAndTimesOfNamesAreMeansOfTheRanks) {
 
 Trace of_streams(std::int32_t rank, const char* compute, const char* dp, const char* tp) {
   Trace trace;
-  trace.add(work(trace.add_track({rank, 0, compute}), 0, 100, "gemm"));
-  trace.add(work(trace.add_track({rank, 1, dp}), 0, 100, "all_reduce", comm(Mode::dp, "grads")));
-  trace.add(work(trace.add_track({rank, 2, tp}), 0, 100, "all_gather", comm(Mode::tp, "tokens")));
+  trace.add(slice_of(trace.add_track({rank, 0, compute}), 0, 100, "gemm"));
+  trace.add(slice_of(trace.add_track({rank, 1, dp}), 0, 100, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(trace.add_track({rank, 2, tp}), 0, 100, "all_gather", communication(Mode::tp, "tokens")));
   return trace;
 }
 
@@ -286,19 +248,19 @@ TEST(LanePairs, AreByNameOrElseByRole) {
   EXPECT_EQ(pairs_with(of_streams(4, "stream 7", "tp", "dp")), (Pairs{{0, 0}, {1, 1}, {2, 3}, {3, 2}}));
   EXPECT_EQ(pairs_with(of_streams(4, "7", "20", "24")), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
   Trace less;
-  less.add(work(less.add_track({0, 9, "7"}), 0, 100, "gemm"));
+  less.add(slice_of(less.add_track({0, 9, "7"}), 0, 100, "gemm"));
   EXPECT_EQ(pairs_with(less), (Pairs{{0, 0}, {1, 1}}));
 }
 
 TEST(Timeline, RangesBesideAStreamOfTheirNameAreCalledSo) {
   Trace trace;
-  trace.add(work(trace.add_track({0, 7, "stream 7"}), 0, 100, "gemm"));
-  trace.add(work(trace.add_track({0, 7, "stream 7", TrackKind::range}), 0, 100, "layer", {.kind = Kind::none}));
-  trace.add(work(trace.add_track({0, 8, "steps", TrackKind::range}), 0, 100, "step", {.kind = Kind::none}));
-  const Timeline timeline(trace, analysis::Summary{}, 1);
-  std::vector<std::string> names;
-  for (const Lane& lane : timeline.lanes()) names.push_back(lane.name);
-  EXPECT_THAT(names, testing::ElementsAre("rank 0", "stream 7", "ranges: stream 7", "steps"));
+  trace.add(slice_of(trace.add_track({0, 7, "stream 7"}), 0, 100, "gemm"));
+  trace.add(slice_of(trace.add_track({0, 7, "stream 7", TrackKind::range}), 0, 100, "layer", kNoWork));
+  trace.add(slice_of(trace.add_track({0, 8, "steps", TrackKind::range}), 0, 100, "step", kNoWork));
+  const Timeline timeline(trace, {}, 1);
+  const auto named = [](const char* name) { return testing::Field(&Lane::name, name); };
+  EXPECT_THAT(timeline.lanes(),
+              testing::ElementsAre(named("rank 0"), named("stream 7"), named("ranges: stream 7"), named("steps")));
 }
 
 TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
@@ -306,7 +268,7 @@ TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
   for (int round = 0; round < 100; ++round) {
     const Trace trace =
         underlap::testing_support::random_trace(random, {.num_slices = 120, .is_foreign = round % 2 == 0});
-    const Timeline timeline(trace, analysis::Summary{}, 1);
+    const Timeline timeline(trace, {}, 1);
     std::uniform_int_distribution<std::int64_t> any(0, timeline.length_ns());
     std::int64_t begin = any(random), end = any(random);
     if (begin > end) std::swap(begin, end);
@@ -324,10 +286,10 @@ TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
 TEST(Selection, SaysNothingOfWaitsWhereNoArrivalIsKnown) {
   Trace trace;
   trace.add_track({0, 0, "dp"});
-  trace.add(work(0, 0, 100, "all_reduce", comm(Mode::dp, "grads")));
+  trace.add(slice_of(0, 0, 100, "all_reduce", communication(Mode::dp, "grads")));
   Trace more = trace;
   more.add_group({intern("tp"), {0, 1}});
-  more.add(work(0, 100, 50, "all_gather", comm(Mode::tp, "tokens")),
+  more.add(slice_of(0, 100, 50, "all_gather", communication(Mode::tp, "tokens")),
            {.group = 0, .sequence = 1, .last_arrival_ns = 120, .transfers = {}});
   const Timeline before(trace, analysis::Summary{}, 1), now(more, analysis::Summary{}, 1);
   const Selection baseline = select(before, 0, 100), candidate = select(now, 0, 150);
@@ -354,8 +316,8 @@ std::string value_of(const std::vector<Fact>& facts, const std::string& label) {
 
 TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
   Trace trace = small_trace();
-  trace.metadata["overlap_knobs"] = testing_support::kOverlapKnobs;
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+  trace.metadata["overlap_knobs"] = kOverlapKnobs;
+  const Timeline timeline(trace, {}, 1);
   const std::vector<Fact> facts = facts_of(timeline, analysis::Summary{}, 1);
   EXPECT_EQ(value_of(facts, "duration"), "100 ns");
   EXPECT_EQ(value_of(facts, "exposed"), "50 ns (50.0 %)");
@@ -368,9 +330,9 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
 
 TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   Trace trace = small_trace();
-  trace.metadata["overlap_knobs"] = testing_support::kOverlapKnobs;
+  trace.metadata["overlap_knobs"] = kOverlapKnobs;
   const auto said = [&](const std::string& label = "would be hidden by") {
-    const Timeline timeline(trace, analysis::Summary{}, 1);
+    const Timeline timeline(trace, {}, 1);
     return value_of(facts_of(timeline, analysis::Summary{}, 1), label);
   };
   trace.metadata["knobs"] = R"({"comm_overlap.overlap_param_gather":"false"})";
@@ -385,11 +347,11 @@ TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
 
   // Both ranks idle, and the gather waits for 90 of its 100 until the other comes.
   Trace waits;
-  waits.metadata["overlap_knobs"] = testing_support::kOverlapKnobs;
+  waits.metadata["overlap_knobs"] = kOverlapKnobs;
   for (std::int32_t rank = 0; rank < 2; ++rank) waits.add_track({rank, 0, "dp"});
   waits.add_group({intern("param_all_gather"), {0, 1}});
   for (const std::uint32_t rank : {0U, 1U})
-    waits.add(work(rank, 90 * rank, 100 - 90 * rank, "all_gather", comm(Mode::dp, "param_all_gather")),
+    waits.add(slice_of(rank, 90 * rank, 100 - 90 * rank, "all_gather", communication(Mode::dp, "param_all_gather")),
               {.group = 0, .sequence = 1, .last_arrival_ns = 90, .transfers = {}});
   const analysis::Summary summary = analysis::match_and_summarise(waits, {});
   const Timeline timeline(waits, summary, 1);
@@ -405,8 +367,8 @@ TEST(SliceFacts, SayInWordsWhyARankCameLast) {
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     const std::uint32_t compute = trace.add_track({rank, 0, "compute"}), dp = trace.add_track({rank, 1, "dp"});
     const std::int64_t busy = rank == 0 ? 10'000 : 90'000;
-    trace.add(work(compute, 0, busy, "gemm"));
-    trace.add(work(dp, busy, 100'000 - busy, "all_gather", comm(Mode::dp, "param_all_gather")),
+    trace.add(slice_of(compute, 0, busy, "gemm"));
+    trace.add(slice_of(dp, busy, 100'000 - busy, "all_gather", communication(Mode::dp, "param_all_gather")),
               {.group = 0, .sequence = 1, .last_arrival_ns = 90'000, .transfers = {}});
   }
   const analysis::Summary summary = analysis::match_and_summarise(trace, {});
@@ -425,14 +387,14 @@ TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
   Trace trace;
   trace.add_track({0, 7, "compute"});
   trace.add_track({0, 8, "dp"});
-  trace.add(work(0, 0, 100, "gemm"));
-  trace.add(work(0, 200, 110, "gemm"));
-  trace.add(work(0, 400, 150, "gemm"));
-  trace.add(work(0, 600, 130, "gemm"));
-  trace.add(work(0, 800, 70, "softmax"));
-  trace.add(work(1, 390, 140, "all_gather", comm(Mode::dp, "param_all_gather")));
-  trace.add(work(1, 690, 200, "all_gather", comm(Mode::dp, "param_all_gather")));
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+  trace.add(slice_of(0, 0, 100, "gemm"));
+  trace.add(slice_of(0, 200, 110, "gemm"));
+  trace.add(slice_of(0, 400, 150, "gemm"));
+  trace.add(slice_of(0, 600, 130, "gemm"));
+  trace.add(slice_of(0, 800, 70, "softmax"));
+  trace.add(slice_of(1, 390, 140, "all_gather", communication(Mode::dp, "param_all_gather")));
+  trace.add(slice_of(1, 690, 200, "all_gather", communication(Mode::dp, "param_all_gather")));
+  const Timeline timeline(trace, {}, 1);
   const auto said = [&](std::uint32_t slice, const char* label) {
     return value_of(facts_of(timeline, analysis::Summary{}, slice), label);
   };
@@ -451,11 +413,11 @@ TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
 TEST(SliceFacts, SayWhatARankDoesAtAMoment) {
   Trace trace;
   for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({3, 0, stream});
-  trace.add(work(0, 0, 1000, "gemm"));
-  trace.add(work(1, 200, 800, "all_reduce", comm(Mode::dp, "grads")));
-  trace.add(work(2, 300, 100, "all_gather", comm(Mode::tp, "tokens")));
-  trace.add(work(1, 1500, 500, "all_reduce", comm(Mode::dp, "grads")));
-  const Timeline timeline(trace, analysis::Summary{}, 1);
+  trace.add(slice_of(0, 0, 1000, "gemm"));
+  trace.add(slice_of(1, 200, 800, "all_reduce", communication(Mode::dp, "grads")));
+  trace.add(slice_of(2, 300, 100, "all_gather", communication(Mode::tp, "tokens")));
+  trace.add(slice_of(1, 1500, 500, "all_reduce", communication(Mode::dp, "grads")));
+  const Timeline timeline(trace, {}, 1);
   const auto said = [&](std::int64_t time_ns) {
     std::string all;
     for (const Fact& fact : strip_facts_of(timeline, 3, time_ns)) all += fact.label + " " + fact.value + "; ";
