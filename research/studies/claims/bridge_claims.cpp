@@ -26,7 +26,7 @@ std::optional<bool> are_defaults_chosen(S s) {
 }
 
 Subjects cells_in_buckets(const Evidence& evidence) {
-  return where(all_cells(evidence),
+  return where(every_cell(evidence),
                [](S s) { return !s.cell.plan.buckets.empty() && s.cell.plan.config.ddp.bucket_size.has_value(); });
 }
 
@@ -49,13 +49,13 @@ std::optional<bool> counts_parameters(S s) {
 
 // Cases of knobs, which are about all cells.
 Subjects once_each(const Evidence& evidence, const std::vector<std::string>& knobs) {
-  return parted({all_cells(evidence).front()}, knobs);
+  return parted({every_cell(evidence).front()}, knobs);
 }
 
 Subjects cells_of_each_knob(const Evidence& evidence) {
   Subjects subjects;
   for (const std::string& knob : kPrecisionKnobs)
-    for (const Subject& subject : parted(all_cells(evidence), {knob})) subjects.push_back(subject);
+    for (const Subject& subject : parted(every_cell(evidence), {knob})) subjects.push_back(subject);
   return subjects;
 }
 
@@ -97,7 +97,7 @@ std::string effect_text(const Evidence& evidence, double noticeable) {
 std::vector<Judge> bridge_judges() {
   return {
       {.id = "defaults",
-       .rows = all_cells,
+       .rows = every_cell,
        .columns = {cell_column(),
                    {{"overlap_grad_reduce"}, [](S s) { return effective_text(s, kGrads); }},
                    {{"overlap_param_gather"}, [](S s) { return effective_text(s, kParams); }},

@@ -54,18 +54,18 @@ Finding examine(const Judge& judge, const Evidence& evidence, double noticeable)
   return finding;
 }
 
-Subjects all_cells(const Evidence& evidence) {
+Subjects every_cell(const Evidence& evidence) {
   Subjects subjects;
   for (const ClaimCell& cell : evidence.cells) subjects.push_back({.evidence = evidence, .cell = cell});
   return subjects;
 }
 
 Subjects cells_that_ran(const Evidence& evidence) {
-  return where(all_cells(evidence), [](const Subject& s) { return s.cell.run.has_value(); });
+  return where(every_cell(evidence), [](const Subject& s) { return s.cell.run.has_value(); });
 }
 
 Subjects cells_with_steps(const Evidence& evidence) {
-  return where(all_cells(evidence), [](const Subject& s) { return has_step(s.cell); });
+  return where(every_cell(evidence), [](const Subject& s) { return has_step(s.cell); });
 }
 
 Subjects where(const Subjects& some, bool (*is_one)(const Subject&)) {

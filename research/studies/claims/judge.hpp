@@ -65,7 +65,7 @@ Finding examine(const Judge& judge, const Evidence& evidence, double noticeable)
 
 // Which rows a table has.
 
-Subjects all_cells(const Evidence& evidence);
+Subjects every_cell(const Evidence& evidence);
 Subjects cells_that_ran(const Evidence& evidence);
 Subjects cells_with_steps(const Evidence& evidence);
 

@@ -28,7 +28,7 @@ bool has_its_collectives(const ClaimCell& cell) {
 }
 
 Subjects cells_that_are_cut(const Evidence& evidence) {
-  return where(all_cells(evidence), [](S s) { return s.cell.cut.has_value(); });
+  return where(every_cell(evidence), [](S s) { return s.cell.cut.has_value(); });
 }
 
 // One direction of one cell: all its chunks, and the one that has no compute beside it whatever the schedule.
@@ -56,7 +56,7 @@ double share_beyond(S s) { return exposure_of(s).beyond_ms() / step_of(s.cell); 
 
 Subjects chunks_of_stages(const Evidence& evidence) {
   Subjects subjects;
-  for (const Subject& whole : all_cells(evidence))
+  for (const Subject& whole : every_cell(evidence))
     for (const plan::ChunkBuckets& chunk : whole.cell.plan.buckets) subjects.emplace_back(whole).buckets = &chunk;
   return subjects;
 }
@@ -202,7 +202,7 @@ std::vector<Judge> nemo_precision_judges() {
        .name = [](S s) { return fmt::format("{} ranks, microbatches {}", ranks_text(s), num_microbatches_text(s)); },
        .holds = is_faster_on_several_nodes},
       {.id = "reduction_default",
-       .rows = all_cells,
+       .rows = every_cell,
        .columns = {{{"recipe", Align::left}, recipe_of},
                    {{"grad_reduce_in_fp32"}, [](S s) { return effective_text(s, kFp32Knob); }},
                    {{"decided by"}, [](S s) { return knob_of(s.cell.plan, kFp32Knob).source; }},
@@ -210,7 +210,7 @@ std::vector<Judge> nemo_precision_judges() {
        .name = recipe_of,
        .holds = [](S s) { return std::optional(is_chosen(s.cell.plan, kFp32Knob, true)); }},
       {.id = "fp8_gather",
-       .rows = all_cells,
+       .rows = every_cell,
        .columns = {cell_column(),
                    {{"recipe", Align::left}, recipe_of},
                    {{"fp8_param_gather"}, [](S s) { return effective_text(s, kFp8Knob); }},

@@ -161,7 +161,7 @@ Subjects beside_separate(const Evidence& evidence) {
 double separate_ratio(S s) { return step_of(*s.other) / step_of(s.cell); }
 
 Subjects planned_in_stages(const Evidence& evidence) {
-  return where(all_cells(evidence), [](S s) { return stages_of(s) > 1; });
+  return where(every_cell(evidence), [](S s) { return stages_of(s) > 1; });
 }
 
 std::optional<bool> chunks_choose(S s) {
@@ -240,7 +240,7 @@ std::vector<Judge> pipeline_judges() {
 std::vector<Judge> pipeline_setting_judges() {
   return {
       {.id = "pp_needs_stages",
-       .rows = all_cells,
+       .rows = every_cell,
        .columns = {{{"chunks a stage"}, chunks_text},
                    {{"overlap_p2p_comm"}, [](S s) { return to_json_text(knob_of(s.cell.plan, kP2p).requested); }},
                    {{"the plan", Align::left}, first_error}},

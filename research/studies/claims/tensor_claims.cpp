@@ -196,7 +196,7 @@ std::vector<Judge> tensor_setting_judges() {
   using enum TensorSlotKind;
   return {
       {.id = "tp_gates",
-       .rows = all_cells,
+       .rows = every_cell,
        .columns = {cell_column(),
                    {{"requested"}, [](S s) { return to_json_text(knob_of(s.cell.plan, kOverlap).requested); }},
                    {{"effective"}, [](S s) { return effective_text(s, kOverlap); }},
@@ -206,7 +206,7 @@ std::vector<Judge> tensor_setting_judges() {
       {.id = "tp_own_settings",
        .rows =
            [](const Evidence& evidence) {
-             return slotted(all_cells(evidence), {gather_gemm, gemm_scatter, column_dgrad, column_wgrad});
+             return slotted(every_cell(evidence), {gather_gemm, gemm_scatter, column_dgrad, column_wgrad});
            },
        .columns = {cell_column(),
                    slot_column(),
