@@ -22,7 +22,7 @@ struct CellEffect {
 };
 
 Value effective(const Plan& plan, const std::map<std::string_view, const Knob*>& knobs, std::size_t row) {
-  if (rows()[row].slot.read != nullptr) return rows()[row].slot.read(plan.config);
+  if (rows()[row].field.read != nullptr) return rows()[row].field.read(plan.config);
   const auto found = knobs.find(rows()[row].path);
   return found == knobs.end() ? fallback(row) : found->second->effective;
 }

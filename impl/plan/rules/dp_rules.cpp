@@ -9,7 +9,6 @@
 
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/schema/paths.hpp"
-#include "impl/plan/slot.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -69,7 +68,8 @@ void decide_bucket(Resolution& r) {
     decision.effective = core_bucket(r.config());
     decision.reason += fmt::format("; Megatron Core's DDP takes {} parameters for null", core_bucket(r.config()));
   }
-  assign(bucket, decision.effective);
+  bucket.reset();
+  if (!is_null(decision.effective)) bucket = std::get<std::int64_t>(decision.effective);
   if (bucket && !ddp.overlap_grad_reduce && !ddp.overlap_param_gather) {
     const std::string_view why = "neither gradients nor parameters overlap, so each has one bucket";
     decision.reason += fmt::format("; no effect: {}", why);

@@ -14,8 +14,8 @@ namespace {
 
 void store_requests(Resolution& r) {
   for (std::size_t i = 0; i < rows().size(); ++i)
-    if (rows()[i].slot.store != nullptr && r.settings[i].state == Setting::State::given)
-      rows()[i].slot.store(r.config(), r.settings[i].value);
+    if (rows()[i].field.store != nullptr && r.settings[i].state == Setting::State::given)
+      rows()[i].field.store(r.config(), r.settings[i].value);
 }
 
 /// Sizes of modes that have no field in the configuration.
@@ -46,8 +46,8 @@ Decision without_rule(Resolution& r, std::size_t i) {
   const Setting& setting = r.settings[i];
   const bool given = setting.state == Setting::State::given;
   Decision decision{fallback(i), given ? "user" : "auto", fmt::format("default: {}", row.rule)};
-  if (row.slot.read != nullptr)
-    decision.effective = row.slot.read(r.plan.config);
+  if (row.field.read != nullptr)
+    decision.effective = row.field.read(r.plan.config);
   else if (given)
     decision.effective = setting.value;
   if (given) decision.reason = r.set_at(row.path);
@@ -155,7 +155,7 @@ void Resolution::tell_no_effect(std::string_view path, const std::string& why) {
 
 Value default_of(std::size_t row) {
   static const Config kDefaults;
-  if (rows()[row].fallback.empty() && rows()[row].slot.read != nullptr) return rows()[row].slot.read(kDefaults);
+  if (rows()[row].fallback.empty() && rows()[row].field.read != nullptr) return rows()[row].field.read(kDefaults);
   return fallback(row);
 }
 

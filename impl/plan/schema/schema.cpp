@@ -144,20 +144,6 @@ std::string range_words(const Range& range) {
 
 }  // namespace
 
-std::span<const Row> rows() {
-  static const std::vector<Row> instance = [] {
-    std::vector<Row> all;
-    for (const auto table : {overlap_rows(), tensor_rows(), numerics_rows(), model_rows(), workload_rows()})
-      for (const Row& row : table) {
-        all.push_back(row);
-        for (const KnownRows& group : known_rows())
-          if (group.after == row.path) all.insert(all.end(), group.rows.begin(), group.rows.end());
-      }
-    return all;
-  }();
-  return instance;
-}
-
 const Value& fallback(std::size_t row) {
   static const std::vector<Value> instance = [] {
     std::vector<Value> values;

@@ -49,48 +49,33 @@ struct Range {
 inline constexpr std::int64_t kMostRanks = 1'048'576;
 
 /// How a key's value gets into Config and back out.
-struct Slot {
+struct ConfigField {
   void (*store)(Config&, const Value&) = nullptr;
   Value (*read)(const Config&) = nullptr;
 };
 
-/// One key. Adding a knob costs one row in one of the files schema_*.cpp, or in known_knobs.yaml where nothing is done
-/// with it.
+/// One key. Adding a knob costs one row in one of the files schema/knobs/NAME.yaml, and a line in config_fields.cpp
+/// where a field of Config holds what was written.
 struct Row {
   std::string_view path = {};       ///< dotted; the name in the plan
   std::string_view spellings = {};  ///< other paths of the same knob, between blanks
   Type type = Type::boolean;
-  Status status = Status::known;
+  Status status = Status::honoured;
   Scope scope = Scope::always;
   Role role = Role::work;
   std::string_view backends = {};  ///< those that use it, between blanks; empty: all
   bool listed = false;             ///< in every plan, not only where the user wrote it
   std::string_view fallback =
-      {};                       ///< what is in effect without a request, as a user writes it; for rows without a slot
+      {};                       ///< what is in effect without a request, as a user writes it; empty: what `field` holds
   std::string_view rule = {};   ///< what decides without a request, in words
   std::string_view about = {};  ///< one line
   std::string_view lacks = {};  ///< what a plan leaves unsaid or says otherwise, at another value than the fallback
-  Slot slot = {};
+  ConfigField field = {};
   Range range = {};
   std::string_view choices = {};  ///< for text: what is allowed, between blanks; empty: anything. For a boolean: the
                                   ///< words allowed besides true and false
   std::vector<std::string_view> (*registered)() = nullptr;  ///< for text: what is allowed, known once all is linked
 };
-
-/// The tables: knobs of communication overlap, those of tensor parallelism apart; number formats and the optimizer;
-/// the model; machine and run.
-std::span<const Row> overlap_rows();
-std::span<const Row> tensor_rows();
-std::span<const Row> numerics_rows();
-std::span<const Row> model_rows();
-std::span<const Row> workload_rows();
-
-/// Keys that are known by name alone, and the key that each group of them is listed behind.
-struct KnownRows {
-  std::string_view after;
-  std::vector<Row> rows;
-};
-std::span<const KnownRows> known_rows();
 
 /// All keys, section by section.
 std::span<const Row> rows();
