@@ -4,29 +4,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <variant>
 #include <vector>
 
+#include "impl/plan/slots/slot_fields.hpp"
 #include "platform/room.hpp"
 
 namespace underlap::plan {
 namespace {
 
+/// Where a field stands in the text: flags that add to a method come last of those that are known.
+std::size_t rank_of(std::string_view name) {
+  if (name == "_target_") return 0;
+  const SlotField* const field = find_slot_field(name);
+  if (field == nullptr) return 3 * slot_fields().size();
+  const auto rank = static_cast<std::size_t>(field - slot_fields().data()) + 1;
+  return field->word.starts_with("+") ? rank + slot_fields().size() : rank;
+}
+
 /// One field of a slot: "pipeline", "x4", "sm24", "margin". What is off goes without saying.
 std::string field_text(std::string_view name, const Value& value) {
-  if (name == "num_splits") return "x" + to_json_text(value);
-  if (name == "num_sm") return "sm" + to_json_text(value);
-  if (name == "cga_size") return "cga" + to_json_text(value);
-  if (value == Value(false)) return "";
-  if (name == "set_sm_margin") return "margin";
-  if (name == "aggregate") return "+aggregate";
-  if (name == "fp8_buf" && value == Value(true)) return "+fp8";
   const auto* word = std::get_if<std::string>(&value);
   const std::string text = word != nullptr ? *word : to_json_text(value);
+  if (value == Value(false)) return "";
   if (name == "method") return text;
   if (name == "_target_") return text.substr(text.rfind('.') + 1);
-  return fmt::format("{}={}", name, text);
+  const SlotField* const field = find_slot_field(name);
+  if (field == nullptr || field->word.empty() || std::holds_alternative<ValueList>(value))
+    return fmt::format("{}={}", name, text);
+  return field->type == Type::boolean ? std::string(field->word) : fmt::format("{}{}", field->word, text);
 }
 
 }  // namespace
@@ -44,18 +50,13 @@ std::string_view why_no_effect(const Knob& knob) {
 }
 
 std::string slot_text(const Value& slot) {
-  constexpr auto kOrder = std::to_array<std::string_view>(
-      {"_target_", "method", "num_splits", "num_sm", "cga_size", "set_sm_margin", "aggregate", "fp8_buf"});
-  const auto* fields = std::get_if<ValueMapping>(&slot);
-  if (fields == nullptr) return to_json_text(slot);
+  const auto* written = std::get_if<ValueMapping>(&slot);
+  if (written == nullptr) return to_json_text(slot);
+  ValueMapping fields = *written;
+  std::ranges::stable_sort(fields, {}, [](const auto& field) { return rank_of(field.first); });
   std::vector<std::string> words;
-  const auto add = [&](std::string_view name, const Value& value) {
+  for (const auto& [name, value] : fields)
     if (std::string word = field_text(name, value); !word.empty()) words.push_back(std::move(word));
-  };
-  for (const std::string_view name : kOrder)
-    if (const Value* value = find(slot, name)) add(name, *value);
-  for (const auto& [name, value] : *fields)
-    if (std::ranges::find(kOrder, std::string_view(name)) == kOrder.end()) add(name, value);
   return words.empty() ? to_json_text(slot) : fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -4,6 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string_view>
+
+#include "impl/plan/value.hpp"
 
 namespace underlap::plan {
 
@@ -33,7 +37,7 @@ enum class TensorSlot : std::uint8_t {
 };
 inline constexpr std::size_t kNumTensorSlots = 10;
 
-/// One slot's settings, as they are in effect.
+/// One slot's settings, as they are in effect. A new member has a row in slot_fields.cpp.
 struct TensorSlotOverlap {
   TensorMethod method = TensorMethod::nccl;
   bool aggregate = false;      ///< ring_exchange: two parts a step after one swap
@@ -43,6 +47,7 @@ struct TensorSlotOverlap {
   bool set_sm_margin = false;  ///< the GEMM leaves num_sm multiprocessors free
   int num_splits = 4;          ///< pipeline: splits
   bool fp8_buf = false;        ///< what moves travels as fp8; under an fp8 recipe every gather does
+  std::map<std::string_view, Value> own = {};  ///< fields that techniques declare for themselves (slot_fields.hpp)
 
   friend bool operator==(const TensorSlotOverlap&, const TensorSlotOverlap&) = default;
 };

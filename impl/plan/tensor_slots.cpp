@@ -5,13 +5,10 @@
 // reductions where it was asked for and the slot is one that Transformer Engine lists under pipeline.
 #include "impl/plan/tensor_slots.hpp"
 
+#include "impl/plan/slots/slot_fields.hpp"
+
 namespace underlap::plan {
 namespace {
-
-template <class Field>
-std::optional<Field> first_given(const std::optional<Field>& first, const std::optional<Field>& second) {
-  return first ? first : second;
-}
 
 bool may_reduce_in_fp8(TensorSlot slot, TensorMethod method) {
   switch (kind_of(slot)) {
@@ -19,11 +16,6 @@ bool may_reduce_in_fp8(TensorSlot slot, TensorMethod method) {
     case TensorSlotKind::column_dgrad: return method == TensorMethod::pipeline;
     default: return false;
   }
-}
-
-bool gathers(TensorSlot slot, TensorMethod method) {
-  const TensorSlotKind kind = kind_of(slot);
-  return kind == TensorSlotKind::gather_gemm || (kind == TensorSlotKind::column_dgrad && !splits_gemm(method));
 }
 
 }  // namespace
@@ -40,19 +32,38 @@ TensorSlotKind kind_of(TensorSlot slot) {
   }
 }
 
+bool gathers(TensorSlot slot, TensorMethod method) {
+  const TensorSlotKind kind = kind_of(slot);
+  return kind == TensorSlotKind::gather_gemm || (kind == TensorSlotKind::column_dgrad && !splits_gemm(method));
+}
+
 bool reduces_in_fp8(TensorSlot slot, const TensorSlotOverlap& overlap) {
   return overlap.fp8_buf && !gathers(slot, overlap.method);
 }
 
-TensorSlotRequest laid_over(const TensorSlotRequest& base, const TensorSlotRequest& over) {
-  return {.method = first_given(over.method, base.method),
-          .aggregate = first_given(over.aggregate, base.aggregate),
-          .num_sm = first_given(over.num_sm, base.num_sm),
-          .cga_size = first_given(over.cga_size, base.cga_size),
-          .set_sm_margin = first_given(over.set_sm_margin, base.set_sm_margin),
-          .num_splits = first_given(over.num_splits, base.num_splits),
-          .fp8_buf = first_given(over.fp8_buf, base.fp8_buf),
-          .fp8_buf_is_tuple = over.fp8_buf ? over.fp8_buf_is_tuple : base.fp8_buf_is_tuple};
+std::optional<TensorMethod> method_of(const TensorSlotRequest& request) {
+  const auto written = request.find("method");
+  return written == request.end() ? std::nullopt : kTensorMethodNames.find(std::get<std::string>(written->second));
+}
+
+bool is_true(const Value& flag) {
+  const bool* const is_on = std::get_if<bool>(&flag);
+  return is_on == nullptr || *is_on;
+}
+
+bool wants(const TensorSlotRequest& request, std::string_view flag) {
+  const auto written = request.find(flag);
+  return written != request.end() && is_true(written->second);
+}
+
+bool is_left_at_tuple(const TensorSlotRequest& request) {
+  const auto fp8_buf = request.find("fp8_buf");
+  return fp8_buf != request.end() && std::holds_alternative<ValueList>(fp8_buf->second);
+}
+
+TensorSlotRequest laid_over(const TensorSlotRequest& base, TensorSlotRequest over) {
+  over.insert(base.begin(), base.end());
+  return over;
 }
 
 TensorSlotOverlap transformer_engine_default(TensorSlot slot) {
@@ -66,43 +77,29 @@ TensorSlotOverlap transformer_engine_default(TensorSlot slot) {
 
 TensorSlotOverlap set_up(TensorSlot slot, const TensorSlotRequest& request, bool is_fp8) {
   TensorSlotOverlap overlap = transformer_engine_default(slot);
-  overlap.method = request.method.value_or(overlap.method);
-  overlap.num_sm = request.num_sm.value_or(overlap.num_sm);
-  overlap.cga_size = request.cga_size.value_or(overlap.cga_size);
-  overlap.set_sm_margin = request.set_sm_margin.value_or(overlap.set_sm_margin);
-  overlap.num_splits = request.num_splits.value_or(overlap.num_splits);
-  const bool is_ring = overlap.method == TensorMethod::ring_exchange;
-  overlap.aggregate = is_ring && gathers(slot, overlap.method) && request.aggregate.value_or(false);
-  const bool wanted = request.fp8_buf.value_or(false) && may_reduce_in_fp8(slot, overlap.method);
+  overlap.method = method_of(request).value_or(overlap.method);
+  for (const SlotField& field : slot_fields()) {
+    const auto written = request.find(field.name);
+    const bool is_off = field.chooses && !field.applies(slot, overlap.method);
+    if (written != request.end() && !is_off) store_field(field, overlap, written->second);
+  }
+  const bool wanted = wants(request, "fp8_buf") && may_reduce_in_fp8(slot, overlap.method);
   overlap.fp8_buf = is_fp8 && (wanted || gathers(slot, overlap.method));
   return overlap;
 }
 
 Value to_value(TensorSlot slot, const TensorSlotOverlap& overlap) {
-  ValueMapping fields{{"method", std::string(kTensorMethodNames[overlap.method])}};
-  if (overlap.method == TensorMethod::waited || overlap.method == TensorMethod::nccl) return fields;
-  if (overlap.method == TensorMethod::pipeline) fields.emplace_back("num_splits", overlap.num_splits);
-  if (overlap.method == TensorMethod::ring_exchange && gathers(slot, overlap.method))
-    fields.emplace_back("aggregate", overlap.aggregate);
-  fields.emplace_back("num_sm", overlap.num_sm);
-  fields.emplace_back("cga_size", overlap.cga_size);
-  fields.emplace_back("set_sm_margin", overlap.set_sm_margin);
-  fields.emplace_back("fp8_buf", overlap.fp8_buf);
+  ValueMapping fields;
+  for (const SlotField& field : slot_fields())
+    if (field.applies(slot, overlap.method)) fields.emplace_back(field.name, read_field(field, overlap));
   return fields;
 }
 
 Value to_value(const TensorSlotRequest& request) {
   ValueMapping fields;
-  const auto put = [&](const char* name, const auto& field) {
-    if (field) fields.emplace_back(name, *field);
-  };
-  if (request.method) fields.emplace_back("method", std::string(kTensorMethodNames[*request.method]));
-  put("num_splits", request.num_splits);
-  put("aggregate", request.aggregate);
-  put("num_sm", request.num_sm);
-  put("cga_size", request.cga_size);
-  put("set_sm_margin", request.set_sm_margin);
-  put("fp8_buf", request.fp8_buf);
+  for (const SlotField& field : slot_fields())
+    if (const auto written = request.find(field.name); written != request.end())
+      fields.emplace_back(field.name, std::holds_alternative<ValueList>(written->second) ? true : written->second);
   return fields;
 }
 

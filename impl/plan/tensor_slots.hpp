@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -46,24 +47,26 @@ inline bool in_userbuffers(TensorMethod method) { return method == TensorMethod:
 /// Whether what the slot reduces travels as fp8.
 bool reduces_in_fp8(TensorSlot slot, const TensorSlotOverlap& overlap);
 
-/// What was written for one slot; an empty field is Transformer Engine's default.
-struct TensorSlotRequest {
-  std::optional<TensorMethod> method = {};
-  std::optional<bool> aggregate = {};
-  std::optional<int> num_sm = {};
-  std::optional<int> cga_size = {};
-  std::optional<bool> set_sm_margin = {};
-  std::optional<int> num_splits = {};
-  std::optional<bool> fp8_buf = {};
-  bool fp8_buf_is_tuple = false;  ///< left at PipelineOverlapCfg's default (False,), which Python takes for true
+/// Whether the slot's collective is a gather, by the method in effect.
+bool gathers(TensorSlot slot, TensorMethod method);
 
-  friend bool operator==(const TensorSlotRequest&, const TensorSlotRequest&) = default;
-};
-
+/// What was written for one slot, field by field; a field that is not there is Transformer Engine's default. fp8_buf
+/// left at PipelineOverlapCfg's default, the tuple (False,), is a list.
+using TensorSlotRequest = std::map<std::string_view, Value>;
 using TensorRequests = std::array<TensorSlotRequest, kNumTensorSlots>;
 
+std::optional<TensorMethod> method_of(const TensorSlotRequest& request);
+
+/// Whether a flag is on. Python takes a tuple for true, whatever it holds.
+bool is_true(const Value& flag);
+/// Whether a flag was written and is on.
+bool wants(const TensorSlotRequest& request, std::string_view flag);
+
+/// Whether fp8_buf is left at PipelineOverlapCfg's tuple.
+bool is_left_at_tuple(const TensorSlotRequest& request);
+
 /// `over` where it says something, else `base`.
-TensorSlotRequest laid_over(const TensorSlotRequest& base, const TensorSlotRequest& over);
+TensorSlotRequest laid_over(const TensorSlotRequest& base, TensorSlotRequest over);
 
 /// What Transformer Engine does with a slot that nothing was written for.
 TensorSlotOverlap transformer_engine_default(TensorSlot slot);

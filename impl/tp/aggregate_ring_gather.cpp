@@ -88,7 +88,7 @@ const GatherGemms::Register kRegistered{{
     .name = "aggregate_ring_gather",
     .summary = "swaps rows between neighbours, then passes pairs of them round a ring under the GEMM of a pair",
     .exposed = "the swap, and what a hop takes longer than the GEMM of two ranks' rows",
-    .keys = {{.method = plan::TensorMethod::ring_exchange, .aggregate = true}},
+    .keys = {{.method = plan::TensorMethod::ring_exchange, .with = {"aggregate"}}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .purposes = {"ring_swap", "ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {
       return std::make_unique<AggregateRingGather>(context);

@@ -44,7 +44,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .name = "blocking_collective",
     .summary = "waits for a collective before the GEMM that does not need it",
     .exposed = "the collective",
-    .keys = {plan::TensorMethod::waited},
+    .keys = {{.method = plan::TensorMethod::waited}},
     .facts = {.knob = "extensions.tp_async_collectives",
               .overlaps = false,
               .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},

@@ -44,7 +44,7 @@ const WgradDrains::Register kRegistered{{
     .name = "blocking_drain",
     .summary = "forms weight gradients that were put off, each after the gather of its input",
     .exposed = "every gather",
-    .keys = {plan::TensorMethod::waited},
+    .keys = {{.method = plan::TensorMethod::waited}},
     .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute",
               .overlaps = false,
               .purposes = {"head_wgrad_all_gather"}},

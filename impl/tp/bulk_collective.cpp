@@ -58,7 +58,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .name = "bulk_collective",
     .summary = "an in-place collective on few multiprocessors under the whole of a GEMM that does not need it",
     .exposed = "what the collective takes longer than the GEMM",
-    .keys = {plan::TensorMethod::bulk},
+    .keys = {{.method = plan::TensorMethod::bulk}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
               .sums = SumOrder::may_differ,
               .purposes = {"all_gather", "reduce_scatter"}},

@@ -103,7 +103,7 @@ const GemmScatters::Register kRegistered{{
     .name = "fp8_pipeline_scatter",
     .summary = "exchanges each split of output features in fp8 under the GEMM of the next split, and adds it up",
     .exposed = "the last split's exchange, the casts, and the sums of the splits into their columns",
-    .keys = {{.method = plan::TensorMethod::pipeline, .fp8_buf = true}},
+    .keys = {{.method = plan::TensorMethod::pipeline, .with = {"fp8_buf"}}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"all_to_all"}},
     .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
       return std::make_unique<Fp8PipelineScatter>(context);

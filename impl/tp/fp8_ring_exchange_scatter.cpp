@@ -81,7 +81,7 @@ const GemmScatters::Register kRegistered{{
     .name = "fp8_ring_exchange_scatter",
     .summary = "sends each rank its rows in fp8 under the GEMM of the next rank's, and adds what arrives",
     .exposed = "what an exchange takes longer than the GEMM of one rank's rows, the casts and the sum",
-    .keys = {{.method = plan::TensorMethod::ring_exchange, .fp8_buf = true}},
+    .keys = {{.method = plan::TensorMethod::ring_exchange, .with = {"fp8_buf"}}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
       return std::make_unique<Fp8RingExchangeScatter>(context);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "impl/device/technique.hpp"
+#include "impl/plan/slots/slot_key.hpp"
 #include "impl/tp/communicators.hpp"
 #include "impl/tp/token_gemm.hpp"
 
@@ -109,27 +110,16 @@ class WgradDrain {
   virtual void run(std::span<const DeferredWgrad> wgrads, const View& main_grad) = 0;
 };
 
-/// What of a slot's settings decides on its technique, kind by kind.
-struct GatherGemmKey {
-  plan::TensorMethod method{};
-  bool aggregate = false;
+template <plan::SlotTechnique kind>
+plan::SlotKey key_of(const plan::TensorSlotOverlap& overlap) {
+  return plan::slot_key(kind, overlap);
+}
 
-  friend bool operator==(const GatherGemmKey&, const GatherGemmKey&) = default;
-};
-struct GemmScatterKey {
-  plan::TensorMethod method{};
-  bool fp8_buf = false;
-
-  friend bool operator==(const GemmScatterKey&, const GemmScatterKey&) = default;
-};
-inline GatherGemmKey gather_gemm_key(const plan::TensorSlotOverlap& o) { return {o.method, o.aggregate}; }
-inline GemmScatterKey gemm_scatter_key(const plan::TensorSlotOverlap& o) { return {o.method, o.fp8_buf}; }
-inline plan::TensorMethod method_of(const plan::TensorSlotOverlap& o) { return o.method; }
-
-using GatherGemms = Techniques<GatherGemm, Context, gather_gemm_key>;
-using GemmScatters = Techniques<GemmScatter, Context, gemm_scatter_key>;
-using CollectivesBesideGemm = Techniques<CollectiveBesideGemm, Context, method_of>;
-using WgradDrains = Techniques<WgradDrain, Context, method_of>;
+using GatherGemms = Techniques<GatherGemm, Context, key_of<plan::SlotTechnique::gather_gemm>>;
+using GemmScatters = Techniques<GemmScatter, Context, key_of<plan::SlotTechnique::gemm_scatter>>;
+using CollectivesBesideGemm =
+    Techniques<CollectiveBesideGemm, Context, key_of<plan::SlotTechnique::collective_beside_gemm>>;
+using WgradDrains = Techniques<WgradDrain, Context, key_of<plan::SlotTechnique::wgrad_drain>>;
 
 /// `num` rows of a view from `first` on.
 View rows_of(const View& view, std::int64_t first, std::int64_t num);

@@ -6,92 +6,13 @@
 #include <algorithm>
 
 #include "impl/plan/schema/paths.hpp"
+#include "impl/plan/slots/slot_fields.hpp"
 #include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {
 namespace {
 
 bool is_of_userbuffers(TensorMethod method) { return method != TensorMethod::nccl && method != TensorMethod::waited; }
-
-/// One slot: what was asked for beside what is in effect.
-class SlotCheck {
- public:
-  SlotCheck(Resolution& resolution, const TensorConfig& config, std::size_t i)
-      : r_(resolution),
-        path_(kTensorSlotPaths[i]),
-        request_(config.slots[i]),
-        overlap_(resolution.config().tensor_overlap.slots[i]) {}
-
-  void check() const {
-    check_splits();
-    check_aggregate();
-    check_fp8_buf();
-    check_num_sm();
-    check_cga_size();
-  }
-
- private:
-  /// The field as it was written; null where it was not, or in a preset.
-  const Entry* written(std::string_view field) const {
-    return r_.settings.given(path_) ? find_entry(*r_.settings[path_].node, field) : nullptr;
-  }
-
-  void notice(std::string message) const { r_.notice({path_, kTensorOverlapConfig}, std::move(message)); }
-
-  void check_splits() const {
-    const Entry* entry = written("num_splits");
-    const std::int64_t features = r_.config().model.hidden_size;
-    if (overlap_.method != TensorMethod::pipeline) {
-      if (entry != nullptr && request_.num_splits)
-        r_.plan.notices.push_back(
-            {r_.problems.text(entry->value->place), fmt::format("{}.num_splits has no effect: {} is not cut in splits",
-                                                                path_, kTensorMethodNames[overlap_.method])});
-    } else if (features > 0 && features % overlap_.num_splits != 0) {
-      r_.problems.add(
-          entry != nullptr ? entry->value->place : r_.place_of({path_, kTensorOverlapConfig, "model.hidden_size"}),
-          fmt::format("{}.num_splits is {}, which does not divide the {} output features of the GEMM "
-                      "(model.hidden_size); set it to a divisor",
-                      path_, overlap_.num_splits, features));
-    }
-  }
-
-  void check_aggregate() const {
-    if (request_.aggregate.value_or(false) && !overlap_.aggregate)
-      notice(fmt::format("{}.aggregate has no effect: only a ring that gathers moves parts in pairs", path_));
-  }
-
-  void check_fp8_buf() const {
-    if (request_.fp8_buf_is_tuple && overlap_.fp8_buf)
-      notice(
-          fmt::format("{}.fp8_buf is left at the default of PipelineOverlapCfg, the tuple (False,), which counts as "
-                      "true: what is reduced travels as fp8",
-                      path_));
-  }
-
-  void check_num_sm() const {
-    const bool is_copied =
-        overlap_.method == TensorMethod::ring_exchange && r_.config().extensions.tp_ring_transport == "copy_engine";
-    if (is_copied && !overlap_.set_sm_margin && written("num_sm") != nullptr && request_.num_sm.value_or(1) != 1)
-      notice(
-          fmt::format("{}.num_sm has no effect: copy engines move the parts of a ring, and set_sm_margin, which "
-                      "would leave multiprocessors free, is false",
-                      path_));
-  }
-
-  void check_cga_size() const {
-    if (overlap_.method == TensorMethod::ring_exchange && written("cga_size") != nullptr &&
-        request_.cga_size.value_or(1) != 1)
-      notice(
-          fmt::format("{}.cga_size has no effect: the hops of a ring are copies, or sends and receives that NCCL "
-                      "lays out",
-                      path_));
-  }
-
-  Resolution& r_;
-  std::string_view path_;
-  const TensorSlotRequest& request_;
-  const TensorSlotOverlap& overlap_;
-};
 
 /// Why no kernel of a collective runs in clusters; empty where NCCL is asked for them.
 std::string why_no_clusters(const Config& c) {
@@ -110,7 +31,7 @@ void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     const bool is_collective = overlap.method == TensorMethod::bulk || overlap.method == TensorMethod::pipeline;
-    const bool is_written = r.settings.given(kTensorSlotPaths[i]) && config.slots[i].cga_size;
+    const bool is_written = r.settings.given(kTensorSlotPaths[i]) && config.slots[i].contains("cga_size");
     if (is_written && overlap.cga_size > 1 && is_collective)
       return r.notice({kTensorSlotPaths[i], kTensorOverlapConfig}, "cga_size has no effect: " + why);
   }
@@ -118,8 +39,20 @@ void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
 
 }  // namespace
 
+void SlotInEffect::notice(std::string_view what) const {
+  r.notice({path, kTensorOverlapConfig}, fmt::format("{}{}", path, what));
+}
+
 void check_tensor_slots(Resolution& r, const TensorConfig& config) {
-  for (std::size_t i = 0; i < kNumTensorSlots; ++i) SlotCheck(r, config, i).check();
+  for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
+    const SlotInEffect slot{r, kTensorSlotPaths[i], config.slots[i], r.config().tensor_overlap.slots[i]};
+    for (const SlotField& field : slot_fields()) {
+      if (field.check != nullptr) field.check(slot);
+      const bool is_off = !field.no_effect.empty() && !is_true(read_field(field, slot.overlap));
+      if (is_off && wants(slot.request, field.name))
+        slot.notice(fmt::format(".{} has no effect: {}", field.name, field.no_effect));
+    }
+  }
   tell_of_cga_size(r, config);
 }
 

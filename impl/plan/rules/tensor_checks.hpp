@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "impl/plan/rules/tensor_request.hpp"
 
 namespace underlap::plan {
+
+/// One slot as the checks of its fields see it: what was asked for beside what is in effect.
+struct SlotInEffect {
+  Resolution& r;
+  std::string_view path;
+  const TensorSlotRequest& request;
+  const TensorSlotOverlap& overlap;
+
+  /// The field as it was written; null where it was not, or in a preset.
+  const Entry* written(std::string_view field) const {
+    return r.settings.given(path) ? find_entry(*r.settings[path].node, field) : nullptr;
+  }
+  /// `what` follows the slot's path.
+  void notice(std::string_view what) const;
+};
 
 /// Checks the settings in effect for each slot, where tp_comm_overlap is: splits must divide what they cut, and a field
 /// that was asked for and does nothing is a notice.

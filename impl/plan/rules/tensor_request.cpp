@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 
 #include "impl/plan/schema/paths.hpp"
+#include "impl/plan/slots/slot_fields.hpp"
 #include "platform/suggestion.hpp"
 
 namespace underlap::plan {
@@ -17,44 +18,53 @@ namespace {
 
 constexpr std::string_view kPresetPrefix = "userbuffers_";
 
-using enum Type;
-
-// 32 is the most that userbuffers' kernels take, 8 the most blocks of a portable cluster.
-constexpr auto kFields = std::to_array<Row>({
-    {.path = "method", .type = text, .choices = "bulk ring_exchange pipeline nccl waited"},
-    {.path = "aggregate"},
-    {.path = "num_sm", .type = integer, .range = {1, 32}},
-    {.path = "cga_size", .type = integer, .range = {1, 8}},
-    {.path = "set_sm_margin"},
-    {.path = "num_splits", .type = integer, .range = {1, 1024}},
-    {.path = "fp8_buf"},
-    {.path = "atomic_gemm"},
-    {.path = "use_ce"},
-    {.path = "pipeline_rs_overlap_first_gemm"},
-    {.path = "comm_priority", .type = integer},
-    {.path = "gemm_priority", .type = integer},
-});
-
 /// Bridge's classes for `_target_`, with what an entry of that class says without being written.
 struct EntryClass {
   std::string_view name;
   TensorSlotRequest defaults;
 };
-constexpr EntryClass kClasses[] = {
-    {"BulkOverlapCfg", {.method = TensorMethod::bulk}},
-    {"RingExchangeOverlapCfg",
-     {.method = TensorMethod::ring_exchange,
-      .aggregate = false,
-      .num_sm = 1,
-      .cga_size = 1,
-      .set_sm_margin = false,
-      .fp8_buf = false}},
-    {"PipelineOverlapCfg", {.method = TensorMethod::pipeline, .fp8_buf = true, .fp8_buf_is_tuple = true}},
+
+const std::vector<EntryClass>& classes() {
+  static const std::vector<EntryClass> instance{
+      {"BulkOverlapCfg", {{"method", "bulk"}}},
+      {"RingExchangeOverlapCfg",
+       {{"method", "ring_exchange"},
+        {"aggregate", false},
+        {"num_sm", 1},
+        {"cga_size", 1},
+        {"set_sm_margin", false},
+        {"fp8_buf", false}}},
+      {"PipelineOverlapCfg", {{"method", "pipeline"}, {"fp8_buf", ValueList{false}}}}};
+  return instance;
+}
+
+/// A field that is known by name alone.
+struct KnownField {
+  std::string_view name;
+  Type type = Type::boolean;
+  std::optional<bool> harmless = {};  ///< the value that changes nothing; of a number there is none
+  std::string_view value = "";        ///< what of it is not run, behind its name
+  std::string_view instead = "leave it out";
+  std::string_view problem = "";  ///< why it is an error, behind its path; empty: `run` alone refuses it
+};
+constexpr KnownField kKnownFields[] = {
+    {.name = "atomic_gemm",
+     .harmless = false,
+     .problem =
+         " cannot be true: a GEMM that counts its finished parts in device memory cannot be expressed by streams "
+         "and events; leave it out"},
+    {.name = "use_ce",
+     .harmless = true,
+     .value = " false",
+     .instead = "extensions.tp_ring_transport: nccl moves by SMs"},
+    {.name = "pipeline_rs_overlap_first_gemm", .harmless = false},
+    {.name = "comm_priority", .type = Type::integer},
+    {.name = "gemm_priority", .type = Type::integer},
 };
 
-std::vector<std::string_view> names_of(const auto& rows, auto name) {
+std::vector<std::string_view> names_of(const auto& rows) {
   std::vector<std::string_view> names;
-  for (const auto& row : rows) names.push_back(row.*name);
+  for (const auto& row : rows) names.push_back(row.name);
   return names;
 }
 
@@ -79,86 +89,70 @@ class EntryReader {
  private:
   void read_entry(const Entry& entry) {
     if (entry.key == "_target_") return read_class(*entry.value);
-    const auto* row = std::find_if(kFields.begin(), kFields.end(), [&](const Row& f) { return f.path == entry.key; });
-    if (row == kFields.end())
-      r_.problems.add(entry.place, fmt::format("{} has no field {}{}", path_, in_quotes(entry.key),
-                                               did_you_mean(entry.key, names_of(kFields, &Row::path))));
-    else if (entry.key == "fp8_buf" && is_tuple_of_false(*entry.value))
-      set_tuple();
-    else
-      read_field(*row, *entry.value);
+    if (const SlotField* field = find_slot_field(entry.key)) return read_field(*field, *entry.value);
+    const auto* known = std::ranges::find(kKnownFields, entry.key, &KnownField::name);
+    if (known != std::end(kKnownFields)) return refuse(*known, *entry.value);
+    std::vector<std::string_view> names = names_of(slot_fields());
+    std::ranges::copy(names_of(kKnownFields), std::back_inserter(names));
+    r_.problems.add(entry.place,
+                    fmt::format("{} has no field {}{}", path_, in_quotes(entry.key), did_you_mean(entry.key, names)));
   }
 
   void read_class(const Node& node) {
     const std::string_view name = std::string_view(node.text).substr(node.text.rfind('.') + 1);
-    for (const EntryClass& of : kClasses)
-      if (of.name == name) {
-        of_class_ = of.defaults;
-        return;
-      }
-    r_.problems.add(node.place, fmt::format("{} has no class {}{}", path_, in_quotes(node.text),
-                                            did_you_mean(name, names_of(kClasses, &EntryClass::name))));
+    const auto of = std::ranges::find(classes(), name, &EntryClass::name);
+    if (of != classes().end())
+      of_class_ = of->defaults;
+    else
+      r_.problems.add(node.place, fmt::format("{} has no class {}{}", path_, in_quotes(node.text),
+                                              did_you_mean(name, names_of(classes()))));
   }
 
   static bool is_tuple_of_false(const Node& node) {
     return node.kind == Node::Kind::sequence && node.items.size() == 1 &&
            (node.items[0]->text == "false" || node.items[0]->text == "False");
   }
-  void set_tuple() {
-    request_.fp8_buf = true;
-    request_.fp8_buf_is_tuple = true;
-  }
 
-  void read_field(const Row& field, const Node& written) {
-    const std::string path = fmt::format("{}.{}", path_, field.path);
-    Row row = field;
-    row.path = path;
+  /// Nothing and a problem where the value does not fit; nothing for null.
+  std::optional<Value> value_of(const Row& row, const Node& written) {
     Node node = written;
     // Megatron-LM's own files write 0 and 1 for flags.
-    if (row.type == boolean && !node.is_quoted && (node.text == "0" || node.text == "1"))
+    if (row.type == Type::boolean && !node.is_quoted && (node.text == "0" || node.text == "1"))
       node.text = node.text == "1" ? "true" : "false";
-    const auto value = read_value(row, node, r_.problems);
-    if (!value || std::holds_alternative<std::monostate>(*value)) return;
-    if (field.path == "method") method_place_ = node.place;
-    put(field.path, *value, node.place);
+    auto value = read_value(row, node, r_.problems);
+    return value && is_null(*value) ? std::nullopt : value;
   }
 
-  void put(std::string_view field, const Value& value, Place place) {
-    const auto flag = [&] { return std::get<bool>(value); };
-    const auto number = [&] { return static_cast<int>(std::get<std::int64_t>(value)); };
-    if (field == "method") request_.method = kTensorMethodNames.find(std::get<std::string>(value));
-    if (field == "aggregate") put_aggregate(flag(), place);
-    if (field == "num_sm") request_.num_sm = number();
-    if (field == "cga_size") request_.cga_size = number();
-    if (field == "set_sm_margin") request_.set_sm_margin = flag();
-    if (field == "num_splits") request_.num_splits = number();
-    if (field == "fp8_buf") request_.fp8_buf = flag();
-    if (field == "atomic_gemm" && flag())
-      r_.problems.add(place, fmt::format("{}.atomic_gemm cannot be true: a GEMM that counts its finished parts in "
-                                         "device memory cannot be expressed by streams and events; leave it out",
-                                         path_));
-    if (field == "use_ce" && !flag()) refuse(place, "use_ce false", "extensions.tp_ring_transport: nccl moves by SMs");
-    if (field == "pipeline_rs_overlap_first_gemm" && flag()) refuse(place, field, "leave it out");
-    if (field == "comm_priority" || field == "gemm_priority") refuse(place, field, "leave it out");
+  void read_field(const SlotField& field, const Node& node) {
+    if (field.name == "fp8_buf" && is_tuple_of_false(node)) {
+      request_[field.name] = ValueList{false};
+      return;
+    }
+    const std::string path = fmt::format("{}.{}", path_, field.name);
+    const auto value =
+        value_of({.path = path, .type = field.type, .range = field.range, .choices = field.choices}, node);
+    if (!value) return;
+    if (field.name == "method") method_place_ = node.place;
+    request_[field.name] = *value;
+    const std::string refusal = field.refusal == nullptr ? "" : field.refusal(r_.config(), *value);
+    if (!refusal.empty()) r_.problems.add(node.place, path + refusal);
   }
 
-  void put_aggregate(bool aggregate, Place place) {
-    request_.aggregate = aggregate;
-    const std::int64_t tp = r_.config().parallel.tensor_model_parallel_size;
-    if (aggregate && tp > 1 && tp % 2 != 0)
-      r_.problems.add(place,
-                      fmt::format("{}.aggregate moves parts in pairs, and {} is {}; it must be even", path_, kTp, tp));
-  }
-
-  void refuse(Place place, std::string_view what, std::string_view instead) {
-    r_.plan.not_run.push_back(
-        {r_.problems.text(place),
-         fmt::format("{}: {} is known by name but not run by this version; {}", path_, what, instead)});
+  void refuse(const KnownField& field, const Node& node) {
+    const std::string path = fmt::format("{}.{}", path_, field.name);
+    const auto value = value_of({.path = path, .type = field.type}, node);
+    if (!value || (field.harmless && *value == Value(*field.harmless))) return;
+    if (!field.problem.empty())
+      r_.problems.add(node.place, path + std::string(field.problem));
+    else
+      r_.plan.not_run.push_back(
+          {r_.problems.text(node.place), fmt::format("{}: {}{} is known by name but not run by this version; {}", path_,
+                                                     field.name, field.value, field.instead)});
   }
 
   void check_method(Place place) {
     using enum TensorMethod;
-    const TensorMethod method = request_.method.value_or(nccl);
+    const TensorMethod method = method_of(request_).value_or(nccl);
     if (method == nccl || method == waited) return;
     const auto wrong = [&](std::string_view why) {
       r_.problems.add(place, fmt::format("{} has no {}: {}", path_, kTensorMethodNames[method], why));
@@ -211,7 +205,7 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
 void check_pairs(Resolution& r, const TensorRequests& slots) {
   for (const auto& [dgrad, wgrad] : {std::pair(TensorSlot::qkv_dgrad, TensorSlot::qkv_wgrad),
                                      std::pair(TensorSlot::fc1_dgrad, TensorSlot::fc1_wgrad)}) {
-    const auto method = slots[static_cast<std::size_t>(dgrad)].method;
+    const auto method = method_of(slots[static_cast<std::size_t>(dgrad)]);
     const std::string_view path = kTensorSlotPaths[static_cast<std::size_t>(wgrad)];
     if (!method || !splits_gemm(*method) || slots[static_cast<std::size_t>(wgrad)] == TensorSlotRequest{}) continue;
     r.error({path, kTensorSlotPaths[static_cast<std::size_t>(dgrad)]},

@@ -94,12 +94,12 @@ class Switches {
       overlap.method = TensorMethod::pipeline;
       return {overlap,
               fmt::format("{} is true: what is set up for bulk reduces in {} splits", kReduceDgrad, overlap.num_splits),
-              request.method.has_value()};
+              request.contains("method")};
     }
     if (!on(kBulkDgrad, true)) return off(is_false(kBulkDgrad));
     if (!splits) return {overlap};
     TensorSlotRequest as_bulk = overlap.method == TensorMethod::pipeline ? request : TensorSlotRequest{};
-    as_bulk.method = TensorMethod::bulk;
+    as_bulk["method"] = "bulk";
     return {set_up(slot, as_bulk, is_fp8),
             fmt::format("{} needs {}, which is {}: Megatron Core asks this slot for its bulk overlap",
                         kTensorMethodNames[overlap.method], kReduceDgrad,
@@ -133,14 +133,15 @@ std::string origin(const Resolution& r, const TensorConfig& config, std::size_t 
 
 void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const Outcome& slot) {
   const TensorSlotRequest& request = config.slots[i];
+  const auto method = method_of(request);
   const std::string who = origin(r, config, i);
   const bool is_written = r.settings.given(kTensorSlotPaths[i]);
   Decision decision{to_value(static_cast<TensorSlot>(i), slot.overlap), who.empty() ? "auto" : "user",
                     who.empty() ? "Transformer Engine's default" : who};
   if (!slot.reason.empty()) decision.reason += "; " + slot.reason;
-  if (request.fp8_buf.value_or(false) && !in_scope(Scope::fp8, r))
+  if (wants(request, "fp8_buf") && !in_scope(Scope::fp8, r))
     decision.reason += "; fp8_buf is in effect under fp8 recipes alone";
-  if (slot.is_gated && (is_written || (request.method && splits_gemm(*request.method) &&
+  if (slot.is_gated && (is_written || (method && splits_gemm(*method) &&
                                        kind_of(static_cast<TensorSlot>(i)) == TensorSlotKind::column_dgrad)))
     decision.source = "gate";
   if (!who.empty() && !is_written && !r.settings[kTensorSlotPaths[i]].is_null) decision.requested = to_value(request);

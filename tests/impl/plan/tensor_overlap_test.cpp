@@ -58,38 +58,38 @@ const TensorSlotRequest& cell(const UserbuffersPreset& preset, TensorSlot slot) 
 
 TEST(UserbuffersPresets, HoldAsManyOfEachMethodAsMegatronBridge) {
   EXPECT_EQ(userbuffers_preset_names().size(), 19U);
-  const auto of = [](TensorMethod method) { return [=](const auto& slot) { return slot.method == method; }; };
+  const auto of = [](TensorMethod method) { return [=](const auto& slot) { return method_of(slot) == method; }; };
   EXPECT_EQ(count_in_presets(of(ring_exchange)), 98U);
   EXPECT_EQ(count_in_presets(of(bulk)), 70U);
   EXPECT_EQ(count_in_presets(of(pipeline)), 18U);
   EXPECT_EQ(count_in_presets([](const auto& slot) { return slot == TensorSlotRequest{}; }), 4U);
-  EXPECT_EQ(count_in_presets([](const auto& slot) { return slot.fp8_buf_is_tuple; }), 12U);
-  EXPECT_EQ(count_in_presets([](const auto& slot) { return slot.aggregate.value_or(false); }), 4U);
+  EXPECT_EQ(count_in_presets(is_left_at_tuple), 12U);
+  EXPECT_EQ(count_in_presets([](const auto& slot) { return wants(slot, "aggregate"); }), 4U);
 }
 
 TEST(UserbuffersPresets, SayWhatMegatronBridgeSays) {
   const auto llama = *find_userbuffers_preset("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192");
   EXPECT_EQ(cell(llama, qkv_wgrad),
-            (TensorSlotRequest{.method = bulk, .num_sm = 24, .cga_size = 2, .set_sm_margin = false}));
-  EXPECT_EQ(cell(llama, proj_fprop).num_sm, 24);
-  EXPECT_EQ(cell(llama, fc2_fprop).num_sm, 16);
-  EXPECT_TRUE(cell(llama, fc2_fprop).fp8_buf_is_tuple);
+            (TensorSlotRequest{{"method", "bulk"}, {"num_sm", 24}, {"cga_size", 2}, {"set_sm_margin", false}}));
+  EXPECT_EQ(cell(llama, proj_fprop).at("num_sm"), Value(24));
+  EXPECT_EQ(cell(llama, fc2_fprop).at("num_sm"), Value(16));
+  EXPECT_TRUE(is_left_at_tuple(cell(llama, fc2_fprop)));
   const auto gpt = *find_userbuffers_preset("userbuffers_bf16_h100_h12288_tp4_mbs1_seqlen2048");
-  EXPECT_EQ(cell(gpt, proj_fprop).method, pipeline);
-  EXPECT_EQ(cell(gpt, fc2_fprop), (TensorSlotRequest{.method = ring_exchange,
-                                                     .aggregate = false,
-                                                     .num_sm = 1,
-                                                     .cga_size = 1,
-                                                     .set_sm_margin = true,
-                                                     .fp8_buf = false}));
+  EXPECT_EQ(method_of(cell(gpt, proj_fprop)), pipeline);
+  EXPECT_EQ(cell(gpt, fc2_fprop), (TensorSlotRequest{{"method", "ring_exchange"},
+                                                     {"aggregate", false},
+                                                     {"num_sm", 1},
+                                                     {"cga_size", 1},
+                                                     {"set_sm_margin", true},
+                                                     {"fp8_buf", false}}));
   const auto lora = *find_userbuffers_preset("userbuffers_fp8_h100_h16384_tp4_mbs1_seqlen2048_lora");
-  EXPECT_EQ(cell(lora, qkv_fprop).aggregate, true);
-  EXPECT_EQ(cell(lora, fc1_dgrad).method, pipeline);
-  EXPECT_EQ(cell(lora, fc1_dgrad).fp8_buf_is_tuple, false);
+  EXPECT_EQ(cell(lora, qkv_fprop).at("aggregate"), Value(true));
+  EXPECT_EQ(method_of(cell(lora, fc1_dgrad)), pipeline);
+  EXPECT_FALSE(is_left_at_tuple(cell(lora, fc1_dgrad)));
   EXPECT_EQ(cell(lora, fc1_wgrad), TensorSlotRequest{});
   const auto nemotron = *find_userbuffers_preset("userbuffers_bf16_b200_h18432_tp8_mbs1_seqlen4096");
-  EXPECT_EQ(cell(nemotron, proj_fprop).method, ring_exchange);
-  EXPECT_EQ(cell(nemotron, fc2_fprop).method, pipeline);
+  EXPECT_EQ(method_of(cell(nemotron, proj_fprop)), ring_exchange);
+  EXPECT_EQ(method_of(cell(nemotron, fc2_fprop)), pipeline);
 }
 
 TEST(TensorOverlapRules, WithoutUserbuffersEverySlotIsNcclOrWaitedFor) {
