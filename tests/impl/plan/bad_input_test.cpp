@@ -65,7 +65,7 @@ TEST_P(WrongValues, AreErrorsThatSayWhatIsAllowed) {
   const std::string preset = section == "model" ? "preset: tiny, " : "";
   const std::string other = section == "model" ? "" : "model: {preset: tiny}\n";
   EXPECT_THAT(errors_of(other + section + ": {" + preset + GetParam().setting.substr(dot + 1) + "}"),
-              ElementsAre(HasSubstr(GetParam().what)))
+              Only(GetParam().what))
       << GetParam().setting;
 }
 
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongValue{"mixed_precision.recipe: bf16", "one of bf16_mixed"},
         WrongValue{"extensions.reduce_accumulator: fp64", "wire, fp32"}));
 
-TEST(BadInput, NotYaml) { EXPECT_THAT(errors_of("a: [1, 2\nb: }"), ElementsAre(HasSubstr("not YAML"))); }
+TEST(BadInput, NotYaml) { EXPECT_THAT(errors_of("a: [1, 2\nb: }"), Only("not YAML")); }
 
 TEST(BadInput, BinaryFile) {
   EXPECT_THAT(errors_of(std::string("\x89PNG\r\n\x1a\n\0\0\0\xff", 12)), testing::SizeIs(1));
@@ -122,7 +122,7 @@ TEST(BadInput, EmptyFile) {
 
 TEST(BadInput, ListOrWordInPlaceOfAMapping) {
   EXPECT_THAT(errors_of("- model\n"), ElementsAre(AllOf(StartsWith("f:1:1"), HasSubstr("not a list"))));
-  EXPECT_THAT(errors_of("model"), ElementsAre(HasSubstr("not \"model\"")));
+  EXPECT_THAT(errors_of("model"), Only("not \"model\""));
 }
 
 TEST(BadInput, SectionThatIsNoMapping) {
@@ -131,9 +131,7 @@ TEST(BadInput, SectionThatIsNoMapping) {
                           "f:3:8: train must be a mapping of settings, not \"3\""));
 }
 
-TEST(BadInput, HugeFile) {
-  EXPECT_THAT(errors_of(std::string(2 << 20, '#')), ElementsAre(HasSubstr("larger than 1 MiB")));
-}
+TEST(BadInput, HugeFile) { EXPECT_THAT(errors_of(std::string(2 << 20, '#')), Only("larger than 1 MiB")); }
 
 TEST(BadInput, ExponentialAliasesAreRefused) {
   std::string yaml = "model: {preset: tiny}\nx-0: &a0 [1, 1]\n";
@@ -141,8 +139,7 @@ TEST(BadInput, ExponentialAliasesAreRefused) {
     const std::string before = "*a" + std::to_string(i - 1);
     yaml += "x-" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before + "]\n";
   }
-  EXPECT_THAT(errors_of(yaml + "comm_overlap: {tp_comm_overlap_cfg: *a29}"),
-              ElementsAre(HasSubstr("holds more than 1000 values")));
+  EXPECT_THAT(errors_of(yaml + "comm_overlap: {tp_comm_overlap_cfg: *a29}"), Only("holds more than 1000 values"));
 }
 
 TEST(BadInput, SizesThatLeaveSixtyFourBitsTogetherAreRefusedWithThem) {
@@ -154,7 +151,7 @@ TEST(BadInput, SizesThatLeaveSixtyFourBitsTogetherAreRefusedWithThem) {
               ElementsAre(AllOf(StartsWith("f:2:9: a rank would need"), HasSubstr("bytes for activations"),
                                 HasSubstr("lower one of train.micro_batch_size 1000000"))));
   EXPECT_THAT(errors_of("model: {preset: tiny}\ntrain: {global_batch_size: 1000000000}"),
-              ElementsAre(HasSubstr("makes 1000000000 microbatches of a step on each rank, and at most 1e+06")));
+              Only("makes 1000000000 microbatches of a step on each rank, and at most 1e+06"));
 }
 
 TEST(BadInput, ManyErrorsAreCountedAndTheFirstOfThemTold) {
@@ -177,7 +174,7 @@ TEST(BadInput, MissingFileAndDirectoryAreNamed) {
 
 TEST(BadInput, ErrorsAreEachReportedOnce) {
   EXPECT_THAT(errors_of("model: {preset: tiny, hidden_size: 130}\nmatrix: {run.steps: [1, 2, 3]}\n"),
-              ElementsAre(HasSubstr("hidden_size is 130")));
+              Only("hidden_size is 130"));
 }
 
 TEST(BadInput, EveryPlanHoldsTheErrorsOfItsFile) {

@@ -5,9 +5,7 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::string pipeline(int layers, int stages, int chunks, const std::string& more) {
   return "model: {preset: tiny, num_layers: " + std::to_string(layers) +
@@ -32,44 +30,33 @@ std::vector<std::int32_t> ranges_of(const std::string& yaml) {
   return counts;
 }
 
-TEST(LayersOfStages, MayBeOthersAtTheEnds) {
-  EXPECT_THAT(
-      ranges_of(pipeline(10, 4, 1, "num_layers_in_first_pipeline_stage: 1, num_layers_in_last_pipeline_stage: 3")),
-      ElementsAre(1, 3, 3, 3));
-  EXPECT_THAT(ranges_of(pipeline(8, 3, 2, "num_layers_in_last_pipeline_stage: 4")), ElementsAre(1, 1, 2, 1, 1, 2));
-  EXPECT_THAT(errors_of(pipeline(8, 4, 1, "num_layers_in_first_pipeline_stage: 1")),
-              ElementsAre(HasSubstr("7 of 8 layers are left for 3 other stages")));
+const std::string kLayout = "pipeline_model_parallel_layout: ";
+const std::string kBothCount =
+    "account_for_embedding_in_pipeline_split: true, account_for_loss_in_pipeline_split: true";
+
+TEST(LayersOfStages, FollowTheEndsTheCountsOrTheLayout) {
+  const std::vector<std::pair<std::string, std::vector<std::int32_t>>> cases = {
+      {pipeline(10, 4, 1, "num_layers_in_first_pipeline_stage: 1, num_layers_in_last_pipeline_stage: 3"), {1, 3, 3, 3}},
+      {pipeline(8, 3, 2, "num_layers_in_last_pipeline_stage: 4"), {1, 1, 2, 1, 1, 2}},
+      {pipeline(14, 2, 4, kBothCount), {1, 2, 2, 2, 2, 2, 2, 1}},
+      {pipeline(8, 2, 1, kLayout + "Et*3|t*5L"), {3, 5}},
+      {pipeline(6, 2, 1, kLayout + "'Et|t*2|(t|)tt L'"), {1, 2, 1, 2}},
+      {pipeline(3, 2, 1, kLayout + "[[embedding, decoder], [decoder, decoder, loss]]"), {1, 2}}};
+  for (const auto& [yaml, layers] : cases) EXPECT_EQ(ranges_of(yaml), layers) << yaml;
+  EXPECT_THAT(plan_of(pipeline(6, 2, 4, kBothCount)).not_run.at(0).message,
+              HasSubstr("a range of the pipeline has no layer"));
 }
 
-TEST(LayersOfStages, CountEmbeddingAndLossWhereAsked) {
-  const std::string both = "account_for_embedding_in_pipeline_split: true, account_for_loss_in_pipeline_split: true";
-  EXPECT_THAT(ranges_of(pipeline(14, 2, 4, both)), ElementsAre(1, 2, 2, 2, 2, 2, 2, 1));
-  EXPECT_THAT(errors_of(pipeline(16, 2, 4, both)), ElementsAre(HasSubstr("18 layers with embedding and loss counted")));
-  EXPECT_THAT(errors_of(pipeline(14, 2, 4, both + ", num_layers_in_first_pipeline_stage: 4")),
-              ElementsAre(HasSubstr("exclude numbers of layers")));
-  const Plan empty = plan_of(pipeline(6, 2, 4, both));
-  EXPECT_THAT(empty.not_run.at(0).message, HasSubstr("a range of the pipeline has no layer"));
-}
-
-TEST(LayersOfStages, AreALayouts) {
-  EXPECT_THAT(ranges_of(pipeline(8, 2, 1, "pipeline_model_parallel_layout: Et*3|t*5L")), ElementsAre(3, 5));
-  const std::string virtual_stages = pipeline(6, 2, 1, "pipeline_model_parallel_layout: '(Et|)t*2|(t|)*2tL'");
-  EXPECT_THAT(errors_of(virtual_stages), ElementsAre(HasSubstr("has 5 ranges")));
-  EXPECT_THAT(ranges_of(pipeline(6, 2, 1, "pipeline_model_parallel_layout: 'Et|t*2|(t|)tt L'")),
-              ElementsAre(1, 2, 1, 2));
-  EXPECT_THAT(ranges_of(pipeline(3, 2, 1,
-                                 "pipeline_model_parallel_layout: [[embedding, decoder], [decoder, decoder, "
-                                 "loss]]")),
-              ElementsAre(1, 2));
-  EXPECT_THAT(errors_of(pipeline(4, 2, 1, "pipeline_model_parallel_layout: Et*3|t*5L")),
-              ElementsAre(HasSubstr("has 8 layers, and model.num_layers is 4")));
-  EXPECT_THAT(errors_of(pipeline(4, 2, 1, "pipeline_model_parallel_layout: Ex|tL")),
-              ElementsAre(HasSubstr("is no layout")));
-}
-
-TEST(LayersOfStages, OfBracketsInBracketsAreRefused) {
-  EXPECT_THAT(errors_of(pipeline(4, 2, 1, "pipeline_model_parallel_layout: '" + std::string(500'000, '(') + "'")),
-              ElementsAre(HasSubstr("is no layout")));
+TEST(LayersOfStages, RefuseWhatLeavesLayersOverOrIsNoLayout) {
+  expect_refused({
+      {pipeline(8, 4, 1, "num_layers_in_first_pipeline_stage: 1"), "7 of 8 layers are left for 3 other stages"},
+      {pipeline(16, 2, 4, kBothCount), "18 layers with embedding and loss counted"},
+      {pipeline(14, 2, 4, kBothCount + ", num_layers_in_first_pipeline_stage: 4"), "exclude numbers of layers"},
+      {pipeline(6, 2, 1, kLayout + "'(Et|)t*2|(t|)*2tL'"), "has 5 ranges"},
+      {pipeline(4, 2, 1, kLayout + "Et*3|t*5L"), "has 8 layers, and model.num_layers is 4"},
+      {pipeline(4, 2, 1, kLayout + "Ex|tL"), "is no layout"},
+      {pipeline(4, 2, 1, kLayout + "'" + std::string(500'000, '(') + "'"), "is no layout"},
+  });
 }
 
 TEST(LayersOfStages, MakeLlama405BValidWithItsOwnLayers) {
@@ -77,12 +64,8 @@ TEST(LayersOfStages, MakeLlama405BValidWithItsOwnLayers) {
       "model: {preset: llama3.1-405b, tensor_model_parallel_size: 8, sequence_parallel: true, "
       "pipeline_model_parallel_size: 8, virtual_pipeline_model_parallel_size: 8";
   const std::string train = "}\ntrain: {num_microbatches: 24}\n";
-  EXPECT_THAT(errors_of(model + train), ElementsAre(HasSubstr("num_layers is 126")));
-  EXPECT_THAT(errors_of(model +
-                        ", account_for_embedding_in_pipeline_split: true, "
-                        "account_for_loss_in_pipeline_split: true" +
-                        train),
-              IsEmpty());
+  expect_refused({{model + train, "num_layers is 126"}});
+  EXPECT_THAT(errors_of(model + ", " + kBothCount + train), testing::IsEmpty());
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ struct WrongMatrix {
 class WrongMatrices : public testing::TestWithParam<WrongMatrix> {};
 
 TEST_P(WrongMatrices, AreErrors) {
-  EXPECT_THAT(errors_of(kHead + "matrix: " + GetParam().matrix), ElementsAre(HasSubstr(GetParam().what)));
+  EXPECT_THAT(errors_of(kHead + "matrix: " + GetParam().matrix), Only(GetParam().what));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -130,10 +130,8 @@ TEST(Matrix, HasAtMost4096Cells) {
   for (const char* path : {"run.steps", "run.blocks", "run.warmup", "run.seed"})
     axes += std::string(path) + ": [1, 2, 3, 4, 5, 6, 7, 8],";
   EXPECT_EQ(parse(kHead + "matrix: {" + axes + "}", "f").cells.size(), 4096U);
-  EXPECT_THAT(errors_of(kHead + "matrix: {" + axes + "run.trace: [true, false]}"),
-              ElementsAre(HasSubstr("more than 4096 cells")));
-  EXPECT_THAT(errors_of(kHead + "matrix: [{" + axes + "}, {run.trace: [true]}]"),
-              ElementsAre(HasSubstr("more than 4096 cells")));
+  EXPECT_THAT(errors_of(kHead + "matrix: {" + axes + "run.trace: [true, false]}"), Only("more than 4096 cells"));
+  EXPECT_THAT(errors_of(kHead + "matrix: [{" + axes + "}, {run.trace: [true]}]"), Only("more than 4096 cells"));
 }
 
 TEST(Matrix, TheShippedQuickMatrixPlansAndRuns) {

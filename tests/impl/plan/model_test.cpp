@@ -48,13 +48,13 @@ TEST(Model, WithoutPresetEverySizeMustBeGiven) {
   EXPECT_THAT(errors_of("\nmodel: {num_layers: 2}"),
               ElementsAre(testing::AllOf(testing::StartsWith("f:2:1: "), HasSubstr("model.hidden_size, "),
                                          HasSubstr("model.seq_length;"))));
-  EXPECT_THAT(errors_of("run: {steps: 1}"), ElementsAre(HasSubstr("model.num_layers, ")));
+  EXPECT_THAT(errors_of("run: {steps: 1}"), Only("model.num_layers, "));
 }
 
 TEST(Model, ASizeThatCannotBeReadIsNotMissingToo) {
   EXPECT_THAT(errors_of("model: {num_layers: x, hidden_size: 64, ffn_hidden_size: 96, num_attention_heads: 4, "
                         "num_query_groups: 2, vocab_size: 256, seq_length: 32}"),
-              ElementsAre(HasSubstr("num_layers must be")));
+              Only("num_layers must be"));
 }
 
 TEST(Batch, GlobalBatchSizeGivesTheMicrobatches) {
@@ -65,9 +65,9 @@ TEST(Batch, GlobalBatchSizeGivesTheMicrobatches) {
 
 TEST(Batch, GlobalBatchSizeMustFit) {
   EXPECT_THAT(errors_of("model: {preset: tiny}\ndata_parallel_size: 2\ntrain: {global_batch_size: 5}"),
-              ElementsAre(HasSubstr("global_batch_size is 5")));
+              Only("global_batch_size is 5"));
   EXPECT_THAT(errors_of("model: {preset: tiny}\ntrain: {global_batch_size: 4, num_microbatches: 3}"),
-              ElementsAre(HasSubstr("num_microbatches is 3")));
+              Only("num_microbatches is 3"));
 }
 
 TEST(Rope, TurnsAPartOfEachHeadInPairs) {
@@ -80,11 +80,10 @@ TEST(Rope, TurnsAPartOfEachHeadInPairs) {
   const auto errors = [](const std::string& percent) {
     return errors_of("model: {preset: tiny, position_embedding_type: rope, rotary_percent: " + percent + "}\n");
   };
-  EXPECT_THAT(errors("0.1"), testing::ElementsAre(testing::HasSubstr("turns 3 of the 32 features of a head")));
-  EXPECT_THAT(errors("0.01"), testing::ElementsAre(testing::HasSubstr("turns 0 of the 32 features")));
+  EXPECT_THAT(errors("0.1"), Only("turns 3 of the 32 features of a head"));
+  EXPECT_THAT(errors("0.01"), Only("turns 0 of the 32 features"));
   const Plan learned = plan_of("model: {preset: tiny, rotary_base: 5}\n");
-  ASSERT_EQ(learned.notices.size(), 1U);
-  EXPECT_THAT(learned.notices[0].message, testing::HasSubstr("rotary_base has no effect"));
+  EXPECT_THAT(lines_of(learned.notices), Only("rotary_base has no effect"));
 }
 
 TEST(Rope, OfPresetsIsThatOfTheModels) {

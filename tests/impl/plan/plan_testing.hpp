@@ -12,14 +12,28 @@
 
 namespace underlap::plan {
 
-/// "file:line:column: message" of every error.
-inline std::vector<std::string> error_lines(const Matrix& matrix) {
+/// "file:line:column: message" of each message.
+inline std::vector<std::string> lines_of(const std::vector<Message>& messages) {
   std::vector<std::string> lines;
-  for (const Message& error : matrix.errors) lines.push_back(error.where + ": " + error.message);
+  for (const Message& message : messages) lines.push_back(message.where + ": " + message.message);
   return lines;
 }
 
+inline std::vector<std::string> error_lines(const Matrix& matrix) { return lines_of(matrix.errors); }
 inline std::vector<std::string> errors_of(const std::string& yaml) { return error_lines(parse(yaml, "f")); }
+
+/// Matches a list of one line that holds `text`.
+inline auto Only(const std::string& text) { return testing::ElementsAre(testing::HasSubstr(text)); }
+
+/// A configuration, and a part of the only error or notice that it has.
+struct OneMessage {
+  std::string yaml;
+  std::string text;
+};
+
+inline void expect_refused(const std::vector<OneMessage>& cases) {
+  for (const auto& [yaml, error] : cases) EXPECT_THAT(errors_of(yaml), Only(error)) << yaml;
+}
 
 /// The plan of a configuration that must be right and has one cell.
 inline Plan plan_of(const std::string& yaml) {
@@ -27,6 +41,12 @@ inline Plan plan_of(const std::string& yaml) {
   EXPECT_THAT(error_lines(matrix), testing::IsEmpty()) << yaml;
   EXPECT_EQ(matrix.cells.size(), 1U);
   return matrix.cells.front().plan;
+}
+
+inline std::vector<std::string> notices_of(const std::string& yaml) { return lines_of(plan_of(yaml).notices); }
+
+inline void expect_noticed(const std::vector<OneMessage>& cases) {
+  for (const auto& [yaml, notice] : cases) EXPECT_THAT(notices_of(yaml), Only(notice)) << yaml;
 }
 
 /// The plan for people, on a wide terminal.
@@ -44,6 +64,18 @@ inline Knob knob_of(const Plan& plan, const std::string& name) {
 inline std::string outcome(const Plan& plan, const std::string& name) {
   const Knob knob = knob_of(plan, name);
   return to_json_text(knob.effective) + " " + knob.source;
+}
+
+/// A configuration, and "effective source" of a knob in its plan.
+struct KnobOutcome {
+  std::string yaml;
+  std::string knob;
+  std::string expected;
+};
+
+inline void expect_outcomes(const std::vector<KnobOutcome>& cases) {
+  for (const auto& [yaml, knob, expected] : cases)
+    EXPECT_EQ(outcome(plan_of(yaml), knob), expected) << knob << " of\n" << yaml;
 }
 
 }  // namespace underlap::plan

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <map>
+#include <tuple>
 
 #include "tests/impl/plan/plan_testing.hpp"
 
@@ -15,29 +18,20 @@ std::string run_with(const std::string& run, const std::string& rest = "") {
   return "model: {preset: tiny}\nrun: {" + run + "}\n" + rest;
 }
 
-struct Hardware {
-  std::string arch;
-  std::string expected;
-};
-
-class SimHardware : public testing::TestWithParam<Hardware> {};
-
-TEST_P(SimHardware, IsTheFileForTheArchitecture) {
-  const Plan plan = plan_of(run_with("backend: sim", "environment: {gpu_arch: " + GetParam().arch + "}"));
-  EXPECT_EQ(plan.config.run.hardware, GetParam().expected);
-  EXPECT_EQ(outcome(plan, "run.hardware"), "\"" + GetParam().expected + "\" auto");
-}
-
-INSTANTIATE_TEST_SUITE_P(RunRules, SimHardware,
-                         testing::Values(Hardware{"a100", "a100-sxm"}, Hardware{"h100", "h100-sxm"},
-                                         Hardware{"h200", "h200-sxm"}, Hardware{"b200", "b200"},
-                                         Hardware{"gb200", "gb200"}));
-
-TEST(RunRules, AnArchitectureWithoutHardwareFileNeedsOneNamed) {
-  EXPECT_THAT(errors_of(run_with("backend: sim", "environment: {gpu_arch: gb300}")),
-              ElementsAre(HasSubstr("f:3:15: no hardware file ships for environment.gpu_arch gb300")));
-  plan_of(run_with("backend: sim, hardware: mine.yaml", "environment: {gpu_arch: gb300}"));
-  plan_of(run_with("backend: host", "environment: {gpu_arch: gb300}"));
+TEST(RunRules, VirtualTimeTakesTheHardwareFileOfTheArchitecture) {
+  for (const auto& [arch, file] : {std::pair<std::string, std::string>("a100", "a100-sxm"),
+                                   {"h100", "h100-sxm"},
+                                   {"h200", "h200-sxm"},
+                                   {"b200", "b200"},
+                                   {"gb200", "gb200"}}) {
+    const Plan plan = plan_of(run_with("backend: sim", "environment: {gpu_arch: " + arch + "}"));
+    EXPECT_EQ(plan.config.run.hardware, file);
+    EXPECT_EQ(outcome(plan, "run.hardware"), "\"" + file + "\" auto");
+  }
+  const std::string gb300 = "environment: {gpu_arch: gb300}";
+  expect_refused({{run_with("backend: sim", gb300), "f:3:15: no hardware file ships for environment.gpu_arch gb300"}});
+  plan_of(run_with("backend: sim, hardware: mine.yaml", gb300));
+  plan_of(run_with("backend: host", gb300));
 }
 
 TEST(RunRules, AnyOtherHardwareIsANameOrAPathThatThePlanDoesNotOpen) {
@@ -50,115 +44,84 @@ TEST(RunRules, AnyOtherHardwareIsANameOrAPathThatThePlanDoesNotOpen) {
   EXPECT_TRUE(plan.config.run.numerics);
   EXPECT_EQ(plan.config.run.jitter_pct, 2.5);
   EXPECT_THAT(plan.notices, IsEmpty());
-}
-
-TEST(RunRules, SimsOwnKeysDefaultToTheFileAndToDurationsAlone) {
-  const RunConfig run = plan_of(run_with("backend: sim")).config.run;
-  EXPECT_EQ(run.gpus_per_node, std::nullopt);
-  EXPECT_FALSE(run.numerics);
-  EXPECT_EQ(run.jitter_pct, 0);
+  const RunConfig defaults = plan_of(run_with("backend: sim")).config.run;
+  EXPECT_EQ(defaults.gpus_per_node, std::nullopt);
+  EXPECT_FALSE(defaults.numerics);
+  EXPECT_EQ(defaults.jitter_pct, 0);
 }
 
 TEST(RunRules, RanksFoldUnlessValuesOrJitterMakeThemDiffer) {
-  EXPECT_TRUE(plan_of(run_with("backend: sim")).config.run.fold);
-  EXPECT_FALSE(plan_of(run_with("backend: sim, fold: false")).config.run.fold);
+  for (const auto& [run, is_folded] : {std::pair("backend: sim", true),
+                                       {"backend: sim, fold: false", false},
+                                       {"backend: sim, numerics: true", false},
+                                       {"backend: sim, jitter_pct: 1, fold: true", false}})
+    EXPECT_EQ(plan_of(run_with(run)).config.run.fold, is_folded) << run;
   const Plan numerics = plan_of(run_with("backend: sim, numerics: true"));
-  EXPECT_FALSE(numerics.config.run.fold);
   EXPECT_EQ(outcome(numerics, "run.fold"), "false auto");
   EXPECT_EQ(knob_of(numerics, "run.fold").reason, "run.numerics needs the values of every rank");
   const Plan jittered = plan_of(run_with("backend: sim, jitter_pct: 1, fold: true"));
-  EXPECT_FALSE(jittered.config.run.fold);
   EXPECT_EQ(outcome(jittered, "run.fold"), "false gate");
   EXPECT_THAT(knob_of(jittered, "run.fold").reason, HasSubstr("run.jitter_pct"));
 }
 
-TEST(RunRules, OneStepOfVirtualTimeIsEnough) {
+TEST(RunRules, StepsBlocksAndWarmUpFollowTheBackendUnlessWritten) {
+  for (const auto& [run, steps, blocks, warmup] : {std::tuple("backend: sim", 1, 1, 0),
+                                                   {"backend: sim, warmup: 0", 1, 1, 0},
+                                                   {"backend: host", 8, 5, 2},
+                                                   {"steps: 3, blocks: 4, warmup: 6, backend: host", 3, 4, 6},
+                                                   {"steps: 3, blocks: 4, warmup: 6, backend: sim", 3, 4, 6}}) {
+    const RunConfig config = plan_of(run_with(run)).config.run;
+    EXPECT_EQ(std::tuple(config.steps, config.blocks, config.warmup), std::tuple(steps, blocks, warmup)) << run;
+  }
   const Plan plan = plan_of(run_with("backend: sim"));
   for (const char* path : {"run.steps", "run.blocks"}) {
     EXPECT_EQ(outcome(plan, path), "1 auto");
     EXPECT_EQ(knob_of(plan, path).reason, "virtual time repeats itself");
   }
-  EXPECT_EQ(outcome(plan, "run.warmup"), "0 auto");
-  EXPECT_EQ(plan.config.run.steps, 1);
-  EXPECT_EQ(plan.config.run.blocks, 1);
-  EXPECT_EQ(plan.config.run.warmup, 0);
+  expect_outcomes({{run_with("backend: sim"), "run.warmup", "0 auto"},
+                   {run_with("steps: 3, backend: host"), "run.steps", "3 user"},
+                   {run_with("steps: 3, backend: sim"), "run.steps", "3 user"}});
   EXPECT_THAT(knob_of(plan_of(run_with("backend: sim, jitter_pct: 1")), "run.steps").reason,
               HasSubstr("but for run.jitter_pct"));
-}
-
-TEST(RunRules, WrittenCountsHoldOnEveryBackend) {
-  for (const char* backend : {"host", "sim"}) {
-    const Plan plan = plan_of(run_with(std::string("steps: 3, blocks: 4, warmup: 6, backend: ") + backend));
-    EXPECT_EQ(outcome(plan, "run.steps"), "3 user");
-    EXPECT_EQ(plan.config.run.steps, 3);
-    EXPECT_EQ(plan.config.run.blocks, 4);
-    EXPECT_EQ(plan.config.run.warmup, 6);
-  }
+  expect_refused(
+      {{run_with("backend: host, warmup: 0"), "run.warmup is 0, must be a whole number from 1 with backend host"}});
 }
 
 TEST(RunRules, TracesSayWhichAreKept) {
   using Which = KeptTraces::Which;
-  const auto kept = [](const std::string& traces) { return plan_of(run_with(traces)).config.run.kept_traces; };
-  EXPECT_EQ(kept("steps: 1").which, Which::all);
-  EXPECT_EQ(kept("traces: none").which, Which::none);
-  EXPECT_EQ(kept("traces: worst").which, Which::worst);
-  EXPECT_EQ(kept("traces: 'sample:3'").which, Which::sample);
-  EXPECT_EQ(kept("traces: 'sample:3'").num_ranks, 3);
-  EXPECT_THAT(errors_of(run_with("traces: worst, trace: false")),
-              ElementsAre(HasSubstr("run.traces is worst, but run.trace is false: nothing is recorded")));
-}
-
-TEST(RunRules, NothingButVirtualTimeGoesWithoutAWarmUp) {
-  EXPECT_EQ(plan_of(run_with("backend: sim, warmup: 0")).config.run.warmup, 0);
-  EXPECT_THAT(errors_of(run_with("backend: host, warmup: 0")),
-              ElementsAre(HasSubstr("run.warmup is 0, must be a whole number from 1 with backend host")));
-}
-
-TEST(RunRules, HostKeepsItsCounts) {
-  const RunConfig run = plan_of(run_with("backend: host")).config.run;
-  EXPECT_EQ(run.steps, 8);
-  EXPECT_EQ(run.blocks, 5);
-  EXPECT_EQ(run.warmup, 2);
-}
-
-TEST(RunRules, KeysOfSimAreANoticeOnOtherBackends) {
-  const Plan plan = plan_of(run_with("hardware: h100-sxm, gpus_per_node: 8, numerics: false, jitter_pct: 0"));
-  ASSERT_EQ(plan.notices.size(), 4U);
-  for (const Message& notice : plan.notices)
-    EXPECT_THAT(notice.message, HasSubstr("no effect: run.backend is host, and it is for sim"));
-  EXPECT_THAT(plan.not_run, IsEmpty());
+  for (const auto& [run, which] : {std::pair("steps: 1", Which::all),
+                                   {"traces: none", Which::none},
+                                   {"traces: worst", Which::worst},
+                                   {"traces: 'sample:3'", Which::sample}})
+    EXPECT_EQ(plan_of(run_with(run)).config.run.kept_traces.which, which) << run;
+  EXPECT_EQ(plan_of(run_with("traces: 'sample:3'")).config.run.kept_traces.num_ranks, 3);
+  expect_refused(
+      {{run_with("traces: worst, trace: false"), "run.traces is worst, but run.trace is false: nothing is recorded"}});
 }
 
 struct UnusedField {
   std::string field, value, backend;
 };
 
-void PrintTo(const UnusedField& unused, std::ostream* out) { *out << unused.field << " with " << unused.backend; }
-
-class UnusedFields : public testing::TestWithParam<UnusedField> {};
-
-TEST_P(UnusedFields, AreANoticeInAFileAndRefusedAsAFlag) {
-  const auto& [field, value, backend] = GetParam();
-  const std::string told = "run." + field + " has no effect: run.backend is " + backend;
-  std::vector<std::string> notices;
-  for (const Message& notice : plan_of(run_with(field + ": " + value + ", backend: " + backend)).notices)
-    notices.push_back(notice.message);
-  EXPECT_THAT(notices, Contains(HasSubstr(told)));
-  EXPECT_THAT(error_lines(parse(run_with("backend: " + backend), "f", {{"run." + field, value}})),
-              ElementsAre(testing::AllOf(testing::StartsWith("--"),
-                                         HasSubstr(": run." + field + " does nothing: run.backend is " + backend),
-                                         HasSubstr("leave it out, or add --backend "))));
+TEST(RunRules, AFieldOfAnotherBackendIsANoticeInAFileAndRefusedAsAFlag) {
+  const std::vector<UnusedField> cases = {
+      {"hardware", "h100-sxm", "host"}, {"hardware", "h100-sxm", "cuda"}, {"gpus_per_node", "8", "host"},
+      {"numerics", "true", "host"},     {"jitter_pct", "2", "host"},      {"fold", "true", "host"},
+      {"link", "real", "host"},         {"link", "real", "sim"},          {"link_gbps", "4", "sim"},
+      {"link_gbps", "4", "cuda"},       {"link_latency_us", "0", "sim"},  {"peer_timeout_s", "3", "sim"},
+      {"rank_processes", "true", "sim"}};
+  for (const auto& [field, value, backend] : cases) {
+    SCOPED_TRACE(field + " with " + backend);
+    const Plan plan = plan_of(run_with(field + ": " + value + ", backend: " + backend));
+    EXPECT_THAT(lines_of(plan.notices),
+                Contains(HasSubstr("run." + field + " has no effect: run.backend is " + backend)));
+    EXPECT_THAT(plan.not_run, IsEmpty());
+    EXPECT_THAT(error_lines(parse(run_with("backend: " + backend), "f", {{"run." + field, value}})),
+                ElementsAre(testing::AllOf(testing::StartsWith("--"),
+                                           HasSubstr(": run." + field + " does nothing: run.backend is " + backend),
+                                           HasSubstr("leave it out, or add --backend "))));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    RunRules, UnusedFields,
-    testing::Values(UnusedField{"hardware", "h100-sxm", "host"}, UnusedField{"hardware", "h100-sxm", "cuda"},
-                    UnusedField{"gpus_per_node", "8", "host"}, UnusedField{"numerics", "true", "host"},
-                    UnusedField{"jitter_pct", "2", "host"}, UnusedField{"fold", "true", "host"},
-                    UnusedField{"link", "real", "host"}, UnusedField{"link", "real", "sim"},
-                    UnusedField{"link_gbps", "4", "sim"}, UnusedField{"link_gbps", "4", "cuda"},
-                    UnusedField{"link_latency_us", "0", "sim"}, UnusedField{"peer_timeout_s", "3", "sim"},
-                    UnusedField{"rank_processes", "true", "sim"}));
 
 TEST(RunRules, KnobsSayWhichBackendsUseThem) {
   std::map<std::string, std::vector<std::string>> backends;
@@ -171,46 +134,33 @@ TEST(RunRules, KnobsSayWhichBackendsUseThem) {
 TEST(RunRules, RanksAreProcessesWithCudaAndOnRequest) {
   EXPECT_FALSE(plan_of(run_with("backend: host")).config.run.rank_processes);
   EXPECT_TRUE(plan_of(run_with("rank_processes: true")).config.run.rank_processes);
-  const Plan cuda = plan_of(run_with("backend: cuda"));
-  EXPECT_TRUE(cuda.config.run.rank_processes);
-  EXPECT_EQ(outcome(cuda, "run.rank_processes"), "true auto");
-  EXPECT_EQ(outcome(plan_of(run_with("backend: cuda, rank_processes: true")), "run.rank_processes"), "true user");
-  EXPECT_THAT(errors_of(run_with("backend: cuda, rank_processes: false")),
-              ElementsAre(HasSubstr("run.rank_processes is false, but with backend cuda")));
-  const Plan sim = plan_of(run_with("backend: sim, rank_processes: true"));
-  ASSERT_EQ(sim.notices.size(), 1U);
-  EXPECT_THAT(sim.notices[0].message, HasSubstr("run.rank_processes has no effect: run.backend is sim"));
+  EXPECT_TRUE(plan_of(run_with("backend: cuda")).config.run.rank_processes);
+  expect_outcomes({{run_with("backend: cuda"), "run.rank_processes", "true auto"},
+                   {run_with("backend: cuda, rank_processes: true"), "run.rank_processes", "true user"}});
+  expect_refused(
+      {{run_with("backend: cuda, rank_processes: false"), "run.rank_processes is false, but with backend cuda"}});
 }
 
-TEST(RunRules, CudaRuns) { EXPECT_THAT(plan_of(run_with("backend: cuda")).not_run, IsEmpty()); }
-
 TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
-  const Plan plan = plan_of(run_with("backend: cuda, link: 'emulated:450GB/s,sms=16'", "data_parallel_size: 8"));
+  const std::string link = "link: 'emulated:450GB/s,sms=16'";
+  const Plan plan = plan_of(run_with("backend: cuda, " + link, "data_parallel_size: 8"));
   ASSERT_TRUE(plan.config.run.emulated_link.has_value());
   EXPECT_EQ(plan.config.run.emulated_link->sms, 16);
   EXPECT_EQ(outcome(plan, "run.link"), "\"emulated:450GB/s,sms=16\" user");
-  EXPECT_THAT(plan.notices.at(0).message, HasSubstr("not checked: emulated link"));
-  EXPECT_THAT(plan.notices.at(1).message, HasSubstr("not emulated"));
-  EXPECT_THAT(plan.notices.at(2).message, HasSubstr("16 multiprocessors move about 304 GB/s in an all-gather, as "
-                                                    "measured on an H200, and not 450; sms=24 would"));
-  const Plan enough = plan_of(run_with("backend: cuda, link: 'emulated:300GB/s,sms=16'", "data_parallel_size: 8"));
-  for (const auto& notice : enough.notices)
-    EXPECT_THAT(notice.message, testing::Not(HasSubstr("multiprocessors move")));
-  for (const char* backend : {"host", "sim"})
-    EXPECT_THAT(errors_of(run_with(std::string("link: 'emulated:450GB/s,sms=16', backend: ") + backend)),
-                ElementsAre(HasSubstr("f:2:7: an emulated link needs run.backend cuda")));
-}
-
-TEST(RunRules, ARealLinkIsNoEmulatedOne) {
-  for (const char* link : {"", ", link: null", ", link: real"})
-    EXPECT_EQ(plan_of(run_with(std::string("backend: cuda") + link)).config.run.emulated_link, std::nullopt);
-}
-
-TEST(RunRules, StagesOfAPipelineHaveNoEmulatedLink) {
-  EXPECT_THAT(errors_of("model: {preset: tiny, pipeline_model_parallel_size: 2}\n"
-                        "run: {backend: cuda, link: 'emulated:450GB/s,sms=16'}"),
-              ElementsAre(HasSubstr("f:2:22: an emulated link stands for a rank of a symmetric group, and "
-                                    "model.pipeline_model_parallel_size is 2")));
+  EXPECT_THAT(lines_of(plan.notices),
+              ElementsAre(HasSubstr("not checked: emulated link"), HasSubstr("not emulated"),
+                          HasSubstr("16 multiprocessors move about 304 GB/s in an all-gather, as measured on an H200, "
+                                    "and not 450; sms=24 would")));
+  EXPECT_THAT(notices_of(run_with("backend: cuda, link: 'emulated:300GB/s,sms=16'", "data_parallel_size: 8")),
+              testing::Each(testing::Not(HasSubstr("multiprocessors move"))));
+  const std::string stages = "model: {preset: tiny, pipeline_model_parallel_size: 2}\n";
+  expect_refused({{run_with(link + ", backend: host"), "f:2:7: an emulated link needs run.backend cuda"},
+                  {run_with(link + ", backend: sim"), "f:2:7: an emulated link needs run.backend cuda"},
+                  {stages + "run: {backend: cuda, " + link + "}",
+                   "f:2:22: an emulated link stands for a rank of a symmetric group, and "
+                   "model.pipeline_model_parallel_size is 2"}});
+  for (const char* real : {"", ", link: null", ", link: real"})
+    EXPECT_EQ(plan_of(run_with(std::string("backend: cuda") + real)).config.run.emulated_link, std::nullopt);
 }
 
 std::string rings_on_cuda(int tp, const std::string& transport, const std::string& run = "") {
@@ -220,24 +170,22 @@ std::string rings_on_cuda(int tp, const std::string& transport, const std::strin
 }
 
 TEST(RunRules, RingsOnCudaAreNcclsUnlessCopyEnginesAreAskedFor) {
-  const Plan by_itself = plan_of(rings_on_cuda(2, ""));
-  EXPECT_EQ(outcome(by_itself, "extensions.tp_ring_transport"), "\"nccl\" auto");
-  EXPECT_EQ(by_itself.config.extensions.tp_ring_transport, "nccl");
-  const Plan asked = plan_of(rings_on_cuda(2, "copy_engine"));
-  EXPECT_EQ(outcome(asked, "extensions.tp_ring_transport"), "\"copy_engine\" user");
-  EXPECT_EQ(asked.config.extensions.tp_ring_transport, "copy_engine");
-  EXPECT_THAT(asked.not_run, IsEmpty());
+  for (const auto& [asked, transport, source] :
+       {std::tuple("", "nccl", "auto"), {"copy_engine", "copy_engine", "user"}}) {
+    const Plan plan = plan_of(rings_on_cuda(2, asked));
+    EXPECT_EQ(outcome(plan, "extensions.tp_ring_transport"), fmt::format("\"{}\" {}", transport, source));
+    EXPECT_EQ(plan.config.extensions.tp_ring_transport, transport);
+    EXPECT_THAT(plan.not_run, IsEmpty());
+  }
 }
 
 TEST(RunRules, PeerCopiesNeedPeersInOneNode) {
-  const Plan alone = plan_of(rings_on_cuda(2, "copy_engine", ", link: 'emulated:450GB/s,sms=16'"));
-  ASSERT_EQ(alone.not_run.size(), 1U);
-  EXPECT_EQ(alone.not_run[0].where, "f:3:14");
-  EXPECT_THAT(alone.not_run[0].message, HasSubstr("peer copies need peers"));
-  EXPECT_THAT(plan_of(rings_on_cuda(2, "nccl", ", link: 'emulated:450GB/s,sms=16'")).not_run, IsEmpty());
-  EXPECT_THAT(errors_of(rings_on_cuda(16, "copy_engine")),
-              ElementsAre(HasSubstr("f:3:14: extensions.tp_ring_transport is copy_engine, and "
-                                    "model.tensor_model_parallel_size is 16")));
+  const std::string link = ", link: 'emulated:450GB/s,sms=16'";
+  EXPECT_THAT(lines_of(plan_of(rings_on_cuda(2, "copy_engine", link)).not_run),
+              Only("f:3:14: extensions.tp_ring_transport is copy_engine: peer copies need peers"));
+  EXPECT_THAT(plan_of(rings_on_cuda(2, "nccl", link)).not_run, IsEmpty());
+  expect_refused({{rings_on_cuda(16, "copy_engine"),
+                   "f:3:14: extensions.tp_ring_transport is copy_engine, and model.tensor_model_parallel_size is 16"}});
   EXPECT_THAT(errors_of(rings_on_cuda(16, "nccl")), IsEmpty());
 }
 
@@ -245,48 +193,39 @@ TEST(RunRules, UserBuffersAreNcclsAndDoNothingElsewhere) {
   const auto with = [](const std::string& ddp, const std::string& run) {
     return run_with(run, "data_parallel_size: 2\nddp: {" + ddp + "}\n");
   };
-  const auto texts = [](const Plan& plan) {
-    std::vector<std::string> found;
-    for (const Message& notice : plan.notices) found.push_back(notice.message);
-    return found;
-  };
   const Plan on_cuda = plan_of(with("nccl_ub: true", "backend: cuda"));
   EXPECT_EQ(outcome(on_cuda, "ddp.nccl_ub"), "true user");
   EXPECT_TRUE(on_cuda.config.ddp.nccl_ub);
   EXPECT_FALSE(on_cuda.config.ddp.disable_symmetric_registration);
   EXPECT_THAT(on_cuda.not_run, IsEmpty());
-  EXPECT_THAT(texts(on_cuda), IsEmpty());
+  EXPECT_THAT(on_cuda.notices, IsEmpty());
   EXPECT_FALSE(plan_of(with("", "backend: cuda")).config.ddp.nccl_ub) << "opt-in, as in Megatron Core";
   EXPECT_TRUE(plan_of(with("nccl_ub: true, disable_symmetric_registration: true", "backend: cuda"))
                   .config.ddp.disable_symmetric_registration);
-  EXPECT_THAT(texts(plan_of(with("nccl_ub: true", "backend: host"))),
-              ElementsAre(HasSubstr("ddp.nccl_ub has no effect: run.backend is host")));
-  EXPECT_THAT(texts(plan_of(with("nccl_ub: true", "backend: cuda, link: 'emulated:450GB/s,sms=16'"))),
+  expect_noticed(
+      {{with("nccl_ub: true", "backend: host"), "ddp.nccl_ub has no effect: run.backend is host"},
+       {with("disable_symmetric_registration: true", "backend: cuda"), "has no effect: ddp.nccl_ub is false"}});
+  EXPECT_THAT(notices_of(with("nccl_ub: true", "backend: cuda, link: 'emulated:450GB/s,sms=16'")),
               Contains(HasSubstr("ddp.nccl_ub has no effect: run.link emulates a link")));
-  EXPECT_THAT(texts(plan_of(with("disable_symmetric_registration: true", "backend: cuda"))),
-              ElementsAre(HasSubstr("has no effect: ddp.nccl_ub is false")));
 }
 
-TEST(RunRules, SimRuns) { EXPECT_THAT(plan_of(run_with("backend: sim")).not_run, IsEmpty()); }
+TEST(RunRules, CudaAndSimRun) {
+  for (const char* backend : {"backend: cuda", "backend: sim"})
+    EXPECT_THAT(plan_of(run_with(backend)).not_run, IsEmpty()) << backend;
+}
 
 TEST(RunRules, OneOrderOfSumsIsForGpus) {
-  const auto notices_of = [](const std::string& backend) {
-    std::vector<std::string> texts;
-    for (const Message& notice :
-         plan_of("model: {preset: tiny, deterministic_mode: true}\nrun: {backend: " + backend + "}\n").notices)
-      texts.push_back(notice.message);
-    return texts;
+  const auto notices = [](const std::string& backend, const std::string& model = "", const std::string& rest = "") {
+    return notices_of("model: {preset: tiny, deterministic_mode: true" + model + "}\nrun: {backend: " + backend +
+                      "}\n" + rest);
   };
-  constexpr const char* kNoEffect = "model.deterministic_mode has no effect: run.backend is ";
-  EXPECT_THAT(notices_of("host"), Contains(HasSubstr(kNoEffect + std::string("host, which adds in one order"))));
-  EXPECT_THAT(notices_of("sim"), Contains(HasSubstr(kNoEffect + std::string("sim, which has one time"))));
-  EXPECT_THAT(notices_of("cuda"), IsEmpty());
-  const Plan beside_tensor_overlap = plan_of(
-      "model: {preset: tiny, deterministic_mode: true, tensor_model_parallel_size: 2, sequence_parallel: true}\n"
-      "comm_overlap: {tp_comm_overlap: true}\nrun: {backend: cuda}\n");
-  std::vector<std::string> texts;
-  for (const Message& notice : beside_tensor_overlap.notices) texts.push_back(notice.message);
-  EXPECT_THAT(texts, Contains(HasSubstr("comm_overlap.tp_comm_overlap stays as it is")));
+  const std::string no_effect = "model.deterministic_mode has no effect: run.backend is ";
+  EXPECT_THAT(notices("host"), Contains(HasSubstr(no_effect + "host, which adds in one order")));
+  EXPECT_THAT(notices("sim"), Contains(HasSubstr(no_effect + "sim, which has one time")));
+  EXPECT_THAT(notices("cuda"), IsEmpty());
+  EXPECT_THAT(notices("cuda", ", tensor_model_parallel_size: 2, sequence_parallel: true",
+                      "comm_overlap: {tp_comm_overlap: true}\n"),
+              Contains(HasSubstr("comm_overlap.tp_comm_overlap stays as it is")));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // What is in effect for each tensor-parallel slot: presets, entries, Transformer Engine's defaults and the switches.
 
 #include "impl/plan/userbuffers.hpp"
-#include "tests/impl/plan/plan_testing.hpp"
 #include "tests/impl/plan/tensor_testing.hpp"
 
 namespace underlap::plan {
@@ -16,31 +15,10 @@ using testing::StartsWith;
 using enum TensorSlot;
 using enum TensorMethod;
 
-/// A model of 256 hidden on four TP ranks, with more of the section `model` and more sections.
-std::string tp4(const std::string& rest, const std::string& model = "") {
-  return "model: {preset: tiny, hidden_size: 256, num_query_groups: 4, tensor_model_parallel_size: 4, "
-         "sequence_parallel: true" +
-         (model.empty() ? "" : ", " + model) + "}\n" + rest;
-}
-
-TensorSlotOverlap slot_of(const std::string& yaml, TensorSlot slot) {
-  return plan_of(yaml).config.tensor_overlap[slot];
-}
-
 std::vector<TensorMethod> methods_of(const std::string& yaml) {
   std::vector<TensorMethod> methods;
   for (const TensorSlotOverlap& slot : plan_of(yaml).config.tensor_overlap.slots) methods.push_back(slot.method);
   return methods;
-}
-
-/// "effective source" of a slot's knob, without the other fields.
-std::string slot_outcome(const Plan& plan, TensorSlot slot) {
-  const Knob knob = knob_of(plan, std::string(kTensorSlotPaths[static_cast<std::size_t>(slot)]));
-  return std::get<std::string>(*find(knob.effective, "method")) + " " + knob.source;
-}
-
-std::string slot_reason(const Plan& plan, TensorSlot slot) {
-  return knob_of(plan, std::string(kTensorSlotPaths[static_cast<std::size_t>(slot)])).reason;
 }
 
 std::size_t count_in_presets(auto matches) {
@@ -96,7 +74,7 @@ TEST(TensorOverlapRules, WithoutUserbuffersEverySlotIsNcclOrWaitedFor) {
   EXPECT_THAT(methods_of(tp4("")), testing::Each(nccl));
   EXPECT_THAT(methods_of(tp4("extensions: {tp_async_collectives: false}\n")), testing::Each(waited));
   EXPECT_THAT(methods_of("model: {preset: tiny}"), testing::Each(nccl));
-  EXPECT_EQ(slot_outcome(plan_of(tp4("")), qkv_fprop), "nccl auto");
+  EXPECT_EQ(slot_outcome(plan_of(tp4("")), "qkv_fprop"), "nccl auto");
 }
 
 TEST(TensorOverlapRules, WithoutConfigurationTransformerEnginesDefaultsHold) {
@@ -111,16 +89,17 @@ TEST(TensorOverlapRules, WithoutConfigurationTransformerEnginesDefaultsHold) {
 }
 
 TEST(TensorOverlapRules, AnEntryIsLaidOverTheSlotsDefaultWhateverItsMethod) {
-  EXPECT_EQ(slot_of(tp4(with_cfg("{proj_fprop: {method: ring_exchange}}")), proj_fprop),
+  const auto proj_fprop_of = [](const std::string& entry) {
+    return slot_of(tp4(with_cfg("{proj_fprop: {" + entry + "}, fc1_fprop: null}")), proj_fprop);
+  };
+  EXPECT_EQ(proj_fprop_of("method: ring_exchange"),
             (TensorSlotOverlap{.method = ring_exchange, .num_sm = 16, .cga_size = 2, .set_sm_margin = true}));
-  EXPECT_EQ(slot_of(tp4(with_cfg("{proj_fprop: {num_splits: 8, set_sm_margin: 0}, fc1_fprop: null}")), proj_fprop),
+  EXPECT_EQ(proj_fprop_of("num_splits: 8, set_sm_margin: 0"),
             (TensorSlotOverlap{.method = pipeline, .num_sm = 16, .cga_size = 2, .num_splits = 8}));
-}
-
-TEST(TensorOverlapRules, ADumpedEntryHasItsClassesDefaults) {
-  const std::string target = "megatron.bridge.training.comm_overlap.RingExchangeOverlapCfg";
-  EXPECT_EQ(slot_of(tp4(with_cfg("{proj_fprop: {_target_: " + target + ", set_sm_margin: true}}")), proj_fprop),
-            (TensorSlotOverlap{.method = ring_exchange, .set_sm_margin = true}));
+  EXPECT_EQ(proj_fprop_of("_target_: megatron.bridge.training.comm_overlap.RingExchangeOverlapCfg, "
+                          "set_sm_margin: true"),
+            (TensorSlotOverlap{.method = ring_exchange, .set_sm_margin = true}))
+      << "a dumped entry has the defaults of its class";
 }
 
 TEST(TensorOverlapRules, ASlotIsAKnobOfItsOwn) {
@@ -130,26 +109,25 @@ TEST(TensorOverlapRules, ASlotIsAKnobOfItsOwn) {
   EXPECT_EQ(to_json_text(knob.effective),
             R"({"method":"bulk","num_sm":4,"cga_size":2,"set_sm_margin":true,"fp8_buf":false})");
   EXPECT_EQ(knob.source, "user");
-  EXPECT_EQ(slot_outcome(plan, fc1_fprop), "ring_exchange auto");
+  EXPECT_EQ(slot_outcome(plan, "fc1_fprop"), "ring_exchange auto");
 }
 
 TEST(TensorOverlapRules, AnEntryGoesOverThePreset) {
-  const Matrix matrix = parse("model: {preset: llama3-70b, tensor_model_parallel_size: 4, sequence_parallel: true}\n" +
-                                  with_cfg("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192"),
-                              "f", {{"comm_overlap.tp_comm_overlap_cfg.qkv_wgrad", "{num_sm: 8}"}});
+  const Matrix matrix =
+      parse(llama(4) + with_cfg(kLlamaPreset), "f", {{"comm_overlap.tp_comm_overlap_cfg.qkv_wgrad", "{num_sm: 8}"}});
   ASSERT_THAT(error_lines(matrix), IsEmpty());
   const Plan& plan = matrix.cells.front().plan;
   EXPECT_EQ(plan.config.tensor_overlap[qkv_wgrad], (TensorSlotOverlap{.method = bulk, .num_sm = 8, .cga_size = 2}));
   EXPECT_EQ(plan.config.tensor_overlap[qkv_dgrad].num_sm, 4);
-  EXPECT_EQ(to_json_text(knob_of(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad").requested),
+  EXPECT_EQ(to_json_text(knob_of(plan, kCfg + ".qkv_dgrad").requested),
             R"({"method":"bulk","num_sm":4,"cga_size":2,"set_sm_margin":false})");
 }
 
 TEST(TensorOverlapRules, OneSlotCanLeaveUserbuffers) {
   const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {method: nccl}, fc1_fprop: {method: waited}}")));
-  EXPECT_EQ(slot_outcome(plan, qkv_fprop), "nccl user");
-  EXPECT_EQ(slot_outcome(plan, fc1_fprop), "waited user");
-  EXPECT_EQ(slot_outcome(plan, proj_dgrad), "ring_exchange auto");
+  EXPECT_EQ(slot_outcome(plan, "qkv_fprop"), "nccl user");
+  EXPECT_EQ(slot_outcome(plan, "fc1_fprop"), "waited user");
+  EXPECT_EQ(slot_outcome(plan, "proj_dgrad"), "ring_exchange auto");
 }
 
 TEST(TensorOverlapMatrix, AnAxisReplacesTheWholeConfigurationOrOneSlot) {
@@ -169,32 +147,22 @@ TEST(TensorOverlapMatrix, AnAxisReplacesTheWholeConfigurationOrOneSlot) {
   EXPECT_EQ(slot.cells.at(1).plan.config.tensor_overlap[fc2_fprop].method, ring_exchange);
 }
 
-struct SwitchCase {
-  std::string model;
-  std::vector<TensorMethod> methods;
-};
-
-class TensorSwitches : public testing::TestWithParam<SwitchCase> {};
-
-TEST_P(TensorSwitches, LeaveTheseMethods) {
-  EXPECT_EQ(methods_of(tp4(kTensorOverlapOn, GetParam().model)), GetParam().methods);
+TEST(TensorSwitches, LeaveTheseMethods) {
+  constexpr auto kR = ring_exchange;
+  constexpr auto kB = bulk;
+  constexpr auto kP = pipeline;
+  constexpr auto kN = nccl;
+  const std::vector<std::pair<std::string, std::vector<TensorMethod>>> cases = {
+      {"tp_comm_overlap_ag: false", {kN, kB, kB, kP, kN, kN, kB, kB, kP, kN}},
+      {"tp_comm_overlap_rs: false", {kR, kB, kB, kN, kR, kR, kB, kB, kN, kR}},
+      {"tp_comm_bulk_dgrad: false", {kR, kN, kB, kP, kR, kR, kN, kB, kP, kR}},
+      {"tp_comm_bulk_wgrad: false", {kR, kB, kN, kP, kR, kR, kB, kN, kP, kR}},
+      {"tp_comm_overlap_disable_qkv: true", {kN, kB, kB, kP, kR, kR, kB, kB, kP, kR}},
+      {"tp_comm_overlap_disable_fc1: true", {kR, kB, kB, kP, kR, kN, kB, kB, kP, kR}},
+      {"tp_comm_overlap_rs_dgrad: true", {kR, kP, kN, kP, kR, kR, kP, kN, kP, kR}},
+      {"tp_comm_overlap_rs_dgrad: true, tp_comm_overlap_disable_qkv: true", {kN, kB, kB, kP, kR, kR, kP, kN, kP, kR}}};
+  for (const auto& [model, methods] : cases) EXPECT_EQ(methods_of(tp4(kTensorOverlapOn, model)), methods) << model;
 }
-
-constexpr auto kR = ring_exchange;
-constexpr auto kB = bulk;
-constexpr auto kP = pipeline;
-constexpr auto kN = nccl;
-INSTANTIATE_TEST_SUITE_P(
-    All, TensorSwitches,
-    testing::Values(SwitchCase{"tp_comm_overlap_ag: false", {kN, kB, kB, kP, kN, kN, kB, kB, kP, kN}},
-                    SwitchCase{"tp_comm_overlap_rs: false", {kR, kB, kB, kN, kR, kR, kB, kB, kN, kR}},
-                    SwitchCase{"tp_comm_bulk_dgrad: false", {kR, kN, kB, kP, kR, kR, kN, kB, kP, kR}},
-                    SwitchCase{"tp_comm_bulk_wgrad: false", {kR, kB, kN, kP, kR, kR, kB, kN, kP, kR}},
-                    SwitchCase{"tp_comm_overlap_disable_qkv: true", {kN, kB, kB, kP, kR, kR, kB, kB, kP, kR}},
-                    SwitchCase{"tp_comm_overlap_disable_fc1: true", {kR, kB, kB, kP, kR, kN, kB, kB, kP, kR}},
-                    SwitchCase{"tp_comm_overlap_rs_dgrad: true", {kR, kP, kN, kP, kR, kR, kP, kN, kP, kR}},
-                    SwitchCase{"tp_comm_overlap_rs_dgrad: true, tp_comm_overlap_disable_qkv: true",
-                               {kN, kB, kB, kP, kR, kR, kP, kN, kP, kR}}));
 
 TEST(TensorSwitchKnobs, ReductionInDgradTurnsBothBulkOverlapsOff) {
   const Plan plan = plan_of(tp4(kTensorOverlapOn, "tp_comm_overlap_rs_dgrad: true, tp_comm_bulk_dgrad: true"));
@@ -214,36 +182,42 @@ TEST(TensorSwitchKnobs, AreKnownToHaveNoEffectWhereNothingOverlaps) {
 TEST(TensorGates, AReducingDgradSlotNeedsItsSwitch) {
   const std::string cfg = with_cfg("{fc1_dgrad: {method: pipeline, num_sm: 8}, qkv_dgrad: {method: ring_exchange}}");
   const Plan off = plan_of(tp4(cfg));
-  EXPECT_EQ(slot_outcome(off, fc1_dgrad), "bulk gate");
+  EXPECT_EQ(slot_outcome(off, "fc1_dgrad"), "bulk gate");
   EXPECT_EQ(off.config.tensor_overlap[fc1_dgrad].num_sm, 8);
   EXPECT_EQ(off.config.tensor_overlap[fc1_wgrad].method, bulk);
-  EXPECT_EQ(slot_outcome(off, qkv_dgrad), "bulk gate");
-  EXPECT_THAT(slot_reason(off, fc1_dgrad), HasSubstr("needs model.tp_comm_overlap_rs_dgrad, which is false"));
+  EXPECT_EQ(slot_outcome(off, "qkv_dgrad"), "bulk gate");
+  EXPECT_THAT(knob_of(off, kCfg + ".fc1_dgrad").reason,
+              HasSubstr("needs model.tp_comm_overlap_rs_dgrad, which is false"));
   EXPECT_THAT(text_of(off), StartsWith("NOT AS REQUESTED: comm_overlap.tp_comm_overlap_cfg.qkv_dgrad"));
   const Plan on = plan_of(tp4(cfg, "tp_comm_overlap_rs_dgrad: true"));
-  EXPECT_EQ(slot_outcome(on, fc1_dgrad), "pipeline user");
-  EXPECT_EQ(slot_outcome(on, qkv_dgrad), "ring_exchange user");
-  EXPECT_EQ(slot_outcome(on, fc1_wgrad), "nccl auto");
+  EXPECT_EQ(slot_outcome(on, "fc1_dgrad"), "pipeline user");
+  EXPECT_EQ(slot_outcome(on, "qkv_dgrad"), "ring_exchange user");
+  EXPECT_EQ(slot_outcome(on, "fc1_wgrad"), "nccl auto");
 }
 
 TEST(TensorGates, APresetForLoraSaysThatItsDgradIsSwitchedOff) {
-  const Plan plan = plan_of(
-      "model: {preset: llama3-70b, tensor_model_parallel_size: 2, sequence_parallel: true}\n"
-      "mixed_precision: bf16_with_fp8_current_scaling_mixed\ntrain: {micro_batch_size: 1}\n" +
-      with_cfg("userbuffers_fp8_h100_h8192_tp2_mbs1_seqlen4096_lora"));
-  EXPECT_EQ(slot_outcome(plan, fc1_dgrad), "bulk gate");
-  EXPECT_EQ(*find(knob_of(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad").requested, "method"), Value("pipeline"));
+  const Plan plan = plan_of(llama(2) + kFp8 + with_cfg("userbuffers_fp8_h100_h8192_tp2_mbs1_seqlen4096_lora"));
+  EXPECT_EQ(slot_outcome(plan, "fc1_dgrad"), "bulk gate");
+  const Knob dgrad = knob_of(plan, kCfg + ".fc1_dgrad");
+  EXPECT_EQ(*find(dgrad.requested, "method"), Value("pipeline"));
+  EXPECT_THAT(dgrad.where, StartsWith("f:3:"));
 }
 
-TEST(TensorGates, ASlotThatASwitchTurnsOffIsGatedWhereItWasWritten) {
-  const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {method: ring_exchange}}"), "tp_comm_overlap_ag: false"));
-  EXPECT_EQ(slot_outcome(plan, qkv_fprop), "nccl gate");
-  EXPECT_EQ(slot_outcome(plan, fc1_fprop), "nccl auto");
+TEST(TensorGates, ARequestThatIsOverruledIsGatedWhereItWasWritten) {
+  const Plan ring = plan_of(tp4(with_cfg("{qkv_fprop: {method: ring_exchange}}"), "tp_comm_overlap_ag: false"));
+  EXPECT_EQ(slot_outcome(ring, "qkv_fprop"), "nccl gate");
+  EXPECT_EQ(slot_outcome(ring, "fc1_fprop"), "nccl auto");
+  const Plan reduced = plan_of(tp4(with_cfg("{qkv_dgrad: {method: bulk}}"), "tp_comm_overlap_rs_dgrad: true"));
+  EXPECT_EQ(slot_outcome(reduced, "qkv_dgrad"), "pipeline gate");
+  EXPECT_EQ(slot_outcome(reduced, "fc1_dgrad"), "pipeline auto");
+  const Plan waits = plan_of(tp4(with_cfg("{qkv_fprop: {method: nccl}, fc1_fprop: {method: waited}}") +
+                                 "extensions: {tp_async_collectives: false}\n"));
+  EXPECT_EQ(slot_outcome(waits, "qkv_fprop"), "waited gate");
+  EXPECT_EQ(slot_outcome(waits, "fc1_fprop"), "waited user");
 }
 
 TEST(TensorFp8, GathersTravelInFp8AndReductionsWhereAsked) {
-  const std::string fp8 = "mixed_precision: bf16_with_fp8_current_scaling_mixed\n";
-  const Plan plan = plan_of(tp4(fp8 + with_cfg("{proj_fprop: {fp8_buf: true}, qkv_wgrad: {fp8_buf: true}}")));
+  const Plan plan = plan_of(tp4(kFp8 + with_cfg("{proj_fprop: {fp8_buf: true}, qkv_wgrad: {fp8_buf: true}}")));
   const TensorOverlap& slots = plan.config.tensor_overlap;
   EXPECT_TRUE(slots[qkv_fprop].fp8_buf);
   EXPECT_TRUE(slots[qkv_dgrad].fp8_buf);
@@ -254,57 +228,41 @@ TEST(TensorFp8, GathersTravelInFp8AndReductionsWhereAsked) {
 }
 
 TEST(TensorFp8, ThePresetsTupleCountsAsTrueUnderFp8AndSaysSo) {
-  const std::string model = "model: {preset: llama3-70b, tensor_model_parallel_size: 4, sequence_parallel: true}\n";
-  const std::string cfg = with_cfg("userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192");
-  const Plan plan = plan_of(model + "mixed_precision: bf16_with_fp8_current_scaling_mixed\n" + cfg);
-  EXPECT_TRUE(plan.config.tensor_overlap[proj_fprop].fp8_buf);
-  EXPECT_THAT(plan.notices, testing::Contains(testing::Field(&Message::message, HasSubstr("counts as true"))));
-  EXPECT_THAT(plan_of(model + cfg).notices,
-              testing::Not(testing::Contains(testing::Field(&Message::message, HasSubstr("counts as true")))));
-  EXPECT_TRUE(slot_of(tp4("mixed_precision: bf16_with_fp8_current_scaling_mixed\n" +
-                          with_cfg("{proj_fprop: {fp8_buf: [false]}}")),
-                      proj_fprop)
-                  .fp8_buf);
+  const std::string cfg = with_cfg(kLlamaPreset);
+  const auto is_told = testing::Contains(HasSubstr("counts as true"));
+  EXPECT_TRUE(slot_of(llama(4) + kFp8 + cfg, proj_fprop).fp8_buf);
+  EXPECT_THAT(notices_of(llama(4) + kFp8 + cfg), is_told);
+  EXPECT_THAT(notices_of(llama(4) + cfg), testing::Not(is_told));
+  EXPECT_TRUE(slot_of(tp4(kFp8 + with_cfg("{proj_fprop: {fp8_buf: [false]}}")), proj_fprop).fp8_buf);
 }
 
-TEST(TensorFp8, UserbuffersKnowNoBlockwiseScaling) {
-  EXPECT_THAT(errors_of(tp4(kTensorOverlapOn + "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed\n")),
-              ElementsAre(HasSubstr("userbuffers take bf16, per-tensor fp8 and mxfp8")));
+TEST(WrongTensorConfigs, AreErrorsOfTheirEntries) {
+  struct WrongEntry {
+    std::string slot, entry, error;
+  };
+  const std::vector<WrongEntry> cases = {
+      {"qkv_fpro", "{}", "did you mean comm_overlap.tp_comm_overlap_cfg.qkv_fprop?"},
+      {"qkv_fprop", "{num_sms: 1}", "has no field \"num_sms\"; did you mean num_sm?"},
+      {"qkv_fprop", "{method: rings_exchange}", "did you mean ring_exchange?"},
+      {"qkv_fprop", "ring_exchange", "must be a mapping of fields"},
+      {"qkv_fprop", "{set_sm_margin: 2}", "set_sm_margin must be true or false"},
+      {"qkv_fprop", "{num_sm: many}", "num_sm must be a whole number from 1 to 32"},
+      {"qkv_dgrad", "{num_sm: 33}", "num_sm must be a whole number from 1 to 32"},
+      {"qkv_dgrad", "{cga_size: 9}", "cga_size must be a whole number from 1 to 8"},
+      {"proj_fprop", "{num_splits: 0}", "num_splits must be a whole number from 1 to 1024"},
+      {"proj_fprop", "{num_splits: 3}", "num_splits is 3, which does not divide the 256 output features"},
+      {"qkv_fprop", "{method: bulk}", "has no bulk: the GEMM needs what is gathered"},
+      {"fc2_dgrad", "{method: pipeline}", "has no pipeline: pipeline reduces"},
+      {"fc2_fprop", "{method: bulk}", "has no bulk: what is reduced"},
+      {"fc1_wgrad", "{method: ring_exchange}", "has no ring_exchange: the GEMM neither"},
+      {"qkv_fprop", "{atomic_gemm: true}", "cannot be expressed by streams and events"},
+      {"qkv_fprop", "{_target_: a.RingExchangeOverlapCgf}", "did you mean RingExchangeOverlapCfg?"},
+      {"qkv_dgrad", "{method: pipeline}, qkv_wgrad: {num_sm: 4}", "has nothing to reduce"}};
+  for (const auto& [slot, entry, error] : cases)
+    EXPECT_THAT(errors_of(tp4(with_cfg("{" + slot + ": " + entry + "}"))),
+                ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr(error))))
+        << slot << ": " << entry;
 }
-
-struct WrongEntry {
-  std::string slot;
-  std::string entry;
-  std::string what;
-};
-
-class WrongEntries : public testing::TestWithParam<WrongEntry> {};
-
-TEST_P(WrongEntries, AreErrors) {
-  const auto errors = errors_of(tp4(with_cfg("{" + GetParam().slot + ": " + GetParam().entry + "}")));
-  EXPECT_THAT(errors, ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr(GetParam().what))));
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, WrongEntries,
-    testing::Values(
-        WrongEntry{"qkv_fpro", "{}", "did you mean comm_overlap.tp_comm_overlap_cfg.qkv_fprop?"},
-        WrongEntry{"qkv_fprop", "{num_sms: 1}", "has no field \"num_sms\"; did you mean num_sm?"},
-        WrongEntry{"qkv_fprop", "{method: rings_exchange}", "did you mean ring_exchange?"},
-        WrongEntry{"qkv_fprop", "ring_exchange", "must be a mapping of fields"},
-        WrongEntry{"qkv_fprop", "{set_sm_margin: 2}", "set_sm_margin must be true or false"},
-        WrongEntry{"qkv_fprop", "{num_sm: many}", "num_sm must be a whole number from 1 to 32"},
-        WrongEntry{"qkv_dgrad", "{num_sm: 33}", "num_sm must be a whole number from 1 to 32"},
-        WrongEntry{"qkv_dgrad", "{cga_size: 9}", "cga_size must be a whole number from 1 to 8"},
-        WrongEntry{"proj_fprop", "{num_splits: 0}", "num_splits must be a whole number from 1 to 1024"},
-        WrongEntry{"proj_fprop", "{num_splits: 3}", "num_splits is 3, which does not divide the 256 output features"},
-        WrongEntry{"qkv_fprop", "{method: bulk}", "has no bulk: the GEMM needs what is gathered"},
-        WrongEntry{"fc2_dgrad", "{method: pipeline}", "has no pipeline: pipeline reduces"},
-        WrongEntry{"fc2_fprop", "{method: bulk}", "has no bulk: what is reduced"},
-        WrongEntry{"fc1_wgrad", "{method: ring_exchange}", "has no ring_exchange: the GEMM neither"},
-        WrongEntry{"qkv_fprop", "{atomic_gemm: true}", "cannot be expressed by streams and events"},
-        WrongEntry{"qkv_fprop", "{_target_: a.RingExchangeOverlapCgf}", "did you mean RingExchangeOverlapCfg?"},
-        WrongEntry{"qkv_dgrad", "{method: pipeline}, qkv_wgrad: {num_sm: 4}", "has nothing to reduce"}));
 
 TEST(WrongTensorConfigs, AreAllToldAtOnceAtTheirPlaces) {
   EXPECT_THAT(errors_of(tp4("comm_overlap:\n  tp_comm_overlap: true\n  tp_comm_overlap_cfg:\n"
@@ -314,25 +272,25 @@ TEST(WrongTensorConfigs, AreAllToldAtOnceAtTheirPlaces) {
                           StartsWith("f:8:20: "), StartsWith("f:9:19: ")));
 }
 
-TEST(WrongTensorConfigs, AreToldWhereNothingOverlapsToo) {
-  EXPECT_THAT(errors_of("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: false, tp_comm_overlap_cfg: no}\n"),
-              ElementsAre(HasSubstr("no userbuffers preset is named \"no\"")));
-}
-
-TEST(WrongTensorConfigs, AggregateNeedsAnEvenNumberOfRanks) {
-  EXPECT_THAT(errors_of("model: {preset: tiny, hidden_size: 192, num_attention_heads: 6, num_query_groups: 3, "
-                        "ffn_hidden_size: 192, vocab_size: 258, seq_length: 126, tensor_model_parallel_size: 3, "
-                        "sequence_parallel: true}\n" +
-                        with_cfg("{qkv_fprop: {aggregate: true}}")),
-              ElementsAre(HasSubstr("it must be even")));
+TEST(WrongTensorConfigs, AreRefusedWithTheModelAndThePrecision) {
+  expect_refused({
+      {"model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: false, tp_comm_overlap_cfg: no}\n",
+       "no userbuffers preset is named \"no\""},
+      {tp4(kTensorOverlapOn + "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed\n"),
+       "userbuffers take bf16, per-tensor fp8 and mxfp8"},
+      {"model: {preset: tiny, hidden_size: 192, num_attention_heads: 6, num_query_groups: 3, "
+       "ffn_hidden_size: 192, vocab_size: 258, seq_length: 126, tensor_model_parallel_size: 3, "
+       "sequence_parallel: true}\n" +
+           with_cfg("{qkv_fprop: {aggregate: true}}"),
+       "it must be even"},
+  });
 }
 
 TEST(KnownTensorFields, AreRefusedByRunAlone) {
   const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {use_ce: false, comm_priority: -5}, proj_wgrad: {num_sm: 1}}")));
-  std::vector<std::string> messages;
-  for (const Message& message : plan.not_run) messages.push_back(message.message);
-  EXPECT_THAT(messages, testing::UnorderedElementsAre(HasSubstr("use_ce false"), HasSubstr("comm_priority"),
-                                                      HasSubstr("proj_wgrad is known by name")));
+  EXPECT_THAT(lines_of(plan.not_run),
+              testing::UnorderedElementsAre(HasSubstr("use_ce false"), HasSubstr("comm_priority"),
+                                            HasSubstr("proj_wgrad is known by name")));
 }
 
 }  // namespace
