@@ -33,18 +33,6 @@ struct Tensors {
                                         .seq_length = kLength,
                                         .head_size = size});
   }
-  /// Runs the CPU implementation on the tensors themselves.
-  void run_on_cpu(const Operation& operation) {
-    std::vector<BoundView> views;
-    for (const Use& use : operation.uses())
-      views.push_back({.data = memory.row(use.view, 0),
-                       .dtype = use.view.tensor.dtype,
-                       .rows = use.view.rows,
-                       .cols = use.view.cols,
-                       .leading_dimension = use.view.leading_dimension});
-    operation.cpu()(Arguments(views, operation.parameters()));
-  }
-
   static constexpr std::int64_t kLength = 19;
   std::int64_t size;
   Memory memory;
@@ -62,7 +50,7 @@ TEST_P(AttentionHeads, AgreeWithTheCpuImplementation) {
   constexpr Tolerance kRoundedTwice{.relative = 0.008, .of_rms = 1e-4};
   Tensors cuda(GetParam()), cpu(GetParam());
   run_operation(cuda.memory, cuda.forward());
-  cpu.run_on_cpu(cpu.forward());
+  run_on_cpu(cpu.memory, cpu.forward());
   expect_close(cuda.memory.get(cuda.out), cpu.memory.get(cpu.out), kRoundedTwice);
   expect_close(cuda.memory.get(cuda.lse), cpu.memory.get(cpu.lse), kFp32);
   for (Tensors* tensors : {&cuda, &cpu}) {  // the same inputs of the backward pass
@@ -70,7 +58,7 @@ TEST_P(AttentionHeads, AgreeWithTheCpuImplementation) {
     tensors->memory.set(tensors->lse, cpu.memory.get(cpu.lse).values);
   }
   run_operation(cuda.memory, cuda.backward());
-  cpu.run_on_cpu(cpu.backward());
+  run_on_cpu(cpu.memory, cpu.backward());
   for (const auto view : {&Tensors::dq, &Tensors::dk, &Tensors::dv})
     expect_close(cuda.memory.get(cuda.*view), cpu.memory.get(cpu.*view), kRoundedTwice);
 }

@@ -73,17 +73,6 @@ struct Tensors {
                                         .kv_length = s.keys,
                                         .causal = s.causal});
   }
-  std::vector<BoundView> bind(const Operation& operation) {
-    std::vector<BoundView> views;
-    for (const Use& use : operation.uses())
-      views.push_back({.data = memory.row(use.view, 0),
-                       .dtype = use.view.tensor.dtype,
-                       .rows = use.view.rows,
-                       .cols = use.view.cols,
-                       .leading_dimension = use.view.leading_dimension});
-    return views;
-  }
-
   Shape s;
   Memory memory;
   std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
@@ -117,13 +106,9 @@ class CudnnAttention : public testing::Test {
   /// Through the operation's CUDA implementation, which goes to cuDNN where the context has it.
   void run(Tensors& tensors, const Operation& operation, cuda::Attention& attention) {
     context.attention = &attention;
-    const std::vector<BoundView> views = tensors.bind(operation);
+    const std::vector<BoundView> views = bind(tensors.memory, operation);
     cuda::cuda_implementation(operation.name())(Arguments(views, operation.parameters()), context);
     cuda::check(cudaStreamSynchronize(context.stream));
-  }
-  static void run_on_cpu(Tensors& tensors, const Operation& operation) {
-    const std::vector<BoundView> views = tensors.bind(operation);
-    operation.cpu()(Arguments(views, operation.parameters()));
   }
 
   CudnnDouble& fake = CudnnDouble::instance();
@@ -144,11 +129,11 @@ TEST_P(CudnnAttentionGraphs, MeanWhatTheCpuFormsCompute) {
   context.is_deterministic = dq_sums == DqSums::ordered;
   Tensors cuda(shape), cpu(shape);
   run(cuda, cuda.forward(), attention);
-  run_on_cpu(cpu, cpu.forward());
+  run_on_cpu(cpu.memory, cpu.forward());
   expect_close(cuda.memory.get(cuda.out), cpu.memory.get(cpu.out), kBf16Between);
   expect_close(cuda.memory.get(cuda.lse), cpu.memory.get(cpu.lse), kFp32);
   run(cuda, cuda.backward(), attention);
-  run_on_cpu(cpu, cpu.backward());
+  run_on_cpu(cpu.memory, cpu.backward());
   for (const auto view : {&Tensors::dq, &Tensors::dk, &Tensors::dv})
     expect_close(cuda.memory.get(cuda.*view), cpu.memory.get(cpu.*view), kBf16Gradients);
 }

@@ -32,18 +32,20 @@ TEST(LinkReport, IsBytesOverTime) {
   EXPECT_EQ(one.bytes_out, 100'000'000);
 }
 
-TEST(LinkReport, TheBusierDirectionCounts) {
-  EXPECT_DOUBLE_EQ(report({record(0, 1000, 100'000'000, 200'000'000)}, 200).achieved_gb_per_s.value(), 200);
-}
-
-TEST(LinkReport, TransfersThatOverlapShareTheLink) {
-  // Each alone would seem half as fast as the link.
-  const LinkReport both = report({record(0, 2000, 100'000'000), record(0, 2000, 100'000'000)}, 100);
-  EXPECT_DOUBLE_EQ(both.achieved_gb_per_s.value(), 100);
+TEST(LinkReport, IsTheRateOfTheBusierDirectionOverBusyTimes) {
+  const auto rate = [](const std::vector<LinkRecord>& records, double asked = 100, double latency_us = 0) {
+    return report(records, asked, latency_us).achieved_gb_per_s.value();
+  };
+  EXPECT_DOUBLE_EQ(rate({record(0, 1000, 100'000'000, 200'000'000)}, 200), 200);
+  EXPECT_DOUBLE_EQ(rate({record(0, 1100, 100'000'000)}, 100, 100), 100) << "latency carries nothing";
+  EXPECT_DOUBLE_EQ(rate({record(0, 2000, 100'000'000), record(0, 2000, 100'000'000)}), 100)
+      << "each alone would seem half as fast as the link";
   // The second ends inside the first, and the third overlaps with the first alone.
-  const LinkReport three = report({record(0, 2000, 1), record(500, 600, 1), record(1900, 4000, 399'999'998)}, 100);
-  EXPECT_DOUBLE_EQ(three.achieved_gb_per_s.value(), 100);
-  EXPECT_EQ(three.num_transfers, 3);
+  EXPECT_DOUBLE_EQ(rate({record(0, 2000, 1), record(500, 600, 1), record(1900, 4000, 399'999'998)}), 100);
+  const LinkReport two = report({record(0, 1000, 100'000'000), record(2000, 3000, 50'000'000)}, 100);
+  EXPECT_DOUBLE_EQ(two.achieved_gb_per_s.value(), 75);
+  EXPECT_DOUBLE_EQ(two.lowest_gb_per_s.value(), 50) << "of one busy time";
+  EXPECT_EQ(two.num_transfers, 2);
 }
 
 TEST(LinkReport, TellsHowLongBlocksWaitedForMultiprocessors) {
@@ -71,26 +73,13 @@ TEST(LinkReport, BelowNinetyEightPercentAloneTooIsNotValid) {
   EXPECT_THAT(to_text(slow), HasSubstr("NOT VALID: under 98 % of the requested rate with nothing else running"));
 }
 
-TEST(LinkReport, WithoutATransferAloneNothingIsCalledInvalid) {
+// 100 MB at 100 GB/s and 300 MB at 50 GB/s: 400 MB in 7 ms.
+TEST(LinkReport, TheRateAloneIsThatOfAllTransfersTogetherAndWithoutItNothingIsCalledInvalid) {
+  const LinkReport two = report({record(0, 2000, 100'000'000), record(3000, 9000, 300'000'000)}, 100, 0, 0, {100, 50});
+  EXPECT_NEAR(two.alone_gb_per_s.value(), 400.0 / 7, 1e-9);
   const LinkReport unknown = report({record(0, 1000, 50'000'000)}, 100);
   EXPECT_FALSE(unknown.alone_gb_per_s.has_value());
   EXPECT_TRUE(unknown.is_valid());
-}
-
-// 100 MB at 100 GB/s and 300 MB at 50 GB/s: 400 MB in 7 ms.
-TEST(LinkReport, TheRateAloneIsThatOfAllTransfersTogether) {
-  const LinkReport two = report({record(0, 2000, 100'000'000), record(3000, 9000, 300'000'000)}, 100, 0, 0, {100, 50});
-  EXPECT_NEAR(two.alone_gb_per_s.value(), 400.0 / 7, 1e-9);
-}
-
-TEST(LinkReport, TheLowestIsThatOfOneBusyTime) {
-  const LinkReport two = report({record(0, 1000, 100'000'000), record(2000, 3000, 50'000'000)}, 100);
-  EXPECT_DOUBLE_EQ(two.achieved_gb_per_s.value(), 75);
-  EXPECT_DOUBLE_EQ(two.lowest_gb_per_s.value(), 50);
-}
-
-TEST(LinkReport, LatencyCarriesNothing) {
-  EXPECT_DOUBLE_EQ(report({record(0, 1100, 100'000'000)}, 100, 100).achieved_gb_per_s.value(), 100);
 }
 
 TEST(LinkReport, ShortBusyTimesAreNotJudged) {

@@ -61,9 +61,9 @@ class Products : public ::testing::Test {
             .leading_dimension = width};
   }
 
-  GemmCall fprop() {
-    return {.a = view(DataType::bf16, kM, kK),
-            .b = view(DataType::bf16, kN, kK),
+  GemmCall fprop(std::int64_t k = kK) {
+    return {.a = view(DataType::bf16, kM, k),
+            .b = view(DataType::bf16, kN, k),
             .c = view(DataType::bf16, kM, kN),
             .transpose_b = true};
   }
@@ -279,11 +279,7 @@ TEST_F(Products, TakeNoAlgorithmThatLeavesOutTheEndOfK) {
   const auto chosen_for = [&](std::int64_t k) {
     fake.products.clear();
     MatrixProducts products(CublasLtDouble::api());
-    products.enqueue({.a = view(DataType::bf16, kM, k),
-                      .b = view(DataType::bf16, kN, k),
-                      .c = view(DataType::bf16, kM, kN),
-                      .transpose_b = true},
-                     context);
+    products.enqueue(fprop(k), context);
     EXPECT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);
     return fake.products[0].algorithm;
   };
@@ -302,11 +298,7 @@ TEST_F(Products, AskWithoutASplitWhereEverySplitLeavesSomethingOut) {
   proposed.push_back({.id = 9});
   fake.reset(proposed);
   MatrixProducts products(CublasLtDouble::api());
-  products.enqueue({.a = view(DataType::bf16, kM, 26),
-                    .b = view(DataType::bf16, kN, 26),
-                    .c = view(DataType::bf16, kM, kN),
-                    .transpose_b = true},
-                   context);
+  products.enqueue(fprop(26), context);
   EXPECT_EQ(fake.products[0].algorithm, 9U);
   EXPECT_EQ(fake.questions.back().preference.reduction_schemes, CUBLASLT_REDUCTION_SCHEME_NONE);
   ASSERT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);

@@ -76,6 +76,17 @@ inline DeviceTransfer transfer(Collective collective, const Floats* input, std::
   return made;
 }
 
+/// An all-gather of `shard` floats of each of `ranks` ranks.
+struct Gather {
+  explicit Gather(std::int64_t shard, std::int64_t ranks = 4) : input(shard), output(ranks * shard) {
+    input.count_up();
+    transfers = {transfer(Collective::all_gather, &input, shard, &output, ranks * shard)};
+  }
+
+  Floats input, output;
+  std::array<DeviceTransfer, 1> transfers;
+};
+
 class OnEmulatedLink : public testing::Test {
  protected:
   OnEmulatedLink() {

@@ -20,13 +20,11 @@ TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRateWhetherBlocksSleep
     EmulatedLinkOptions asked = options({.gb_per_s = 0.1, .sms = 2});
     asked.shape.polls = polls;
     EmulatedLink link(asked);
-    Floats input(1000);
-    const Floats output(4000), other(4000);
-    input.count_up();
+    const Gather one(1000), other(1000);
     const auto a = link.connect(0, "a", group_of(4, 0), {}, {});
     const auto b = link.connect(1, "b", group_of(4, 0), {}, {});
-    a->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 4000)}, streams_[0], 0);
-    b->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &other, 4000)}, streams_[1], 0);
+    a->enqueue(one.transfers, streams_[0], 0);
+    b->enqueue(other.transfers, streams_[1], 0);
     EXPECT_NEAR(run(), 2 * 3 * 4000 / 0.1, kNsOff);
     EXPECT_NEAR(link.report().achieved_gb_per_s.value(), 0.1, 1e-4);  // as one busy time, not half the rate twice
   }
@@ -34,12 +32,10 @@ TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRateWhetherBlocksSleep
 
 TEST_F(OnEmulatedLink, TellsHowLongBlocksWaitedForMultiprocessors) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  Floats input(4000);
-  const Floats output(16000);
-  input.count_up();
+  const Gather gather(4000);
   const double carrying = 3 * 16000 / 0.1;
   const auto channel = link.connect(0, "test", group_of(4, 0), {}, {});
-  channel->enqueue(std::array{transfer(Collective::all_gather, &input, 4000, &output, 16000)}, streams_[0], 0);
+  channel->enqueue(gather.transfers, streams_[0], 0);
   const auto begin = virtual_clock().now_ns;
   // The first has carried its half by then, and the link lay idle.
   virtual_clock().placed_at_ns = [&](unsigned block) {
@@ -54,31 +50,25 @@ TEST_F(OnEmulatedLink, TellsHowLongBlocksWaitedForMultiprocessors) {
 
 TEST_F(OnEmulatedLink, ACopyEngineSharesWithAKernel) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  const Group group = group_of(4, 0);
-  Floats input(1000);
-  const Floats output(4000), other(4000);
-  input.count_up();
-  const auto a = link.connect(0, "a", group, {}, {});
-  const auto b = link.connect(1, "b", group, {.copy_engine = true}, {});
-  a->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 4000)}, streams_[0], 0);
-  b->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &other, 4000)}, streams_[1], 0);
+  const Gather by_kernel(1000), by_engine(1000);
+  const auto a = link.connect(0, "a", group_of(4, 0), {}, {});
+  const auto b = link.connect(1, "b", group_of(4, 0), {.copy_engine = true}, {});
+  a->enqueue(by_kernel.transfers, streams_[0], 0);
+  b->enqueue(by_engine.transfers, streams_[1], 0);
   EXPECT_NEAR(run(), 2 * 3 * 4000 / 0.1, kNsOff);
-  EXPECT_TRUE(other.is_written());
+  EXPECT_TRUE(by_engine.output.is_written());
 }
 
 // What fewer multiprocessors move is no fault of the link.
 TEST_F(OnEmulatedLink, DoesNotJudgeTransfersThatAKnobGivesFewerMultiprocessors) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 3}));
-  Floats input(4000);
-  input.count_up();
-  const Floats output(16000);
+  const Gather gather(4000);
   for (const int sms : {2, 0}) {
     const auto channel = link.connect(0, "test", group_of(4, 0), {.sms = sms}, {});
-    const std::array one{transfer(Collective::all_gather, &input, 4000, &output, 16000)};
-    channel->enqueue(one, streams_[0], 0);
+    channel->enqueue(gather.transfers, streams_[0], 0);
     run();
     link.measure_alone();
-    channel->enqueue(one, streams_[0], 1);
+    channel->enqueue(gather.transfers, streams_[0], 1);
     run();
     const LinkReport report = link.report();
     EXPECT_EQ(report.num_with_fewer_sms, sms == 2) << sms;
@@ -148,13 +138,11 @@ TEST_F(OnEmulatedLink, LatencyCountsForEachStepOfTheRing) {
 TEST_F(OnEmulatedLink, TakesWhatWasAskedForOfTheGpu) {
   EmulatedLinkOptions as_nccl{.link = {.gb_per_s = 450, .sms = 5}, .shape = {}, .num_records = 4};
   EmulatedLink link(as_nccl);
-  Floats input(64);
-  input.count_up();
-  const Floats output(128);
+  const Gather gather(64, 2);
   const auto blocks_with = [&](const CommunicatorHints& hints) {
     const auto channel = link.connect(0, "test", group_of(2, 0), hints, {});
     Machine::instance().launched.clear();
-    channel->enqueue(std::array{transfer(Collective::all_gather, &input, 64, &output, 128)}, streams_[0], 0);
+    channel->enqueue(gather.transfers, streams_[0], 0);
     run();
     EXPECT_EQ(Machine::instance().launched.size(), 1U);
     const cuda_host::KernelLaunch& kernel = Machine::instance().launched.at(0);
@@ -182,18 +170,15 @@ TEST_F(OnEmulatedLink, ReportsEachTransferOnceAndCountsWhatItCouldNotRecord) {
   EmulatedLinkOptions few = options({.gb_per_s = 0.1, .sms = 1});
   few.num_records = 2;
   EmulatedLink link(few);
-  Floats input(1000);
-  input.count_up();
-  const Floats output(2000);
+  const Gather gather(1000, 2);
   const auto channel = link.connect(0, "test", group_of(2, 0), {}, {});
-  for (int i = 0; i < 3; ++i)
-    channel->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 2000)}, streams_[0], 0);
+  for (int i = 0; i < 3; ++i) channel->enqueue(gather.transfers, streams_[0], 0);
   run();
   const LinkReport first = link.report();
   EXPECT_EQ(first.num_transfers, 2);
   EXPECT_EQ(first.num_unrecorded, 1);
   EXPECT_EQ(link.report().num_transfers, 0);
-  channel->enqueue(std::array{transfer(Collective::all_gather, &input, 1000, &output, 2000)}, streams_[0], 0);
+  channel->enqueue(gather.transfers, streams_[0], 0);
   run();
   EXPECT_EQ(link.report().num_transfers, 1);
 }
@@ -202,20 +187,17 @@ TEST_F(OnEmulatedLink, TakesNothingMoreOnceAborted) {
   EmulatedLink link(options({.gb_per_s = 1, .sms = 1}));
   const auto channel = link.connect(0, "test", group_of(2, 0), {}, {});
   link.abort();
-  Floats input(10);
-  const Floats output(20);
-  EXPECT_THROW(channel->enqueue(std::array{transfer(Collective::all_gather, &input, 10, &output, 20)}, streams_[0], 7),
-               MachineError);
+  const Gather gather(10, 2);
+  EXPECT_THROW(channel->enqueue(gather.transfers, streams_[0], 7), MachineError);
 }
 
 TEST_F(OnEmulatedLink, LaunchesItsKernelAsNcclDoes) {
-  Floats input(64);
-  const Floats output(128);
+  const Gather gather(64, 2);
   const auto launched_with = [&](plan::EmulatedLink asked, const CommunicatorHints& hints) {
     EmulatedLink link(options(asked));
     const auto channel = link.connect(0, "test", group_of(2, 0), hints, {});
     Machine::instance().launched.clear();
-    channel->enqueue(std::array{transfer(Collective::all_gather, &input, 64, &output, 128)}, streams_[0], 0);
+    channel->enqueue(gather.transfers, streams_[0], 0);
     run();
     return Machine::instance().launched.at(0);
   };
@@ -232,13 +214,10 @@ TEST_F(OnEmulatedLink, LaunchesItsKernelAsNcclDoes) {
 
 TEST_F(OnEmulatedLink, MeasuresEachKindOfTransferOnceAlone) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  Floats input(8000);
-  const Floats output(32000);
-  input.count_up();
+  const Gather gather(8000);
   const auto a = link.connect(0, "a", group_of(4, 0), {}, {});
   const auto b = link.connect(1, "b", group_of(4, 0), {}, {});
-  const std::array gather{transfer(Collective::all_gather, &input, 8000, &output, 32000)};
-  for (std::uint64_t i = 0; i < 2; ++i) a->enqueue(gather, streams_[0], i);
+  for (std::uint64_t i = 0; i < 2; ++i) a->enqueue(gather.transfers, streams_[0], i);
   run();
   Machine::instance().launched.clear();
   link.measure_alone();
@@ -247,8 +226,8 @@ TEST_F(OnEmulatedLink, MeasuresEachKindOfTransferOnceAlone) {
   EXPECT_EQ(Machine::instance().launched.size(), 3U) << "it is known";
   EXPECT_EQ(link.report().num_transfers, 0) << "the repetitions are no block's transfers";
   // Beside each other either seems to have half of the link; both together have all of it.
-  a->enqueue(gather, streams_[0], 7);
-  b->enqueue(gather, streams_[1], 9);
+  a->enqueue(gather.transfers, streams_[0], 7);
+  b->enqueue(gather.transfers, streams_[1], 9);
   run();
   const LinkReport report = link.report();
   EXPECT_NEAR(report.alone_gb_per_s.value(), 0.1, 1e-3);

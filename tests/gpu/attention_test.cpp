@@ -28,22 +28,11 @@ class CudnnAttention : public testing::TestWithParam<std::tuple<Shape, bool>> {
 
   static bool is_deterministic() { return std::get<1>(GetParam()); }
 
-  /// What the CPU implementation puts into the operation's outputs.
-  void run_on_host(const Operation& operation) {
-    std::vector<BoundView> views;
-    for (const Use& use : operation.uses())
-      views.push_back({.data = memory_.row(use.view, 0),
-                       .dtype = use.view.tensor.dtype,
-                       .rows = use.view.rows,
-                       .cols = use.view.cols,
-                       .leading_dimension = use.view.leading_dimension});
-    operation.cpu()(Arguments(views, operation.parameters()));
-  }
   void expect_like_host(const Operation& operation, const std::vector<View>& outputs, const Tolerance& tolerance) {
     run_operation(memory_, operation, Placement::aligned, is_deterministic());
     std::vector<Matrix> on_gpu;
     for (const View& view : outputs) on_gpu.push_back(memory_.get(view));
-    run_on_host(operation);
+    run_on_cpu(memory_, operation);
     for (std::size_t i = 0; i < outputs.size(); ++i) expect_close(on_gpu[i], memory_.get(outputs[i]), tolerance);
   }
 
