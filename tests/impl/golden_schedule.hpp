@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,24 @@ inline std::filesystem::path schedules_folder() {
   return std::filesystem::path(UNDERLAP_SOURCE_DIR) / "tests/data/schedules";
 }
 
-/// The cases of the techniques that `is_mine` names, each as <technique>/<case>.
-inline std::vector<std::string> golden_schedules(const std::function<bool(const std::string&)>& is_mine) {
+using Names = std::set<std::string>;
+
+/// The names of the registered techniques of some kinds.
+template <class... Kinds>
+Names names_of_all() {
+  Names names;
+  const auto add = [&](const auto& techniques) {
+    for (const auto& technique : techniques) names.emplace(technique.name);
+  };
+  (add(Kinds::all()), ...);
+  return names;
+}
+
+/// The cases of `techniques`, each as <technique>/<case>.
+inline std::vector<std::string> golden_schedules(const Names& techniques) {
   std::vector<std::string> names;
   for (const auto& technique : std::filesystem::directory_iterator(schedules_folder())) {
-    if (!is_mine(technique.path().filename())) continue;
+    if (!techniques.contains(technique.path().filename())) continue;
     for (const auto& entry : std::filesystem::directory_iterator(technique))
       if (entry.is_directory()) names.push_back(std::filesystem::relative(entry.path(), schedules_folder()).string());
   }
@@ -53,22 +67,28 @@ inline YAML::Node golden_input(const std::string& golden) {
   return YAML::LoadFile(schedules_folder() / golden / "input.yaml");
 }
 
-/// What rank 0 did.
-inline Trace of_rank_0(const Trace& trace) {
+/// What happened on the tracks that `is_kept` keeps, with all marks.
+inline Trace of_tracks(const Trace& trace, const std::function<bool(const Track&)>& is_kept) {
   Trace out;
   out.groups = trace.groups;
+  out.marks = trace.marks;
   for (const Track& track : trace.tracks)
-    if (track.rank == 0) out.add_track(track);
+    if (is_kept(track)) out.add_track(track);
   for (std::size_t i = 0; i < trace.size(); ++i) {
     Slice slice = trace.slice(i);
     const Track& track = trace.tracks[slice.track];
-    if (track.rank != 0) continue;
+    if (!is_kept(track)) continue;
     slice.track = out.add_track(track);
     const CommunicationRecord* record = trace.communication(i);
     record == nullptr ? out.add(slice) : out.add(slice, *record);
   }
-  for (const Mark& mark : trace.marks)
-    if (mark.rank == 0) out.marks.push_back(mark);
+  return out;
+}
+
+/// What rank 0 did.
+inline Trace of_rank_0(const Trace& trace) {
+  Trace out = of_tracks(trace, [](const Track& track) { return track.rank == 0; });
+  std::erase_if(out.marks, [](const Mark& mark) { return mark.rank != 0; });
   return out;
 }
 
@@ -88,12 +108,21 @@ inline std::string draw(const std::string& about, const Trace& trace) {
   return text + fmt::format(" + idle {}\n", ms(split.idle_ns));
 }
 
-/// Holds `text` against the case's expected.txt, or puts it there.
-inline void expect_golden(const std::string& golden, const std::string& text) {
+/// Holds a case's timeline against its expected.txt, or puts it there. The case is in the folder of a technique that is
+/// in effect.
+inline void expect_golden(const std::string& golden, const Names& in_effect, const Trace& trace) {
+  EXPECT_TRUE(in_effect.contains(technique_of(golden))) << "the folder's technique is not the one in effect";
+  const std::string text = draw(golden_input(golden)["exposed"].as<std::string>(), trace);
   const std::filesystem::path file = schedules_folder() / golden / "expected.txt";
   if (std::getenv("UNDERLAP_UPDATE_GOLDEN") != nullptr) std::ofstream(file) << text;
   std::ifstream in(file, std::ios::binary);
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+inline void expect_a_case_of_each(const Names& techniques) {
+  Names folders;
+  for (const std::string& golden : golden_schedules(techniques)) folders.insert(technique_of(golden));
+  EXPECT_EQ(folders, techniques);
 }
 
 }  // namespace underlap::testing_support

@@ -2,7 +2,6 @@
 // Timelines of one layer's attention on one rank; the others do as much at the same times. See
 // tests/impl/golden_schedule.hpp.
 #include <map>
-#include <set>
 
 #include "tests/impl/cp/virtual_attention.hpp"
 #include "tests/impl/golden_schedule.hpp"
@@ -12,16 +11,7 @@ namespace {
 
 using testing_support::kMillisecond;
 
-std::set<std::string> technique_names() {
-  std::set<std::string> names;
-  for (const auto& technique : Attentions::all()) names.emplace(technique.name);
-  return names;
-}
-bool is_technique(const std::string& name) { return technique_names().contains(name); }
-
-std::string technique_in_effect(const CpCase& c) {
-  return std::string(Attentions::in_effect({c.num_ranks == 1, c.comm_type, c.overlap}).name);
-}
+testing_support::Names technique_names() { return testing_support::names_of_all<Attentions>(); }
 
 AttentionCase case_of(const YAML::Node& yaml) {
   using plan::CpCommType;
@@ -48,24 +38,17 @@ AttentionCase case_of(const YAML::Node& yaml) {
 class AttentionScheduleGolden : public testing::TestWithParam<std::string> {};
 
 TEST_P(AttentionScheduleGolden, IsDrawnAsExpected) {
-  const YAML::Node yaml = testing_support::golden_input(GetParam());
-  const AttentionCase c = case_of(yaml);
-  EXPECT_EQ(technique_in_effect(c.cp), testing_support::technique_of(GetParam()));
-  const std::string about = yaml["exposed"].as<std::string>();
-  testing_support::expect_golden(GetParam(),
-                                 testing_support::draw(about, testing_support::of_rank_0(VirtualAttention(c).play())));
+  const AttentionCase c = case_of(testing_support::golden_input(GetParam()));
+  testing_support::expect_golden(
+      GetParam(), {std::string(Attentions::in_effect({c.cp.num_ranks == 1, c.cp.comm_type, c.cp.overlap}).name)},
+      testing_support::of_rank_0(VirtualAttention(c).play()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, AttentionScheduleGolden,
-                         testing::ValuesIn(testing_support::golden_schedules(is_technique)),
+                         testing::ValuesIn(testing_support::golden_schedules(technique_names())),
                          testing_support::golden_test_name);
 
-TEST(AttentionScheduleGolden, EveryTechniqueHasACase) {
-  std::set<std::string> folders;
-  for (const std::string& golden : testing_support::golden_schedules(is_technique))
-    folders.insert(testing_support::technique_of(golden));
-  EXPECT_EQ(folders, technique_names());
-}
+TEST(AttentionScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 
 }  // namespace
 }  // namespace underlap::cp

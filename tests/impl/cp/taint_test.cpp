@@ -7,7 +7,7 @@
 
 #include "impl/device/check/check.hpp"
 #include "tests/impl/cp/virtual_attention.hpp"
-#include "tests/impl/virtual_conflicts.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::cp {
 namespace {

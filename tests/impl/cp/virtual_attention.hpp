@@ -2,14 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <numeric>
-#include <optional>
-#include <utility>
 #include <vector>
 
-#include "impl/device/recording_device.hpp"
-#include "impl/device/sim/engine.hpp"
 #include "tests/impl/cp/cases.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::cp {
 
@@ -36,15 +32,12 @@ struct AttentionCase {
 };
 
 /// The times of an AttentionCase on a device that nothing but attention shares: one tile at a time.
-class AttentionTimes final : public sim::TimeModel {
+class AttentionTimes final : public testing_support::UnsharedTimes {
  public:
-  static constexpr int kSms = 100;
   static constexpr int kFree = 1;  ///< marks an operation around attention, which takes no time
 
   explicit AttentionTimes(const AttentionCase& c) : case_(c) {}
 
-  sim::DeviceLimits limits() const override { return {.sms = kSms, .copy_engines = kSms}; }
-  sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
     using Kind = sim::KernelTime::Kind;
     const double head_size = static_cast<double>(case_.head_size);
@@ -52,7 +45,6 @@ class AttentionTimes final : public sim::TimeModel {
     if (cost.work == Work::attention_backward) return tile(cost.flops / (10 * head_size), case_.backward_tile_ns);
     return {.kind = Kind::copy, .alone_ns = cost.sms == kFree ? 0 : static_cast<double>(case_.other_ns)};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
     sim::TransferTime time;
@@ -91,17 +83,7 @@ class VirtualAttention {
   }
 
   /// Two steps, the first of which settles, with durations of `times`.
-  Trace play(const sim::TimeModel& times) const {
-    std::vector<sim::RankQueues::Source> sources;
-    for (Program& recorded : record(2))
-      sources.emplace_back([program = std::move(recorded), done = false]() mutable -> std::optional<Program> {
-        if (std::exchange(done, true)) return std::nullopt;
-        return std::move(program);
-      });
-    sim::Engine engine(times, {.connections = case_.connections}, std::move(sources));
-    engine.play();
-    return engine.take_trace();
-  }
+  Trace play(const sim::TimeModel& times) const { return testing_support::play(record(2), times, case_.connections); }
   Trace play() const { return play(AttentionTimes(case_)); }
 
  private:
@@ -134,12 +116,10 @@ class VirtualAttention {
   Program record_rank(std::int32_t index, std::int32_t num_steps, std::int32_t num_data) const {
     Rank rank;
     const std::int32_t c = case_.cp.num_ranks;
-    Group context{std::vector<std::int32_t>(static_cast<std::size_t>(c)), index % c};
-    std::iota(context.members.begin(), context.members.end(), index / c * c);
-    Group data{.members = {}, .my_index = index / c};
-    for (std::int32_t d = 0; d < num_data; ++d) data.members.push_back(d * c + index % c);
+    const Group context = testing_support::group_of(c, index % c, index / c * c, 1);
     const Stream compute = rank.device.create_stream("compute");
-    if (num_data > 1) rank.data = rank.device.declare("dp", data);
+    if (num_data > 1)
+      rank.data = rank.device.declare("dp", testing_support::group_of(num_data, index / c, index % c, c));
     rank.communicators = std::make_unique<Communicators>(rank.device, context, compute, config_);
     rank.attention = make_attention({rank.communicators.get(), &config_, case_.shape(), case_.cp.comm_type});
     for (std::int32_t i = 0; i < case_.layers; ++i) {
@@ -180,11 +160,7 @@ class VirtualAttention {
     around(rank, "after", step, view, Access::in);
     if (!reduces) return;
     const View whole = flat(view.tensor, view.offset, view.elements());
-    rank.device.wait(rank.data.stream, rank.device.record(rank.communicators->compute()));
-    const Transfer t{.collective = Collective::all_reduce, .input = whole, .output = whole};
-    rank.device.communicate(
-        rank.data, {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("reduce"), .step = step}, {&t, 1});
-    rank.device.wait(rank.communicators->compute(), rank.device.record(rank.data.stream));
+    testing_support::reduce_over(rank.data, rank.device, rank.communicators->compute(), {whole}, step);
   }
 
   static void around(Rank& rank, const char* purpose, std::int32_t step, const View& view, Access access) {

@@ -5,12 +5,20 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "impl/device/device.hpp"
 
 /// What tests of devices launch, send and look at.
 namespace underlap::testing_support {
+
+/// `size` ranks from `first`, `stride` apart.
+inline Group group_of(std::int32_t size, std::int32_t my_index, std::int32_t first = 0, std::int32_t stride = 1) {
+  Group group{{}, my_index};
+  for (std::int32_t i = 0; i < size; ++i) group.members.push_back(first + i * stride);
+  return group;
+}
 
 inline Operation operation_of(CpuImplementation form, std::initializer_list<Use> uses) {
   return {intern("test operation"), form, {}, uses};
@@ -22,8 +30,41 @@ inline void add_one(const Arguments& a) {
 /// Of the first argument to the second.
 inline void copy(const Arguments& a) { std::copy_n(a[0].as<float>(), a[0].cols, a[1].as<float>()); }
 
+inline void fill_with_seven(const Arguments& a) { std::fill_n(a[0].as<float>(), a[0].cols, 7.0F); }
+
+inline Operation add_one_to(const View& view) { return operation_of(add_one, {{view, Access::inout}}); }
+inline Operation copy_of(const View& from, const View& to) {
+  return operation_of(copy, {{from, Access::in}, {to, Access::out}});
+}
+
+/// A device begins with one stream, or one communicator, and one tensor of fp32.
+struct StreamAndTensor {
+  Stream stream;
+  Tensor tensor;
+};
+inline StreamAndTensor begin_with_stream(Device& device, std::int64_t elements) {
+  const StreamAndTensor all{device.create_stream("compute"), device.allocate("x", DataType::f32, elements)};
+  device.begin();
+  return all;
+}
+struct CommunicatorAndTensor {
+  Communicator communicator;
+  Tensor tensor;
+};
+inline CommunicatorAndTensor begin_with_communicator(Device& device, const Group& group, std::string_view purpose,
+                                                     std::int64_t elements, const CommunicatorHints& hints = {}) {
+  const CommunicatorAndTensor all{device.declare(purpose, group, hints), device.allocate("x", DataType::f32, elements)};
+  device.begin();
+  return all;
+}
+
 inline void communicate(Device& device, const Communicator& communicator, std::initializer_list<Transfer> transfers) {
   device.communicate(communicator, {.kind = Kind::communication}, {transfers.begin(), transfers.size()});
+}
+
+inline void all_reduce(Device& device, const Communicator& communicator, const Tensor& tensor) {
+  communicate(device, communicator,
+              {{.collective = Collective::all_reduce, .input = flat(tensor), .output = flat(tensor)}});
 }
 
 /// `tensor` becomes `values`, which are as many, in the order of `stream`.

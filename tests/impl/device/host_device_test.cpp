@@ -9,7 +9,7 @@
 
 #include "kernels/bf16.hpp"
 #include "platform/errors.hpp"
-#include "tests/impl/device/device_testing.hpp"
+#include "tests/impl/device/device_behaviors.hpp"
 #include "tests/impl/device/ranks.hpp"
 
 namespace underlap::host {
@@ -19,9 +19,12 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::add_one;
+using testing_support::add_one_to;
+using testing_support::all_reduce;
+using testing_support::begin_with_communicator;
+using testing_support::begin_with_stream;
 using testing_support::communicate;
-using testing_support::copy;
+using testing_support::copy_of;
 using testing_support::fill;
 using testing_support::operation_of;
 using testing_support::read;
@@ -35,48 +38,29 @@ void write_behind_the_end(const Arguments& a) { a[0].as<float>()[a[0].cols] = 1;
 void write_an_input(const Arguments& a) { a[0].as<float>()[0] = 1; }
 void throw_something(const Arguments&) { throw std::runtime_error("the kernel met a bad shape"); }
 
-TEST(HostDevice, RunsAStreamInOrder) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group&) {
-    const Stream stream = device.create_stream("compute");
-    const Tensor x = device.allocate("x", DataType::f32, 3);
-    device.begin();
-    fill(device, stream, x, {1, 2, 3});
-    for (int i = 0; i < 100; ++i) device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
-    device.synchronize();
-    EXPECT_THAT(read(device, x), ElementsAre(101, 102, 103));
-  });
+template <class Program>
+void run_one(Program program) {
+  Ranks(1).run([&](HostDevice& device, const Group&) { program(device); });
 }
 
+TEST(HostDevice, RunsAStreamInOrder) { run_one(testing_support::expect_a_stream_in_order); }
+
 TEST(HostDevice, AnEventOrdersTwoStreams) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group&) {
-    const Stream producer = device.create_stream("producer");
-    const Stream consumer = device.create_stream("consumer");
-    const Tensor x = device.allocate("x", DataType::f32, 4);
-    const Tensor y = device.allocate("y", DataType::f32, 4);
-    device.begin();
-    device.launch(producer, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
-    device.wait(consumer, device.record(producer));
-    device.launch(consumer, {}, operation_of(copy, {{flat(x), Access::in}, {flat(y), Access::out}}));
-    device.synchronize();
-    EXPECT_THAT(read(device, y), Each(7.0F));
-  });
+  run_one([](HostDevice& device) { testing_support::expect_an_event_to_order_two_streams(device, slow_fill); });
 }
 
 TEST(HostDevice, RecordsADependencyForEachWait) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group&) {
+  run_one([](HostDevice& device) {
     const Stream producer = device.create_stream("producer");
     const Stream consumer = device.create_stream("consumer");
     const Tensor x = device.allocate("x", DataType::f32, 4);
     const Tensor y = device.allocate("y", DataType::f32, 4);
     device.begin();
     device.recorder().reserve(8);
-    device.launch(producer, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.launch(producer, {}, add_one_to(flat(x)));
     device.launch(producer, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
     device.wait(consumer, device.record(producer));
-    device.launch(consumer, {}, operation_of(copy, {{flat(x), Access::in}, {flat(y), Access::out}}));
+    device.launch(consumer, {}, copy_of(flat(x), flat(y)));
     device.synchronize();
     const Trace trace = device.recorder().drain().trace;
     EXPECT_THAT(trace.flows, ElementsAre(Flow{1, 2, FlowKind::dependency}));
@@ -85,43 +69,24 @@ TEST(HostDevice, RecordsADependencyForEachWait) {
 }
 
 TEST(HostDevice, SynchronizeOnAnEventWaitsForWhatCameBeforeItAlone) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group&) {
-    const Stream stream = device.create_stream("compute");
-    const Tensor x = device.allocate("x", DataType::f32, 1);
-    device.begin();
+  run_one([](HostDevice& device) {
+    const auto [stream, x] = begin_with_stream(device, 1);
     device.launch(stream, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
-    const Event filled = device.record(stream);
-    device.synchronize(filled);
+    device.synchronize(device.record(stream));
     EXPECT_THAT(read(device, x), ElementsAre(7.0F));
     device.synchronize();
   });
 }
 
 TEST(HostDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group&) {
-    const Stream stream = device.create_stream("compute");
-    const Tensor x = device.allocate("x", DataType::f32, 4);
-    device.begin();
-    EXPECT_THROW(
-        device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 3), Access::in}, {flat(x, 2, 2), Access::out}})),
-        std::invalid_argument);
-    EXPECT_THROW(device.launch(stream, {}, operation_of(add_one, {{flat(x, 2, 3), Access::inout}})),
-                 std::invalid_argument);
-    EXPECT_NO_THROW(
-        device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 2), Access::in}, {flat(x, 2, 2), Access::out}})));
-    device.synchronize();
-  });
+  run_one(testing_support::expect_wrong_uses_to_be_refused);
 }
 
 TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
   for (const CpuImplementation form : {write_behind_the_end, write_an_input}) {
     Ranks ranks(1, {.guard_views = true});
     const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group&) {
-      const Stream stream = device.create_stream("compute");
-      const Tensor x = device.allocate("x", DataType::f32, 8);
-      device.begin();
+      const auto [stream, x] = begin_with_stream(device, 8);
       const Access access = form == write_an_input ? Access::in : Access::inout;
       device.launch(stream, {}, operation_of(form, {{flat(x, 0, 4), access}}));
       device.synchronize();
@@ -133,28 +98,24 @@ TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
 class Collectives : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(GroupSizes, Collectives, testing::Values(1, 2, 3, 4));
 
+TEST_P(Collectives, MoveEveryPiece) {
+  Ranks(GetParam()).run(testing_support::expect_every_piece_of_every_collective_to_move);
+}
+
 TEST_P(Collectives, MoveFp8ByteForByteAndRefuseItsSums) {
-  const int n = GetParam();
-  Ranks ranks(n);
-  ranks.run([n](HostDevice& device, const Group& group) {
+  Ranks(GetParam()).run([](HostDevice& device, const Group& group) {
     const Communicator dp = device.declare("dp", group);
-    const Tensor x = device.allocate("x", DataType::f8e5m2, 3 * n);
+    const Tensor x = device.allocate("x", DataType::f8e5m2, 3 * std::ssize(group.members));
     device.begin();
-    const std::vector<std::uint8_t> own(3, static_cast<std::uint8_t>(0x7F - group.my_index));
+    testing_support::expect_fp8_to_move_byte_for_byte(device, dp, group, x);
     const View mine = flat(x, 3 * group.my_index, 3);
-    device.upload(dp.stream, {.kind = Kind::copy}, mine, std::as_bytes(std::span(own)));
-    const auto communicate = [&](const Transfer& transfer) {
-      device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
-    };
-    communicate({.collective = Collective::all_gather, .input = mine, .output = flat(x)});
-    EXPECT_THAT([&] { communicate({.collective = Collective::reduce_scatter, .input = flat(x), .output = mine}); },
-                testing::ThrowsMessage<std::invalid_argument>(HasSubstr("f8e5m2 is not summed")));
-    EXPECT_THROW(communicate({.collective = Collective::all_reduce, .input = mine, .output = mine}),
+    EXPECT_THAT(
+        [&] {
+          communicate(device, dp, {{.collective = Collective::reduce_scatter, .input = flat(x), .output = mine}});
+        },
+        testing::ThrowsMessage<std::invalid_argument>(HasSubstr("f8e5m2 is not summed")));
+    EXPECT_THROW(communicate(device, dp, {{.collective = Collective::all_reduce, .input = mine, .output = mine}}),
                  std::invalid_argument);
-    device.synchronize();
-    std::vector<std::uint8_t> all(static_cast<std::size_t>(3 * n));
-    device.download(flat(x), std::as_writable_bytes(std::span(all)));
-    for (int i = 0; i < 3 * n; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], 0x7F - i / 3) << i;
   });
 }
 
@@ -162,66 +123,18 @@ TEST_P(Collectives, ReduceScatterInPlaceSumsInRankOrder) {
   const int n = GetParam();
   Ranks ranks(n);
   ranks.run([n](HostDevice& device, const Group& group) {
-    const Communicator dp = device.declare("dp", group);
-    const Tensor x = device.allocate("x", DataType::f32, 5 * n);
-    device.begin();
+    const auto [dp, x] = begin_with_communicator(device, group, "dp", 5 * n);
     std::vector<float> values(static_cast<std::size_t>(5 * n));
     std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(group.my_index));
     fill(device, dp.stream, x, values);
-    const Transfer transfer{
-        .collective = Collective::reduce_scatter, .input = flat(x), .output = flat(x, 5 * group.my_index, 5)};
-    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    communicate(
+        device, dp,
+        {{.collective = Collective::reduce_scatter, .input = flat(x), .output = flat(x, 5 * group.my_index, 5)}});
     device.synchronize();
     const float ranks_sum = 100.0F * static_cast<float>(n * (n - 1) / 2);
     for (int i = 0; i < 5; ++i) {
       const int at = 5 * group.my_index + i;
       EXPECT_EQ(read(device, x)[static_cast<std::size_t>(at)], ranks_sum + static_cast<float>(n * at));
-    }
-  });
-}
-
-TEST_P(Collectives, AllReduceOfTheLargest) {
-  const int n = GetParam();
-  Ranks ranks(n);
-  ranks.run([n](HostDevice& device, const Group& group) {
-    const Communicator tp = device.declare("tp", group);
-    const Tensor x = device.allocate("x", DataType::f32, 3);
-    device.begin();
-    const auto me = static_cast<float>(group.my_index);
-    fill(device, tp.stream, x, {me, -me, 7});
-    const Transfer transfer{
-        .collective = Collective::all_reduce, .input = flat(x), .output = flat(x), .op = ReduceOp::max};
-    device.communicate(tp, {.kind = Kind::communication}, {&transfer, 1});
-    device.synchronize();
-    EXPECT_THAT(read(device, x), ElementsAre(static_cast<float>(n - 1), 0, 7));
-  });
-}
-
-TEST_P(Collectives, AllGatherAllReduceAndAllToAllMoveEveryPiece) {
-  const int n = GetParam();
-  Ranks ranks(n);
-  ranks.run([n](HostDevice& device, const Group& group) {
-    const Communicator dp = device.declare("dp", group);
-    const Tensor own = device.allocate("own", DataType::f32, 3);
-    const Tensor all = device.allocate("all", DataType::f32, 3 * n);
-    const Tensor sum = device.allocate("sum", DataType::f32, 3);
-    const Tensor exchanged = device.allocate("exchanged", DataType::f32, 3 * n);
-    device.begin();
-    const auto me = static_cast<float>(group.my_index);
-    fill(device, dp.stream, own, {me, me + 10, me + 20});
-    const std::array group_of_two{
-        Transfer{.collective = Collective::all_gather, .input = flat(own), .output = flat(all)},
-        Transfer{.collective = Collective::all_reduce, .input = flat(own), .output = flat(sum)}};
-    device.communicate(dp, {.kind = Kind::communication}, group_of_two);
-    const Transfer exchange{.collective = Collective::all_to_all, .input = flat(all), .output = flat(exchanged)};
-    device.communicate(dp, {.kind = Kind::communication}, {&exchange, 1});
-    device.synchronize();
-    const float ranks_sum = static_cast<float>(n * (n - 1) / 2);
-    EXPECT_THAT(read(device, sum), ElementsAre(ranks_sum, ranks_sum + 10.0F * static_cast<float>(n),
-                                               ranks_sum + 20.0F * static_cast<float>(n)));
-    for (int rank = 0; rank < n; ++rank) {
-      EXPECT_EQ(read(device, all)[static_cast<std::size_t>(3 * rank + 1)], static_cast<float>(rank) + 10);
-      EXPECT_EQ(read(device, exchanged)[static_cast<std::size_t>(3 * rank)], me);
     }
   });
 }
@@ -235,7 +148,7 @@ TEST(HostDevice, BytesOnTheWireAreWhatTheGroupSizeImplies) {
     const Transfer transfer{
         .collective = Collective::reduce_scatter, .input = flat(x), .output = flat(x, 100 * group.my_index, 100)};
     device.recorder().reserve(10);
-    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    communicate(device, dp, {transfer});
     device.synchronize();
     const Trace trace = device.recorder().drain().trace;
     ASSERT_EQ(trace.size(), 1U);
@@ -251,13 +164,10 @@ TEST(HostDevice, AllMembersAgreeOnTheLastArrivalAndItIsTheLatePeers) {
   std::int64_t late_peer_was_busy_until = 0;
   ranks.run([&](HostDevice& device, const Group& group) {
     const auto me = static_cast<std::size_t>(group.my_index);
-    const Communicator dp = device.declare("dp", group);
-    const Tensor x = device.allocate("x", DataType::f32, 64);
-    device.begin();
+    const auto [dp, x] = begin_with_communicator(device, group, "dp", 64);
     device.recorder().reserve(10);
     if (me == 1) device.launch(dp.stream, {}, operation_of(slow_fill, {{flat(x), Access::out}}));
-    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
-    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    all_reduce(device, dp, x);
     device.synchronize();
     const Trace trace = device.recorder().drain().trace;
     last_arrival[me] = trace.communication(trace.size() - 1)->last_arrival_ns;
@@ -278,9 +188,7 @@ TEST(HostDevice, APacedTransferTakesTheTimeOfItsLinkOnTheVirtualLedger) {
 TEST(HostDevice, RefusesATransferThatItsLinkCannotCarryBeforeTheDeadline) {
   Ranks ranks(2, {.link = {.gbit_per_s = 1e-6}}, 2s);
   const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
-    const Tensor x = device.allocate("x", DataType::f32, 1 << 20);
-    const Communicator dp = device.declare("dp", group);
-    device.begin();
+    const auto [dp, x] = begin_with_communicator(device, group, "dp", 1 << 20);
     const Transfer t{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
     device.communicate(dp, {.purpose = intern("sum")}, {&t, 1});
     device.synchronize();
@@ -305,12 +213,9 @@ TEST(HostDevice, ARankThatThrowsIsNamedFirstAndTakesItsPeersDown) {
   Ranks ranks(3, {}, 20s);
   const auto started = std::chrono::steady_clock::now();
   const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
-    const Communicator dp = device.declare("dp", group);
-    const Tensor x = device.allocate("x", DataType::f32, 64);
-    device.begin();
+    const auto [dp, x] = begin_with_communicator(device, group, "dp", 64);
     if (group.my_index == 2) device.launch(dp.stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
-    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
-    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    all_reduce(device, dp, x);
     device.synchronize();
   });
   EXPECT_THAT(error, AllOf(HasSubstr("rank 2"), HasSubstr("the kernel met a bad shape")));
@@ -320,9 +225,7 @@ TEST(HostDevice, ARankThatThrowsIsNamedFirstAndTakesItsPeersDown) {
 TEST(HostDevice, APeerThatNeverComesIsNamedAtTheDeadline) {
   Ranks ranks(2, {}, 5000ms);
   const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
-    const Communicator dp = device.declare("grad_reduce", group);
-    const Tensor x = device.allocate("x", DataType::f32, 64);
-    device.begin();
+    const auto [dp, x] = begin_with_communicator(device, group, "grad_reduce", 64);
     if (group.my_index == 1) return device.synchronize();
     const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
     for (int i = 0; i < 3; ++i)
@@ -336,15 +239,13 @@ TEST(HostDevice, APeerThatNeverComesIsNamedAtTheDeadline) {
 TEST(HostDevice, AnEventOnAFailedDeviceThrowsInsteadOfPassing) {
   Ranks ranks(1);
   const std::string error = ranks.run_and_catch([](HostDevice& device, const Group&) {
-    const Stream stream = device.create_stream("compute");
-    const Tensor x = device.allocate("x", DataType::f32, 4);
-    device.begin();
+    const auto [stream, x] = begin_with_stream(device, 4);
     const std::array<float, 4> zeros{};
     device.upload(stream, {}, flat(x), std::as_bytes(std::span(zeros)));
     device.launch(stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
     const Event after = device.record(stream);
     EXPECT_ANY_THROW(device.synchronize(after));
-    device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.launch(stream, {}, add_one_to(flat(x)));
     EXPECT_ANY_THROW(device.synchronize());
     EXPECT_THAT(read(device, x), Each(0.0F)) << "what follows a failure is passed over";
   });
@@ -388,16 +289,13 @@ TEST(HostDevice, ARankThatFailsAtAnyMomentIsNamedAndNothingHangs) {
     Ranks ranks(3, {}, 60s);
     const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group& group) {
       const Stream compute = device.create_stream("compute");
-      const Communicator dp = device.declare("dp", group);
-      const Tensor x = device.allocate("x", DataType::f32, 30'000);
-      device.begin();
+      const auto [dp, x] = begin_with_communicator(device, group, "dp", 30'000);
       for (int i = 0; i < 12; ++i) {
         if (group.my_index == failing_rank && i == round / 2)
           device.launch(round % 2 == 0 ? compute : dp.stream, {},
                         operation_of(throw_something, {{flat(x), Access::inout}}));
-        const Transfer sum{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
         device.wait(dp.stream, device.record(compute));
-        device.communicate(dp, {.kind = Kind::communication}, {&sum, 1});
+        all_reduce(device, dp, x);
         device.wait(compute, device.record(dp.stream));
       }
       device.synchronize();
@@ -407,13 +305,10 @@ TEST(HostDevice, ARankThatFailsAtAnyMomentIsNamedAndNothingHangs) {
 }
 
 TEST(HostDevice, CountsSlicesThatFindNoSlot) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group&) {
-    const Stream stream = device.create_stream("compute");
-    const Tensor x = device.allocate("x", DataType::f32, 3);
-    device.begin();
+  run_one([](HostDevice& device) {
+    const auto [stream, x] = begin_with_stream(device, 3);
     device.recorder().reserve(2);
-    for (int i = 0; i < 5; ++i) device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    for (int i = 0; i < 5; ++i) device.launch(stream, {}, add_one_to(flat(x)));
     device.synchronize();
     const Recorder::Drained drained = device.recorder().drain();
     EXPECT_EQ(drained.trace.size(), 2U);

@@ -5,17 +5,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 
 #include "impl/device/recording_device.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap {
 namespace {
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 // A rank with a compute stream, whose operations take as long as their cost says.
 class Rank {
@@ -26,9 +23,17 @@ class Rank {
   }
 
   Communicator declare(const std::string& purpose) {
-    Group group{std::vector<std::int32_t>(static_cast<std::size_t>(num_ranks_)), rank_};
-    std::iota(group.members.begin(), group.members.end(), 0);
-    return device.declare(purpose, group);
+    return device.declare(purpose, testing_support::group_of(num_ranks_, rank_));
+  }
+  /// Two transfers that nothing orders, and compute behind both.
+  void run_both(const std::string& purpose, Transfer first, const std::string& other, Transfer second,
+                std::int64_t compute_ns) {
+    const Communicator a = declare(purpose), b = declare(other);
+    transfer(a, {first});
+    transfer(b, {second});
+    wait(compute, a.stream);
+    wait(compute, b.stream);
+    if (compute_ns > 0) compute_for(compute_ns);
   }
   void run(Stream stream, std::int64_t ns) { run(stream, ns, ns); }
   /// With `device_ns` of it needed of the whole device.
@@ -96,16 +101,19 @@ StepBounds bounds_of(const std::vector<Program>& programs, std::int64_t latency_
   });
 }
 
-TEST(ScheduleBound, TwoCommunicatorsOfARankShareItsLink) {
-  Rank rank;
-  const Communicator a = rank.declare("a");
-  const Communicator b = rank.declare("b");
-  rank.all_reduce(a, 10);
-  rank.all_reduce(b, 10);
-  rank.wait(rank.compute, a.stream);
-  rank.wait(rank.compute, b.stream);
-  rank.compute_for(100);
-  EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 120) << "10 + 100 is the longest path";
+TEST(ScheduleBound, TwoTransfersShareALinkInOneDirectionAlone) {
+  Rank same, latent, directions, links;
+  same.run_both("a", same.part(Collective::all_reduce, 10), "b", same.part(Collective::all_reduce, 10), 100);
+  EXPECT_EQ(bounds_of({same.program()}).schedule_ns, 120) << "10 + 100 is the longest path";
+  latent.run_both("a", latent.part(Collective::all_reduce, 10), "b", latent.part(Collective::all_reduce, 10), 0);
+  EXPECT_EQ(bounds_of({latent.program()}, 100).schedule_ns, 110) << "latency does not fill the link";
+  directions.run_both("out", directions.part(Collective::send, 10, 1), "in",
+                      directions.part(Collective::receive, 10, 1), 0);
+  EXPECT_EQ(bounds_of({directions.program()}).schedule_ns, 10);
+  links.run_both("node", links.part(Collective::all_reduce, 10), "network", links.part(Collective::all_reduce, 16), 0);
+  const StepBounds bounds = bounds_of({links.program()});
+  EXPECT_EQ(bounds.schedule_ns, 16);
+  EXPECT_EQ(bounds.ideal_ns, 16);
 }
 
 TEST(ScheduleBound, StaysBelowALinkThatServesTheUrgentFirst) {
@@ -120,41 +128,6 @@ TEST(ScheduleBound, StaysBelowALinkThatServesTheUrgentFirst) {
   rank.compute_for(2000);
   rank.wait(rank.compute, bulk.stream);
   EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 2020) << "in the order of readiness it would be 3010";
-}
-
-TEST(ScheduleBound, LatencyDoesNotFillTheLink) {
-  Rank rank;
-  const Communicator a = rank.declare("a");
-  const Communicator b = rank.declare("b");
-  rank.all_reduce(a, 10);
-  rank.all_reduce(b, 10);
-  rank.wait(rank.compute, a.stream);
-  rank.wait(rank.compute, b.stream);
-  EXPECT_EQ(bounds_of({rank.program()}, 100).schedule_ns, 110);
-}
-
-TEST(ScheduleBound, SendingAndReceivingDoNotDisturbEachOther) {
-  Rank rank;
-  const Communicator out = rank.declare("out");
-  const Communicator in = rank.declare("in");
-  rank.send(out, 1, 10);
-  rank.receive(in, 1, 10);
-  rank.wait(rank.compute, out.stream);
-  rank.wait(rank.compute, in.stream);
-  EXPECT_EQ(bounds_of({rank.program()}).schedule_ns, 10);
-}
-
-TEST(ScheduleBound, TwoLinksOfARankCarryAtOnce) {
-  Rank rank;
-  const Communicator node = rank.declare("node");
-  const Communicator network = rank.declare("network");
-  rank.all_reduce(node, 10);
-  rank.all_reduce(network, 16);
-  rank.wait(rank.compute, node.stream);
-  rank.wait(rank.compute, network.stream);
-  const StepBounds bounds = bounds_of({rank.program()});
-  EXPECT_EQ(bounds.schedule_ns, 16);
-  EXPECT_EQ(bounds.ideal_ns, 16);
 }
 
 TEST(ScheduleBound, TwoComputeStreamsShareTheDevice) {
@@ -338,38 +311,25 @@ TEST(IdealBound, IsTheBusiestRankOrLink) {
 }
 
 TEST(StepBounds, RefusesProgramsThatDoNotFit) {
+  const auto expect_refused = [](const std::vector<Program>& programs, const char* why) {
+    EXPECT_THAT([&] { bounds_of(programs); }, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr(why)));
+  };
   Rank alone(1);
   const Communicator c = alone.declare("dp");
   alone.wait(alone.compute, c.stream);
-  EXPECT_THAT(
-      [&] {
-        bounds_of({compute_and_reduce(0, 1, 1), alone.program()});
-      },
-      ThrowsMessage<std::invalid_argument>(HasSubstr("exchange of rank 0 finds no partner")));
-  EXPECT_THAT(
-      [&] {
-        bounds_of({compute_and_reduce(0, 1, 1), compute_and_reduce(0, 1, 1)});
-      },
-      ThrowsMessage<std::invalid_argument>(HasSubstr("rank 0 has two programs")));
-  RecordingDevice device;
-  device.create_stream("compute");
-  EXPECT_THAT([&] { bounds_of({device.take_program()}); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("without a mark")));
-}
-
-TEST(StepBounds, RefusesRanksThatWaitForEachOtherInACircle) {
+  expect_refused({compute_and_reduce(0, 1, 1), alone.program()}, "exchange of rank 0 finds no partner");
+  expect_refused({compute_and_reduce(0, 1, 1), compute_and_reduce(0, 1, 1)}, "rank 0 has two programs");
+  RecordingDevice unmarked;
+  unmarked.create_stream("compute");
+  expect_refused({unmarked.take_program()}, "without a mark");
   const auto sends_first = [](std::int32_t rank) {
     Rank r(rank);
-    const Communicator c = r.declare("pp");
-    r.send(c, 1 - rank, 10);
-    r.receive(c, 1 - rank, 10);
+    const Communicator pp = r.declare("pp");
+    r.send(pp, 1 - rank, 10);
+    r.receive(pp, 1 - rank, 10);
     return r.program();
   };
-  EXPECT_THAT(
-      [&] {
-        bounds_of({sends_first(0), sends_first(1)});
-      },
-      ThrowsMessage<std::invalid_argument>(HasSubstr("in a circle")));
+  expect_refused({sends_first(0), sends_first(1)}, "in a circle");
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "impl/device/host/host_device.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::host {
 
@@ -27,9 +27,7 @@ class Ranks {
           HostOptions options = options_;
           options.rank = rank;
           HostDevice device(fabric_, options);
-          Group group{std::vector<std::int32_t>(static_cast<std::size_t>(fabric_.world_size())), rank};
-          std::iota(group.members.begin(), group.members.end(), 0);
-          program(device, group);
+          program(device, testing_support::group_of(fabric_.world_size(), rank));
         } catch (...) {
           fabric_.fail(rank, std::current_exception());
         }

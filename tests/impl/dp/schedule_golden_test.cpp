@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <set>
-
 #include "tests/impl/dp/virtual_schedule.hpp"
 #include "tests/impl/golden_schedule.hpp"
 
@@ -9,12 +7,7 @@ namespace {
 
 using testing_support::kMillisecond;
 
-bool is_technique(const std::string& name) {
-  const auto has = [&](const auto& all) {
-    return std::ranges::any_of(all, [&](const auto& t) { return t.name == name; });
-  };
-  return has(GradReduces::all()) || has(ParamGathers::all());
-}
+testing_support::Names technique_names() { return testing_support::names_of_all<GradReduces, ParamGathers>(); }
 
 ScheduleCase case_of(const YAML::Node& yaml) {
   ScheduleCase c;
@@ -42,25 +35,17 @@ ScheduleCase case_of(const YAML::Node& yaml) {
 class ScheduleGolden : public testing::TestWithParam<std::string> {};
 
 TEST_P(ScheduleGolden, IsDrawnAsExpected) {
-  const YAML::Node yaml = testing_support::golden_input(GetParam());
-  const ScheduleCase c = case_of(yaml);
-  const std::string technique = testing_support::technique_of(GetParam());
-  EXPECT_TRUE(GradReduces::in_effect(c.config).name == technique || ParamGathers::in_effect(c.config).name == technique)
-      << "the folder's technique is not the one in effect";
-  const std::string about = yaml["exposed"].as<std::string>();
-  testing_support::expect_golden(GetParam(), testing_support::draw(about, VirtualSchedule(c).play()));
+  const ScheduleCase c = case_of(testing_support::golden_input(GetParam()));
+  testing_support::expect_golden(
+      GetParam(),
+      {std::string(GradReduces::in_effect(c.config).name), std::string(ParamGathers::in_effect(c.config).name)},
+      VirtualSchedule(c).play());
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ScheduleGolden, testing::ValuesIn(testing_support::golden_schedules(is_technique)),
+INSTANTIATE_TEST_SUITE_P(Cases, ScheduleGolden, testing::ValuesIn(testing_support::golden_schedules(technique_names())),
                          testing_support::golden_test_name);
 
-TEST(ScheduleGolden, EveryTechniqueHasACase) {
-  std::set<std::string> folders;
-  for (const std::string& golden : testing_support::golden_schedules(is_technique))
-    folders.insert(testing_support::technique_of(golden));
-  for (const auto& technique : GradReduces::all()) EXPECT_TRUE(folders.contains(std::string(technique.name)));
-  for (const auto& technique : ParamGathers::all()) EXPECT_TRUE(folders.contains(std::string(technique.name)));
-}
+TEST(ScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 
 }  // namespace
 }  // namespace underlap::dp

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "impl/device/recording_device.hpp"
-#include "impl/device/sim/engine.hpp"
 #include "impl/dp/technique.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::dp {
 
@@ -31,27 +29,18 @@ struct ScheduleCase {
 };
 
 /// The times of a ScheduleCase. Nothing slows anything else down.
-class ScheduleTimes final : public sim::TimeModel {
+class ScheduleTimes final : public testing_support::UnsharedTimes {
  public:
   static constexpr std::int64_t kElements = 128;  ///< parameters of a bucket of size 1
 
   explicit ScheduleTimes(const ScheduleCase& c) : case_(c) {}
 
-  sim::DeviceLimits limits() const override {
-    return {.sms = 1'000'000,
-            .copy_engines = 1,
-            .hbm_bytes_per_ns = 1,
-            .nvlink_bytes_per_ns = 1,
-            .network_bytes_per_ns = 1};
-  }
-  sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
     using Kind = sim::KernelTime::Kind;
     if (cost.sms == kOwn) return {.kind = Kind::persistent, .alone_ns = cost.flops, .sms = 1};
     const double buckets = static_cast<double>(cost.bytes_written) / (kElements / kRanks * 4);
     return {.kind = Kind::persistent, .alone_ns = buckets * static_cast<double>(case_.local_sum_ns), .sms = 1};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
     sim::TransferTime time;
@@ -82,19 +71,12 @@ class VirtualSchedule {
 
   /// `edit` may change each rank's program before it is played.
   Trace play(const std::function<void(Program&)>& edit = {}) const {
-    const ScheduleTimes times(case_);
-    std::vector<sim::RankQueues::Source> sources;
+    std::vector<Program> programs;
     for (std::int32_t r = 0; r < ScheduleTimes::kRanks * num_instances(); ++r) {
-      Program recorded = record(r);
-      if (edit) edit(recorded);
-      sources.emplace_back([program = std::move(recorded), done = false]() mutable -> std::optional<Program> {
-        if (std::exchange(done, true)) return std::nullopt;
-        return std::move(program);
-      });
+      programs.push_back(record(r));
+      if (edit) edit(programs.back());
     }
-    sim::Engine engine(times, {.connections = case_.connections}, std::move(sources));
-    engine.play();
-    return engine.take_trace();
+    return testing_support::play(std::move(programs), ScheduleTimes(case_), case_.connections);
   }
 
   /// What rank `r` tells its device.
@@ -128,11 +110,7 @@ class VirtualSchedule {
   using Uses = std::initializer_list<Use>;
 
   std::int32_t num_instances() const { return case_.config.ddp.num_distributed_optimizer_instances; }
-  Group across_instances(std::int32_t r) const {
-    Group group{{}, r / 2};
-    for (std::int32_t i = 0; i < num_instances(); ++i) group.members.push_back(2 * i + r % 2);
-    return group;
-  }
+  Group across_instances(std::int32_t r) const { return testing_support::group_of(num_instances(), r / 2, r % 2, 2); }
 
   static void nothing(const Arguments&) {}
   void launch(const Context& context, const char* purpose, Direction direction, std::int64_t ns, std::int32_t step,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on recorded steps of every pipeline technique: each is well; without any one of its waits, or with any
 // one of its ranges a little smaller, it is not, and the finding names the place.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "tests/impl/damage.hpp"
@@ -11,10 +9,6 @@
 namespace underlap::pp {
 namespace {
 
-using check::CheckReport;
-using check::Finding;
-using check::FindingKind;
-using testing_support::text_of;
 using Type = ProgramCommand::Type;
 
 struct CheckedCase {
@@ -72,13 +66,9 @@ INSTANTIATE_TEST_SUITE_P(Techniques, CheckedPipeline, testing::ValuesIn(checked_
 
 TEST_P(CheckedPipeline, IsWellAlsoWithoutItsPaces) {
   record(3);
-  const CheckReport report = check::check_programs(programs_);
-  EXPECT_TRUE(report.findings.empty()) << text_of(report);
-  for (Program& p : programs_)
-    for (ProgramCommand& command : p.commands)
-      if (command.type == Type::throttle) command.awaited_position = 0;
-  const CheckReport without = check::check_programs(programs_, {.connections = {}});
-  EXPECT_TRUE(without.findings.empty()) << text_of(without);
+  testing_support::expect_well(programs_);
+  testing_support::drop_paces(programs_);
+  testing_support::expect_well(programs_, {.connections = {}});
 }
 
 TEST_P(CheckedPipeline, NeedsEachOfItsWaits) {
@@ -87,20 +77,11 @@ TEST_P(CheckedPipeline, NeedsEachOfItsWaits) {
   for (const std::int32_t rank : damaged()) {
     const std::size_t end = end_of_step(program(rank), 1);
     for (std::uint32_t i = 0; i < end; ++i) {
-      ProgramCommand& wait = program(rank).commands[i];
+      const ProgramCommand& wait = program(rank).commands[i];
       if (wait.type != Type::wait || !is_of_technique(program(rank), wait)) continue;
       ++num_waits;
-      const std::uint64_t position = std::exchange(wait.awaited_position, 0);
-      const check::ProgramIndex index(program(rank));
-      const CheckReport report = check::check_programs(programs_, {.connections = {}});
-      const auto is_what_it_ordered = [&](const Finding& f) {
-        const bool is_order = f.kind == FindingKind::race || f.kind == FindingKind::released_in_use;
-        return is_order && testing_support::is_ordered_by(index, rank, i, position, f);
-      };
-      EXPECT_TRUE(std::any_of(report.findings.begin(), report.findings.end(), is_what_it_ordered))
-          << "rank " << rank << " command " << i << ", " << describe(program(rank), wait)
-          << " is redundant: " << text_of(report);
-      wait.awaited_position = position;
+      const testing_support::WithoutWait without = testing_support::without_wait(programs_, rank, i);
+      EXPECT_TRUE(without.is_needed) << without.text;
     }
   }
   EXPECT_GT(num_waits, 0);
@@ -108,25 +89,11 @@ TEST_P(CheckedPipeline, NeedsEachOfItsWaits) {
 
 TEST_P(CheckedPipeline, NeedsAllOfEachRange) {
   record(1);
-  for (const std::int32_t rank : damaged()) {
-    Program& p = program(rank);
-    const std::size_t end = end_of_step(p, 0);
-    for (std::uint32_t c = 0; c < end; ++c) {
-      const ProgramCommand& command = p.commands[c];
-      if (command.type != Type::communicate || command.tag.mode != Mode::pp) continue;
-      for (std::uint32_t i = command.first; i < command.first + command.count; ++i)
-        for (View* const view : {&p.all_transfers[i].input, &p.all_transfers[i].output}) {
-          if (view->tensor.id == 0) continue;
-          const View whole = *view;
-          const View gone = testing_support::shrink(*view);
-          const CheckReport report = check::check_programs(programs_, {.connections = {}});
-          EXPECT_TRUE(testing_support::is_named(report, {rank, c}))
-              << describe(p, command) << " lacks " << check::text_of(p, gone) << "\n"
-              << text_of(report);
-          *view = whole;
-        }
-    }
-  }
+  for (const std::int32_t rank : damaged())
+    testing_support::expect_all_needed(programs_, rank,
+                                       testing_support::ranges_of(program(rank), [](const ProgramCommand& command) {
+                                         return command.type == Type::communicate && command.tag.mode == Mode::pp;
+                                       }));
 }
 
 }  // namespace

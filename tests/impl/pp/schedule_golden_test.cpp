@@ -2,8 +2,6 @@
 // Timelines of all stages. See tests/impl/golden_schedule.hpp.
 #include "tests/impl/golden_schedule.hpp"
 
-#include <set>
-
 #include "tests/impl/pp/virtual_pipeline.hpp"
 
 namespace underlap::pp {
@@ -11,12 +9,7 @@ namespace {
 
 using testing_support::kMillisecond;
 
-std::set<std::string> technique_names() {
-  std::set<std::string> names;
-  for (const auto& technique : Pipelines::all()) names.emplace(technique.name);
-  return names;
-}
-bool is_technique(const std::string& name) { return technique_names().contains(name); }
+testing_support::Names technique_names() { return testing_support::names_of_all<Pipelines>(); }
 
 std::optional<std::string> asked_schedule(const YAML::Node& yaml) {
   const YAML::Node name = yaml["pipeline_schedule"];
@@ -49,43 +42,22 @@ PipelineCase case_of(const YAML::Node& yaml) {
 
 // Without what brings the stages together at the end.
 Trace of_pipeline(const Trace& trace) {
-  Trace out;
-  out.groups = trace.groups;
-  out.marks = trace.marks;
-  for (const Track& track : trace.tracks)
-    if (track.name != VirtualPipeline::kEnd) out.add_track(track);
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    Slice slice = trace.slice(i);
-    const Track& track = trace.tracks[slice.track];
-    if (track.name == VirtualPipeline::kEnd) continue;
-    slice.track = out.add_track(track);
-    const CommunicationRecord* record = trace.communication(i);
-    record == nullptr ? out.add(slice) : out.add(slice, *record);
-  }
-  return out;
+  return testing_support::of_tracks(trace, [](const Track& track) { return track.name != VirtualPipeline::kEnd; });
 }
 
 class PipelineScheduleGolden : public testing::TestWithParam<std::string> {};
 
 TEST_P(PipelineScheduleGolden, IsDrawnAsExpected) {
-  const YAML::Node yaml = testing_support::golden_input(GetParam());
-  const PipelineCase c = case_of(yaml);
-  const plan::Config config = c.config();
-  EXPECT_EQ(Pipelines::in_effect(config).name, testing_support::technique_of(GetParam()));
-  const std::string about = yaml["exposed"].as<std::string>();
-  testing_support::expect_golden(GetParam(), testing_support::draw(about, of_pipeline(VirtualPipeline(c).play())));
+  const PipelineCase c = case_of(testing_support::golden_input(GetParam()));
+  testing_support::expect_golden(GetParam(), {std::string(Pipelines::in_effect(c.config()).name)},
+                                 of_pipeline(VirtualPipeline(c).play()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PipelineScheduleGolden,
-                         testing::ValuesIn(testing_support::golden_schedules(is_technique)),
+                         testing::ValuesIn(testing_support::golden_schedules(technique_names())),
                          testing_support::golden_test_name);
 
-TEST(PipelineScheduleGolden, EveryTechniqueHasACase) {
-  std::set<std::string> folders;
-  for (const std::string& golden : testing_support::golden_schedules(is_technique))
-    folders.insert(testing_support::technique_of(golden));
-  EXPECT_EQ(folders, technique_names());
-}
+TEST(PipelineScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 
 }  // namespace
 }  // namespace underlap::pp

@@ -47,15 +47,35 @@ std::int64_t in_flight(const plan::Config& c, std::int32_t stage, std::int32_t c
   return count_in_flight(*script_of(c, stage), chunk).activations;
 }
 
-TEST(PlainSchedule, OfTwoStages) {
-  EXPECT_EQ(passes(config(2, 1, 4), 0), "F0 F1 B0 F2 B1 F3 B2 B3");
-  EXPECT_EQ(passes(config(2, 1, 4), 1), "F0 B0 F1 B1 F2 B2 F3 B3");
-}
+struct PassesCase {
+  std::int32_t stages, chunks;
+  std::int64_t microbatches;
+  std::int32_t stage;
+  const char* passes;
+  std::int64_t group = 0;
+};
 
-TEST(PlainSchedule, OfFourStages) {
-  EXPECT_EQ(passes(config(4, 1, 5), 0), "F0 F1 F2 F3 B0 F4 B1 B2 B3 B4");
-  EXPECT_EQ(passes(config(4, 1, 5), 1), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
-  EXPECT_EQ(passes(config(4, 1, 5), 3), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
+TEST(Schedule, HasThePassesOfMegatronCoreInItsOrder) {
+  for (const auto& [stages, chunks, microbatches, stage, expected, group] : {
+           PassesCase{1, 1, 3, 0, "F0 B0 F1 B1 F2 B2"},
+           {2, 1, 4, 0, "F0 F1 B0 F2 B1 F3 B2 B3"},
+           {2, 1, 4, 1, "F0 B0 F1 B1 F2 B2 F3 B3"},
+           {4, 1, 5, 0, "F0 F1 F2 F3 B0 F4 B1 B2 B3 B4"},
+           {4, 1, 5, 1, "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4"},
+           {4, 1, 5, 3, "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4"},
+           {4, 1, 2, 0, "F0 F1 B0 B1"},  // fewer microbatches than stages
+           {4, 1, 2, 2, "F0 F1 B0 B1"},
+           {4, 1, 2, 3, "F0 B0 F1 B1"},
+           {2, 2, 4, 0, "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a"},
+           {2, 2, 4, 1, "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a"},
+           // All forward passes are warmup.
+           {4, 2, 4, 0, "F0a F1a F2a F3a F0b F1b F2b F3b B0b B1b B2b B3b B0a B1a B2a B3a"},
+           {4, 2, 4, 3, "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b B0a B1a B2a B3a"},
+           // Long groups and a remainder.
+           {2, 2, 6, 1,
+            "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F4b B2a F5b B3a B4b B5b B4a B5a", 4},
+       })
+    EXPECT_EQ(passes(config(stages, chunks, microbatches, group), stage), expected);
 }
 
 TEST(PlainSchedule, OfFourStagesThatOverlapHasTwiceAsMuchWarmup) {
@@ -63,27 +83,6 @@ TEST(PlainSchedule, OfFourStagesThatOverlapHasTwiceAsMuchWarmup) {
   c.pipeline.overlap_p2p_comm = c.extensions.overlap_without_virtual_stages = true;
   EXPECT_EQ(passes(c, 2), "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7");
   EXPECT_EQ(in_flight(c, 0, 0), 7);
-}
-
-TEST(PlainSchedule, OfFewerMicrobatchesThanStages) {
-  EXPECT_EQ(passes(config(4, 1, 2), 0), "F0 F1 B0 B1");
-  EXPECT_EQ(passes(config(4, 1, 2), 2), "F0 F1 B0 B1");
-  EXPECT_EQ(passes(config(4, 1, 2), 3), "F0 B0 F1 B1");
-}
-
-TEST(PlainSchedule, OfOneStageIsOneMicrobatchAfterTheOther) {
-  EXPECT_EQ(passes(config(1, 1, 3), 0), "F0 B0 F1 B1 F2 B2");
-}
-
-TEST(InterleavedSchedule, OfTwoStages) {
-  EXPECT_EQ(passes(config(2, 2, 4), 0), "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a");
-  EXPECT_EQ(passes(config(2, 2, 4), 1), "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a");
-}
-
-TEST(InterleavedSchedule, OfFourStages) {
-  EXPECT_EQ(passes(config(4, 2, 4), 0), "F0a F1a F2a F3a F0b F1b F2b F3b B0b B1b B2b B3b B0a B1a B2a B3a")
-      << "all forward passes are warmup";
-  EXPECT_EQ(passes(config(4, 2, 4), 3), "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b B0a B1a B2a B3a");
 }
 
 TEST(InterleavedSchedule, OfOneChunkHasTwiceTheWarmupOfThePlainOne) {
@@ -102,11 +101,6 @@ TEST(InterleavedSchedule, OfOneChunkLaunchesReductionsOnEveryStage) {
   c.parallel.interleaves_one_chunk = true;
   EXPECT_TRUE(launches_reduces(c, 0));
   EXPECT_EQ(Schedule(c, 0).reduce_after_backward(7), 0);
-}
-
-TEST(InterleavedSchedule, OfLongGroupsAndARemainder) {
-  EXPECT_EQ(passes(config(2, 2, 6, 4), 1),
-            "F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F4b B2a F5b B3a B4b B5b B4a B5a");
 }
 
 TEST(Schedule, CountsWhatIsInFlight) {
@@ -184,11 +178,9 @@ class Listener final : public Stage {
 
 std::string heard(const plan::Config& c, std::int32_t stage) {
   RecordingDevice device;
-  Group group{{}, stage};
-  for (std::int32_t s = 0; s < c.parallel.pipeline_model_parallel_size; ++s) group.members.push_back(s);
   const Context context{.device = &device,
                         .config = &c,
-                        .group = group,
+                        .group = testing_support::group_of(c.parallel.pipeline_model_parallel_size, stage),
                         .compute = device.create_stream("compute"),
                         .tensor = {},
                         .rows = 1,

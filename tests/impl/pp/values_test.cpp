@@ -62,7 +62,7 @@ Results played(const PipelineCase& c, std::uint64_t seed) {
   const PipelineTimes times(c);
   sim::VirtualMemory memory(ranks.size());
   std::vector<sim::RankQueues::Source> sources;
-  for (VirtualPipeline::Rank& rank : ranks) sources.push_back(VirtualPipeline::source_of(rank.program));
+  for (VirtualPipeline::Rank& rank : ranks) sources.push_back(testing_support::source_of(rank.program));
   sim::Engine engine(times, {.jitter = 1, .seed = seed, .records_slices = false, .memory = &memory},
                      std::move(sources));
   engine.play();

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "impl/device/recording_device.hpp"
-#include "impl/device/sim/engine.hpp"
 #include "tests/impl/pp/toy_stage.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::pp {
 
@@ -51,17 +50,14 @@ struct PipelineCase {
 };
 
 /// The times of a PipelineCase. Nothing is shared out.
-class PipelineTimes final : public sim::TimeModel {
+class PipelineTimes final : public testing_support::UnsharedTimes {
  public:
   explicit PipelineTimes(const PipelineCase& c)
       : message_ns_(static_cast<double>(c.message_ns) / c.num_tensor), gather_ns_(static_cast<double>(c.gather_ns)) {}
 
-  sim::DeviceLimits limits() const override { return {.sms = 100, .copy_engines = 100}; }
-  sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
     return {.kind = sim::KernelTime::Kind::persistent, .alone_ns = cost.flops, .sms = 1};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints&) const override {
     const Collective collective = group.front().collective;
@@ -105,41 +101,21 @@ class VirtualPipeline {
   }
 
   /// Two steps, the first of which settles.
-  Trace play() const {
-    const PipelineTimes times(case_);
-    std::vector<sim::RankQueues::Source> sources;
-    for (Program& program : programs(2)) sources.push_back(source_of(std::move(program)));
-    sim::Engine engine(times, {.connections = case_.connections}, std::move(sources));
-    engine.play();
-    return engine.take_trace();
-  }
-
-  static sim::RankQueues::Source source_of(Program program) {
-    return [recorded = std::move(program), done = false]() mutable -> std::optional<Program> {
-      if (std::exchange(done, true)) return std::nullopt;
-      return std::move(recorded);
-    };
-  }
+  Trace play() const { return testing_support::play(programs(2), PipelineTimes(case_), case_.connections); }
 
  private:
-  Group group(std::int32_t size, std::int32_t my_index, std::int32_t first, std::int32_t stride) const {
-    Group group{{}, my_index};
-    for (std::int32_t i = 0; i < size; ++i) group.members.push_back(first + i * stride);
-    return group;
-  }
-
   Rank record_rank(std::int32_t stage_index, std::int32_t data, std::int32_t tensor, std::int32_t num_steps,
                    Detail detail) const {
     RecordingDevice device(detail);
     const Stream compute = device.create_stream("compute");
     const std::int32_t n = case_.num_tensor, of_stage = case_.num_data * n;
-    const Group stages = group(case_.num_stages, stage_index, data * n + tensor, of_stage);
-    const Group peers = group(case_.num_data, data, stage_index * of_stage + tensor, n);
+    const Group stages = testing_support::group_of(case_.num_stages, stage_index, data * n + tensor, of_stage);
+    const Group peers = testing_support::group_of(case_.num_data, data, stage_index * of_stage + tensor, n);
     const Context context{.device = &device,
                           .config = &config_,
                           .group = stages,
                           .compute = compute,
-                          .tensor = group(n, tensor, stage_index * of_stage + data * n, 1),
+                          .tensor = testing_support::group_of(n, tensor, stage_index * of_stage + data * n, 1),
                           .rows = kRows,
                           .cols = kCols};
     const std::unique_ptr<Pipeline> pipeline = make_pipeline(context);
@@ -152,22 +128,16 @@ class VirtualPipeline {
     for (std::int32_t step = 0; step < num_steps; ++step) {
       stage.begin_step(step);
       pipeline->run(stage, step);
-      if (reduction) reduce(device, compute, *reduction, stage, step);
+      if (reduction) testing_support::reduce_over(*reduction, device, compute, results_of(stage), step);
       finish(device, compute, together, token, step);
     }
     return {device.take_program(), stage.grads(), stage.losses()};
   }
 
-  static void reduce(Device& device, Stream compute, const Communicator& dp, const ToyStage& stage, std::int32_t step) {
-    std::vector<Transfer> transfers;
-    for (const View& grads : stage.grads())
-      transfers.push_back({.collective = Collective::all_reduce, .input = grads, .output = grads});
-    if (const View& losses = stage.losses(); losses.tensor.id != 0)
-      transfers.push_back({.collective = Collective::all_reduce, .input = losses, .output = losses});
-    device.wait(dp.stream, device.record(compute));
-    device.communicate(dp, {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("reduce"), .step = step},
-                       transfers);
-    device.wait(compute, device.record(dp.stream));
+  static std::vector<View> results_of(const ToyStage& stage) {
+    std::vector<View> results = stage.grads();
+    if (stage.losses().tensor.id != 0) results.push_back(stage.losses());
+    return results;
   }
 
   static void finish(Device& device, Stream compute, const Communicator& together, const View& token,

@@ -25,108 +25,47 @@ const plan::MixedPrecisionConfig kInnerLayersInFp8{.recipe = "bf16_with_fp8_curr
 using check::CheckReport;
 using check::Finding;
 using check::FindingKind;
-using testing_support::is_named;
 using testing_support::is_ordered_by;
-using testing_support::shrink;
 using testing_support::text_of;
 using Type = ProgramCommand::Type;
 
+using Set = std::function<void(plan::Config&)>;
+
+/// A technique: all that it sets, one after the other.
 struct StepCase {
   std::string name;
-  std::function<void(plan::Config&)> set;
+  std::vector<Set> sets;
 };
 
-std::vector<StepCase> tensor_cases() {
-  std::vector<StepCase> cases;
-  for (const testing_support::TensorOverlapCase& one : testing_support::all_tensor_overlap_cases())
-    cases.push_back({"tensor_" + one.name, [one](plan::Config& c) {
-                       testing_support::cut_layers(c, 4);
-                       c.parallel.sequence_parallel = one.sequence_parallel;
-                       c.model.num_layers = 2;
-                       c.tensor_overlap = one.overlap;
-                     }});
-  return cases;
+plan::Config config_of(const StepCase& one) {
+  plan::Config config = testing_support::small_config(2);
+  config.ddp.bucket_size = 8000;
+  for (const Set& set : one.sets) set(config);
+  return config;
 }
 
-// Around a layer that multiplies in fp8: collectives as NCCL runs them, rings of both kinds, bulk collectives and
-// reductions in fp8. What reduces bf16 is as above.
-std::vector<StepCase> fp8_tensor_cases() {
-  std::vector<testing_support::TensorOverlapCase> overlaps = testing_support::fp8_overlap_cases();
-  for (testing_support::TensorOverlapCase& one : testing_support::all_tensor_overlap_cases())
-    if (one.name == "nccl" || one.name == "aggregate" || one.name == "whole_nccl") overlaps.push_back(std::move(one));
-  std::vector<StepCase> cases;
-  for (const testing_support::TensorOverlapCase& one : overlaps)
-    cases.push_back({"fp8_tensor_" + one.name, [one](plan::Config& c) {
-                       testing_support::cut_layers(c, 4);
-                       c.parallel.sequence_parallel = one.sequence_parallel;
-                       testing_support::multiply_in_fp8(c);
-                       c.tensor_overlap = one.overlap;
-                     }});
-  return cases;
+void reduce(plan::Config& c) { c.ddp.overlap_grad_reduce = true; }
+void gather(plan::Config& c) { c.ddp.overlap_param_gather = true; }
+void both(plan::Config& c) { c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true; }
+void average(plan::Config& c) { c.ddp.average_in_collective = true; }
+void accumulate_in_fp32(plan::Config& c) { c.ddp.reduce_scatter_with_fp32_accumulation = true; }
+void unshard_optimizer(plan::Config& c) { c.ddp.use_distributed_optimizer = false; }
+void separate_gathers(plan::Config& c) { c.extensions.separate_gather_communicator = true; }
+void tie(plan::Config& c) { c.model.share_embeddings_and_output_weights = true; }
+void defer_wgrads(plan::Config& c) { c.pipeline.defer_embedding_wgrad_compute = true; }
+void split_context(plan::Config& c) { c.parallel.context_parallel_size = 2; }
+void keep_sequence_whole(plan::Config& c) { c.parallel.sequence_parallel = false; }
+void share_groups(plan::Config& c) { c.model.num_query_groups = 2; }
+
+void instantiate(plan::Config& c) {
+  c.parallel.data_parallel_size = 4;
+  c.ddp.num_distributed_optimizer_instances = 2;
 }
 
-std::vector<StepCase> data_cases() {
-  return {{"NothingOverlapped", [](plan::Config&) {}},
-          {"OverlappedReduce", [](plan::Config& c) { c.ddp.overlap_grad_reduce = true; }},
-          {"OverlappedAverage",
-           [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.ddp.average_in_collective = true;
-           }},
-          {"PrefetchedGather", [](plan::Config& c) { c.ddp.overlap_param_gather = true; }},
-          {"Both", [](plan::Config& c) { c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true; }},
-          {"GatherOnDemand",
-           [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.extensions.param_gather_prefetch = 0;
-           }},
-          {"GatherTwoAhead",
-           [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.extensions.param_gather_prefetch = 2;
-           }},
-          {"Fp32Accumulation", [](plan::Config& c) { c.ddp.reduce_scatter_with_fp32_accumulation = true; }},
-          {"OverlappedFp32Accumulation",
-           [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.ddp.reduce_scatter_with_fp32_accumulation = true;
-             c.ddp.average_in_collective = true;
-           }},
-          {"NoDistributedOptimizer",
-           [](plan::Config& c) {
-             c.ddp.use_distributed_optimizer = false;
-             c.ddp.overlap_grad_reduce = true;
-           }},
-          {"AllReduceAfterBackward", [](plan::Config& c) { c.ddp.use_distributed_optimizer = false; }},
-          {"Instances",
-           [](plan::Config& c) {
-             c.parallel.data_parallel_size = 4;
-             c.ddp.num_distributed_optimizer_instances = 2;
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-           }},
-          {"InstancesWithoutOverlap",
-           [](plan::Config& c) {
-             c.parallel.data_parallel_size = 4;
-             c.ddp.num_distributed_optimizer_instances = 2;
-             c.extensions.separate_gather_communicator = true;
-           }},
-          {"TwoCommunicators",
-           [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.extensions.separate_gather_communicator = true;
-           }},
-          {"TwoCommunicatorsWithoutOverlap", [](plan::Config& c) { c.extensions.separate_gather_communicator = true; }},
-          {"Fp8Gather",
-           [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.model.num_layers = 3;  // the inner one is fp8
-             c.mixed_precision = kInnerLayersInFp8;
-           }},
-          {"BiasesAndLayerNorm", testing_support::with_biases_and_layer_norm},
-          {"TiedEmbedding", [](plan::Config& c) {
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-             c.model.share_embeddings_and_output_weights = true;
-           }}};
+void stage(plan::Config& c) {
+  c.model.num_layers = 2;
+  c.train.num_microbatches = 2;
+  c.parallel.pipeline_model_parallel_size = 2;
 }
 
 // As the plan decides where virtual stages overlap.
@@ -141,139 +80,122 @@ void interleave(plan::Config& c) {
   c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = c.ddp.align_param_gather = true;
 }
 
+Set cut(std::int32_t ranks) {
+  return [ranks](plan::Config& c) { testing_support::cut_layers(c, ranks); };
+}
+Set layers(std::int32_t count) {
+  return [count](plan::Config& c) { c.model.num_layers = count; };
+}
+Set prefetch(std::int32_t depth) {
+  return [depth](plan::Config& c) { c.extensions.param_gather_prefetch = depth; };
+}
+Set recompute(plan::RecomputeMethod method, std::int32_t num_layers) {
+  return [=](plan::Config& c) { c.recompute = {method, num_layers}; };
+}
+Set overlap_as(const testing_support::TensorOverlapCase& one) {
+  return [one](plan::Config& c) {
+    c.parallel.sequence_parallel = one.sequence_parallel;
+    c.tensor_overlap = one.overlap;
+  };
+}
+void multiply_inner_layers_in_fp8(plan::Config& c) { c.mixed_precision = kInnerLayersInFp8; }
+void use_userbuffers(plan::Config& c) {
+  c.tensor_overlap = testing_support::userbuffers([](plan::TensorOverlap&) {});
+}
+
+std::vector<StepCase> tensor_cases() {
+  std::vector<StepCase> cases;
+  for (const testing_support::TensorOverlapCase& one : testing_support::all_tensor_overlap_cases())
+    cases.push_back({"tensor_" + one.name, {cut(4), layers(2), overlap_as(one)}});
+  return cases;
+}
+
+// Around a layer that multiplies in fp8: collectives as NCCL runs them, rings of both kinds, bulk collectives and
+// reductions in fp8. What reduces bf16 is as above.
+std::vector<StepCase> fp8_tensor_cases() {
+  std::vector<testing_support::TensorOverlapCase> overlaps = testing_support::fp8_overlap_cases();
+  for (testing_support::TensorOverlapCase& one : testing_support::all_tensor_overlap_cases())
+    if (one.name == "nccl" || one.name == "aggregate" || one.name == "whole_nccl") overlaps.push_back(std::move(one));
+  std::vector<StepCase> cases;
+  for (const testing_support::TensorOverlapCase& one : overlaps)
+    cases.push_back({"fp8_tensor_" + one.name, {cut(4), testing_support::multiply_in_fp8, overlap_as(one)}});
+  return cases;
+}
+
+std::vector<StepCase> data_cases() {
+  return {{"NothingOverlapped", {}},
+          {"OverlappedReduce", {reduce}},
+          {"OverlappedAverage", {both, average}},
+          {"PrefetchedGather", {gather}},
+          {"Both", {both}},
+          {"GatherOnDemand", {both, prefetch(0)}},
+          {"GatherTwoAhead", {both, prefetch(2)}},
+          {"Fp32Accumulation", {accumulate_in_fp32}},
+          {"OverlappedFp32Accumulation", {both, accumulate_in_fp32, average}},
+          {"NoDistributedOptimizer", {reduce, unshard_optimizer}},
+          {"AllReduceAfterBackward", {unshard_optimizer}},
+          {"Instances", {both, instantiate}},
+          {"InstancesWithoutOverlap", {instantiate, separate_gathers}},
+          {"TwoCommunicators", {both, separate_gathers}},
+          {"TwoCommunicatorsWithoutOverlap", {separate_gathers}},
+          {"Fp8Gather", {both, layers(3), multiply_inner_layers_in_fp8}},  // one inner layer
+          {"BiasesAndLayerNorm", {testing_support::with_biases_and_layer_norm}},
+          {"TiedEmbedding", {both, tie}}};
+}
+
 std::vector<StepCase> pipeline_cases() {
-  return {{"PlainPipeline",
-           [](plan::Config& c) {
-             c.model.num_layers = 2;
-             c.train.num_microbatches = 2;
-             c.parallel.pipeline_model_parallel_size = 2;
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-           }},
-          {"VirtualStages", interleave},
-          {"TiedVirtualStages",
-           [](plan::Config& c) {
-             interleave(c);
-             c.model.share_embeddings_and_output_weights = true;
-             c.optimizer.overlap_param_gather_with_optimizer_step = true;
-           }},
-          {"Fp32AccumulationOfVirtualStages",
-           [](plan::Config& c) {
-             interleave(c);
-             c.ddp.reduce_scatter_with_fp32_accumulation = true;
-           }},
-          {"TiedStagesWithoutDistributedOptimizer",
-           [](plan::Config& c) {
-             c.model.num_layers = 2;
-             c.train.num_microbatches = 2;
-             c.parallel.pipeline_model_parallel_size = 2;
-             c.model.share_embeddings_and_output_weights = true;
-             c.ddp.use_distributed_optimizer = false;
-             c.ddp.overlap_grad_reduce = true;
-           }},
-          {"Fp8GatherOfVirtualStages",
-           [](plan::Config& c) {
-             interleave(c);  // of the four layers the two inner ones are fp8
-             c.mixed_precision = kInnerLayersInFp8;
-           }},
-          {"DeferredWgrads",
-           [](plan::Config& c) {
-             c.model.num_layers = 2;
-             c.train.num_microbatches = 2;
-             c.parallel.pipeline_model_parallel_size = 2;
-             c.ddp.overlap_grad_reduce = true;
-             c.ddp.align_grad_reduce = false;    // the last gradient sends its bucket,
-             c.pipeline.batch_p2p_sync = false;  // and no host waits between that and what comes after it
-             c.pipeline.defer_embedding_wgrad_compute = true;
-             c.pipeline.wgrad_deferral_limit = 1;
-           }},
-          {"DeferredTiedWgrads",
-           [](plan::Config& c) {
-             interleave(c);
-             c.model.share_embeddings_and_output_weights = true;
-             c.pipeline.defer_embedding_wgrad_compute = true;
-           }},
-          {"DeferredTensorWgrads",
-           [](plan::Config& c) {
-             testing_support::cut_layers(c, 2);
-             c.model.num_layers = 2;
-             c.train.num_microbatches = 2;
-             c.parallel.pipeline_model_parallel_size = 2;
-             c.ddp.overlap_grad_reduce = true;
-             c.pipeline.defer_embedding_wgrad_compute = true;
-           }},
-          {"SharedGroups",
-           [](plan::Config& c) {
-             testing_support::cut_layers(c, 4);
-             c.model.num_query_groups = 2;
-           }},
-          {"SharedGroupsInFp8",
-           [](plan::Config& c) {
-             testing_support::cut_layers(c, 4);
-             testing_support::multiply_in_fp8(c);
-             c.model.num_attention_heads = 4;  // of 16, so that a rank's columns of qkv are a multiple of 16
-             c.model.num_query_groups = 2;
-           }},
-          {"DeferredWholeTensorWgrads",
-           [](plan::Config& c) {
-             testing_support::cut_layers(c, 2);
-             c.parallel.sequence_parallel = false;
-             c.model.num_layers = 2;
-             c.train.num_microbatches = 2;
-             c.parallel.pipeline_model_parallel_size = 2;
-             c.ddp.overlap_grad_reduce = true;
-             c.pipeline.defer_embedding_wgrad_compute = true;
-           }},
-          {"ActivationsInParts",
-           [](plan::Config& c) {
-             interleave(c);
-             testing_support::cut_layers(c, 2);
-             c.parallel.sequence_parallel = false;
-             c.extensions.scatter_gather_tensors_in_pipeline = true;
-           }},
-          {"ContextRing",
-           [](plan::Config& c) {
-             c.parallel.context_parallel_size = 2;
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-           }},
-          {"RecomputedLayer", [](plan::Config& c) {
-             c.recompute = {plan::RecomputeMethod::uniform, 1};
-             c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-           }}};
+  const Set gather_beside_optimizer = [](plan::Config& c) {
+    c.optimizer.overlap_param_gather_with_optimizer_step = true;
+  };
+  const Set defer_one = [](plan::Config& c) {
+    c.ddp.align_grad_reduce = false;    // the last gradient sends its bucket,
+    c.pipeline.batch_p2p_sync = false;  // and no host waits between that and what comes after it
+    c.pipeline.wgrad_deferral_limit = 1;
+  };
+  const Set four_heads = [](plan::Config& c) {
+    c.model.num_attention_heads = 4;  // of 16, so that a rank's columns of qkv are a multiple of 16
+  };
+  const Set exchange_in_parts = [](plan::Config& c) { c.extensions.scatter_gather_tensors_in_pipeline = true; };
+  return {{"PlainPipeline", {stage, both}},
+          {"VirtualStages", {interleave}},
+          {"TiedVirtualStages", {interleave, tie, gather_beside_optimizer}},
+          {"Fp32AccumulationOfVirtualStages", {interleave, accumulate_in_fp32}},
+          {"TiedStagesWithoutDistributedOptimizer", {stage, reduce, tie, unshard_optimizer}},
+          {"Fp8GatherOfVirtualStages", {interleave, multiply_inner_layers_in_fp8}},  // the two inner ones of four
+          {"DeferredWgrads", {stage, reduce, defer_wgrads, defer_one}},
+          {"DeferredTiedWgrads", {interleave, tie, defer_wgrads}},
+          {"DeferredTensorWgrads", {cut(2), stage, reduce, defer_wgrads}},
+          {"SharedGroups", {cut(4), share_groups}},
+          {"SharedGroupsInFp8", {cut(4), testing_support::multiply_in_fp8, four_heads, share_groups}},
+          {"DeferredWholeTensorWgrads", {cut(2), keep_sequence_whole, stage, reduce, defer_wgrads}},
+          {"ActivationsInParts", {interleave, cut(2), keep_sequence_whole, exchange_in_parts}},
+          {"ContextRing", {split_context, both}},
+          {"RecomputedLayer", {recompute(plan::RecomputeMethod::uniform, 1), both}}};
 }
 
 // Every schedule that has to be asked for, alone and with each mode whose order it could disturb.
 std::vector<StepCase> schedule_cases() {
-  const std::vector<StepCase> beside{{"", [](plan::Config&) {}},
-                                     {"_with_hooks",
-                                      [](plan::Config& c) {
-                                        c.ddp.align_grad_reduce = false;
-                                        c.pipeline.batch_p2p_sync = false;
-                                        c.model.share_embeddings_and_output_weights = true;
-                                      }},
-                                     {"_tensor", [](plan::Config& c) { testing_support::cut_layers(c, 2); }},
-                                     {"_whole_tensor",
-                                      [](plan::Config& c) {
-                                        testing_support::cut_layers(c, 2);
-                                        c.parallel.sequence_parallel = false;
-                                      }},
-                                     {"_shared_groups",
-                                      [](plan::Config& c) {
-                                        testing_support::cut_layers(c, 4);
-                                        c.model.num_query_groups = 2;
-                                      }},
-                                     {"_context", [](plan::Config& c) { c.parallel.context_parallel_size = 2; }}};
+  const Set hooks = [](plan::Config& c) {
+    c.ddp.align_grad_reduce = false;
+    c.pipeline.batch_p2p_sync = false;
+  };
+  const std::vector<StepCase> beside{{"", {}},
+                                     {"_with_hooks", {hooks, tie}},
+                                     {"_tensor", {cut(2)}},
+                                     {"_whole_tensor", {cut(2), keep_sequence_whole}},
+                                     {"_shared_groups", {cut(4), share_groups}},
+                                     {"_context", {split_context}}};
   std::vector<StepCase> cases;
   for (const std::string& schedule : testing_support::asked_schedules())
-    for (const StepCase& mode : beside)
-      cases.push_back({schedule + mode.name, [schedule, set = mode.set](plan::Config& c) {
-                         c.model.num_layers = 2;
-                         c.train.num_microbatches = 2;
-                         c.parallel.pipeline_model_parallel_size = 2;
-                         c.ddp.overlap_grad_reduce = c.ddp.overlap_param_gather = true;
-                         c.extensions.pipeline_schedule = schedule;
-                         c.extensions.tp_async_collectives = false;
-                         set(c);
-                       }});
+    for (const StepCase& mode : beside) {
+      const Set ask = [schedule](plan::Config& c) {
+        c.extensions.pipeline_schedule = schedule;
+        c.extensions.tp_async_collectives = false;
+      };
+      StepCase one{schedule + mode.name, {stage, both, ask}};
+      one.sets.insert(one.sets.end(), mode.sets.begin(), mode.sets.end());
+      cases.push_back(std::move(one));
+    }
   return cases;
 }
 
@@ -289,10 +211,9 @@ std::vector<StepCase> cases() {
 class CheckedStep : public testing::TestWithParam<std::tuple<StepCase, bool>> {
  protected:
   CheckedStep() {
-    config_ = testing_support::small_config(2);
-    config_.model.num_layers = 1;
-    config_.ddp.bucket_size = 8000;
-    std::get<0>(GetParam()).set(config_);
+    StepCase technique = std::get<0>(GetParam());
+    technique.sets.insert(technique.sets.begin(), layers(1));
+    config_ = config_of(technique);
     if (std::get<1>(GetParam())) {
       config_.optimizer.clip_grad = 1;
       config_.train.num_microbatches = 2;
@@ -317,17 +238,11 @@ INSTANTIATE_TEST_SUITE_P(Techniques, CheckedStep, testing::Combine(testing::Valu
 INSTANTIATE_TEST_SUITE_P(Fp8Techniques, CheckedStep,
                          testing::Combine(testing::ValuesIn(fp8_tensor_cases()), testing::Values(true)), name_of_case);
 
-TEST_P(CheckedStep, IsWell) {
-  const CheckReport report = check::check_programs(programs_);
-  EXPECT_TRUE(report.findings.empty()) << text_of(report);
-}
+TEST_P(CheckedStep, IsWell) { testing_support::expect_well(programs_); }
 
 TEST_P(CheckedStep, IsWellWithoutItsPaces) {
-  for (Program& program : programs_)
-    for (ProgramCommand& command : program.commands)
-      if (command.type == Type::throttle) command.awaited_position = 0;
-  const CheckReport report = check::check_programs(programs_);
-  EXPECT_TRUE(report.findings.empty()) << text_of(report);
+  testing_support::drop_paces(programs_);
+  testing_support::expect_well(programs_);
 }
 
 // Beside what runs again, as it is and without throttles.
@@ -335,55 +250,30 @@ class RecomputedStep : public testing::TestWithParam<StepCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Techniques, RecomputedStep,
     testing::Values(
-        StepCase{"tensor",
-                 [](plan::Config& c) {
-                   testing_support::cut_layers(c, 4);
-                   c.tensor_overlap = testing_support::userbuffers([](plan::TensorOverlap&) {});
-                   c.recompute = {plan::RecomputeMethod::uniform, 2};
-                 }},
-        StepCase{"fp8",
-                 [](plan::Config& c) {
-                   testing_support::cut_layers(c, 4);
-                   testing_support::multiply_in_fp8(c);
-                   c.tensor_overlap = testing_support::userbuffers([](plan::TensorOverlap&) {});
-                   c.recompute = {plan::RecomputeMethod::uniform, 2};
-                 }},
+        StepCase{"tensor", {cut(4), use_userbuffers, recompute(plan::RecomputeMethod::uniform, 2)}},
+        StepCase{
+            "fp8",
+            {cut(4), testing_support::multiply_in_fp8, use_userbuffers, recompute(plan::RecomputeMethod::uniform, 2)}},
         StepCase{
             "context",
-            [](plan::Config& c) {
-              c.parallel.context_parallel_size = 2;
-              c.model.num_query_groups = c.model.num_attention_heads;
-              c.context.cp_comm_type = {plan::CpCommType::p2p, plan::CpCommType::a2a, plan::CpCommType::all_gather};
-              c.model.num_layers = 3;
-              c.recompute = {plan::RecomputeMethod::uniform, 3};
-            }},
-        StepCase{"virtual_stages",
-                 [](plan::Config& c) {
-                   interleave(c);
-                   c.model.num_layers = 8;
-                   c.recompute = {plan::RecomputeMethod::uniform, 2};
-                 }},
-        StepCase{"block",
-                 [](plan::Config& c) {
-                   interleave(c);
-                   c.model.num_layers = 8;
-                   c.recompute = {plan::RecomputeMethod::block, 1};
-                 }}),
+            {split_context,
+             [](plan::Config& c) {
+               c.model.num_query_groups = c.model.num_attention_heads;
+               c.context.cp_comm_type = {plan::CpCommType::p2p, plan::CpCommType::a2a, plan::CpCommType::all_gather};
+             },
+             layers(3), recompute(plan::RecomputeMethod::uniform, 3)}},
+        StepCase{"virtual_stages", {interleave, layers(8), recompute(plan::RecomputeMethod::uniform, 2)}},
+        StepCase{"block", {interleave, layers(8), recompute(plan::RecomputeMethod::block, 1)}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 TEST_P(RecomputedStep, IsWell) {
-  plan::Config config = testing_support::small_config(2);
-  config.train.num_microbatches = 2;
-  config.ddp.bucket_size = 8000;
-  config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = true;
-  GetParam().set(config);
-  std::vector<Program> programs = record_programs(config, 2);
-  EXPECT_THAT(check::check_programs(programs).findings, testing::IsEmpty());
-  for (Program& program : programs)
-    for (ProgramCommand& command : program.commands)
-      if (command.type == Type::throttle) command.awaited_position = 0;
-  const CheckReport report = check::check_programs(programs);
-  EXPECT_TRUE(report.findings.empty()) << text_of(report);
+  StepCase recomputed = GetParam();
+  const Set two_microbatches = [](plan::Config& c) { c.train.num_microbatches = 2; };
+  recomputed.sets.insert(recomputed.sets.begin(), {two_microbatches, both});
+  std::vector<Program> programs = record_programs(config_of(recomputed), 2);
+  testing_support::expect_well(programs);
+  testing_support::drop_paces(programs);
+  testing_support::expect_well(programs);
 }
 
 // What a wait stands between: its streams, what the one was given before it and what the other is given after it.
@@ -462,37 +352,26 @@ bool is_read_later(const Program& program, std::uint32_t c, const View& view) {
 }
 
 TEST_P(CheckedStep, NeedsAllOfEachRange) {
-  std::vector<std::pair<View*, std::uint32_t>> views;
-  for (std::uint32_t c = 0; c < damaged().commands.size(); ++c) {
+  const bool is_tensor_parallel = config_.parallel.tensor_model_parallel_size > 1;
+  auto ranges = testing_support::ranges_of(damaged(), [&](const ProgramCommand& command) {
+    // Of the many more operations that tensor parallelism makes, those of one layer and microbatch.
+    if (is_tensor_parallel && (command.tag.step == 0 || command.tag.layer != 1 || command.tag.microbatch > 0))
+      return false;
+    return command.tag.step != 1;  // it is as step 2
+  });
+  // What a rank reads before the first step is not held against the other ranks.
+  std::erase_if(ranges, [&](const testing_support::Range& range) {
+    const ProgramCommand& command = damaged().commands[range.second];
+    if (command.tag.step >= 0 || command.type == Type::communicate) return false;
+    const auto use = std::find_if(damaged().all_uses.begin() + command.first, damaged().all_uses.end(),
+                                  [&](const Use& u) { return &u.view == range.first; });
+    return use->access != Access::out;
+  });
+  // Of initial weights a rank's own shards are read; the first gather writes the others before anybody reads them.
+  testing_support::expect_all_needed(programs_, last(), ranges, [&](std::uint32_t c, const View& gone) {
     const ProgramCommand& command = damaged().commands[c];
-    if (command.tag.step == 1) continue;          // it is as step 2
-    const bool is_before = command.tag.step < 0;  // what a rank reads there is not held against the other ranks
-    // Of many more operations, those that tensor parallelism makes, once.
-    const bool is_tensor_parallel = config_.parallel.tensor_model_parallel_size > 1;
-    if (is_tensor_parallel && (command.tag.step == 0 || command.tag.layer != 1 || command.tag.microbatch > 0)) continue;
-    for (std::uint32_t i = command.first; i < command.first + command.count; ++i) {
-      if (command.type != Type::communicate) {
-        if (!is_before || damaged().all_uses[i].access == Access::out)
-          views.emplace_back(&damaged().all_uses[i].view, c);
-        continue;
-      }
-      views.emplace_back(&damaged().all_transfers[i].input, c);
-      views.emplace_back(&damaged().all_transfers[i].output, c);
-    }
-  }
-  for (const auto& [view, c] : views) {
-    const View whole = *view;
-    const View gone = shrink(*view);
-    const ProgramCommand& command = damaged().commands[c];
-    const CheckReport report = check::check_programs(programs_, {.connections = {}});
-    // Of initial weights a rank's own shards are read; the first gather writes the others before anybody reads them.
-    const bool is_seen_by_nobody =
-        command.tag.step < 0 && command.type == Type::launch && !is_read_later(damaged(), c, gone);
-    EXPECT_NE(is_named(report, {last(), c}), is_seen_by_nobody)
-        << text(command) << " lacks " << check::text_of(damaged(), gone) << "\n"
-        << text_of(report);
-    *view = whole;
-  }
+    return command.tag.step < 0 && command.type == Type::launch && !is_read_later(damaged(), c, gone);
+  });
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <initializer_list>
+#include <string>
 
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
@@ -16,8 +17,9 @@ namespace {
 
 using cuda_host::NcclDouble;
 using testing::ElementsAreArray;
-using testing::HasSubstr;
 using testing::IsEmpty;
+using testing_support::expect_same;
+using testing_support::largest_relative_difference;
 using testing_support::small_config;
 using testing_support::train;
 using testing_support::Training;
@@ -40,21 +42,27 @@ Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::Run
     for (std::int32_t i = 0; i < steps; ++i) trainer.step(0);
     losses[static_cast<std::size_t>(group.my_index)] = trainer.take_losses();
     EXPECT_EQ(device.take_marks().size(), static_cast<std::size_t>(steps));
-    if (group.my_index > 0) return;
-    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().params.elements));
-    device.download(flat(trainer.buffers().params), std::as_writable_bytes(std::span(parameters)));
-    for (const bf16 value : parameters) result.parameters.push_back(static_cast<float>(value));
+    if (group.my_index == 0) result.parameters = testing_support::parameters_of(device, trainer.buffers());
   });
   EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
   result.losses = testing_support::mean_losses(losses);
   return result;
 }
 
-plan::Config with_overlap(plan::Config config) {
-  config.ddp.overlap_grad_reduce = true;
-  config.ddp.overlap_param_gather = true;
-  config.ddp.bucket_size = 5000;
-  return config;
+plan::Config with_overlap(const plan::Config& config) { return testing_support::with_overlap(config, 5000); }
+
+// The forms are the host's and the double adds in the host's order, so what differs is the device's alone: nothing may.
+void expect_bits_of_host(const plan::Config& config, std::int32_t steps, std::initializer_list<std::uint64_t> seeds,
+                         int connections = 0) {
+  const Training host = train(config, steps);
+  for (const std::uint64_t seed : seeds)
+    expect_same(train_on_cuda(config, steps, cuda::run_cpu_implementation_on_host, seed, connections), host,
+                "seed " + std::to_string(seed));
+}
+
+void expect_cuda_forms_near_host(const plan::Config& config, std::int32_t steps) {
+  const Training cuda = train_on_cuda(config, steps, cuda::run_implementation_on_host);
+  EXPECT_LE(largest_relative_difference(cuda.losses, train(config, steps).losses), 1e-2);
 }
 
 struct Variant {
@@ -89,14 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
                 1e-4}),
     [](const auto& test) { return test.param.name; });
 
-// The forms are the host's and the double adds in the host's order, so what differs is the device's alone: nothing may.
 TEST_P(Reduction, TrainsToTheBitAsOnTheHost) {
-  for (const std::int32_t ranks : {1, 2}) {
-    const Training host = train(with_overlap(config(ranks)), 4);
-    const Training cuda = train_on_cuda(with_overlap(config(ranks)), 4, cuda::run_cpu_implementation_on_host);
-    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << ranks << " ranks";
-    EXPECT_TRUE(cuda.parameters == host.parameters) << ranks << " ranks";
-  }
+  for (const std::int32_t ranks : {1, 2}) expect_bits_of_host(with_overlap(config(ranks)), 4, {1});
 }
 
 TEST_P(Reduction, IsTheSameWithAndWithoutOverlapInWhateverOrderTheGpuTakesItsStreams) {
@@ -106,18 +108,11 @@ TEST_P(Reduction, IsTheSameWithAndWithoutOverlapInWhateverOrderTheGpuTakesItsStr
     EXPECT_NEAR(on.losses[i], off.losses[i], GetParam().overlap_changes * off.losses[i]) << "step " << i;
   for (std::uint64_t seed = 2; seed < 5; ++seed) {
     const Training again = train_on_cuda(with_overlap(config(2)), 5, cuda::run_cpu_implementation_on_host, seed);
-    EXPECT_THAT(again.losses, ElementsAreArray(on.losses)) << "seed " << seed;
-    EXPECT_TRUE(again.parameters == on.parameters) << "seed " << seed;
+    expect_same(again, on, "seed " + std::to_string(seed));
   }
 }
 
-TEST_P(Reduction, TrainsWithCudaFormsWithinTheirTolerance) {
-  const Training host = train(with_overlap(config(2)), 3);
-  const Training cuda = train_on_cuda(with_overlap(config(2)), 3, cuda::run_implementation_on_host);
-  ASSERT_EQ(cuda.losses.size(), host.losses.size());
-  for (std::size_t i = 0; i < host.losses.size(); ++i)
-    EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
-}
+TEST_P(Reduction, TrainsWithCudaFormsWithinTheirTolerance) { expect_cuda_forms_near_host(with_overlap(config(2)), 3); }
 
 // The played GPU has four multiprocessors.
 plan::TensorOverlap on_small_gpu(plan::TensorOverlap overlap) {
@@ -139,12 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(testing_s
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(TensorOverlaps, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
-  const Training host = train(config(), 3);
-  for (const std::uint64_t seed : {1, 2}) {
-    const Training cuda = train_on_cuda(config(), 3, cuda::run_cpu_implementation_on_host, seed);
-    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
-    EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
-  }
+  expect_bits_of_host(config(), 3, {1, 2});
 }
 
 TEST(CudaTrainer, TrainsUnderEveryScheduleToTheBitAsOnTheHost) {
@@ -153,9 +143,8 @@ TEST(CudaTrainer, TrainsUnderEveryScheduleToTheBitAsOnTheHost) {
   config.train.num_microbatches = 3;
   for (const std::string& schedule : testing_support::asked_schedules()) {
     config.extensions.pipeline_schedule = schedule;
-    const Training host = train(config, 3), cuda = train_on_cuda(config, 3, cuda::run_cpu_implementation_on_host);
-    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << schedule;
-    EXPECT_TRUE(cuda.parameters == host.parameters) << schedule;
+    SCOPED_TRACE(schedule);
+    expect_bits_of_host(config, 3, {1});
   }
 }
 
@@ -189,12 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, PipelinesAndContexts,
 TEST_P(PipelinesAndContexts, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
   plan::Config config = with_overlap(small_config(2));
   GetParam().change(config);
-  const Training host = train(config, 3);
-  for (const std::uint64_t seed : {1, 2}) {
-    const Training cuda = train_on_cuda(config, 3, cuda::run_cpu_implementation_on_host, seed);
-    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << "seed " << seed;
-    EXPECT_TRUE(cuda.parameters == host.parameters) << "seed " << seed;
-  }
+  expect_bits_of_host(config, 3, {1, 2});
 }
 
 std::vector<testing_support::TensorOverlapCase> cases_with_rings() {
@@ -215,10 +199,8 @@ TEST_P(Rings, TrainToTheBitAsOnTheHostWithHopsByCopyEnginesAtOneAndEightConnecti
     plan::Config config = with_overlap(testing_support::small_tensor_config(tp, dp));
     config.tensor_overlap = on_small_gpu(GetParam().overlap);
     config.extensions.tp_ring_transport = "copy_engine";
-    const Training host = train(config, 2);
-    const Training cuda = train_on_cuda(config, 2, cuda::run_cpu_implementation_on_host, 1, connections);
-    EXPECT_THAT(cuda.losses, ElementsAreArray(host.losses)) << tp << " ranks, " << connections << " connections";
-    EXPECT_TRUE(cuda.parameters == host.parameters) << tp << " ranks, " << connections << " connections";
+    SCOPED_TRACE(testing::Message() << tp << " ranks, " << connections << " connections");
+    expect_bits_of_host(config, 2, {1}, connections);
   }
   EXPECT_EQ(cuda_host::Machine::instance().num_freed_while_open, 0);
 }
@@ -237,21 +219,15 @@ INSTANTIATE_TEST_SUITE_P(Techniques, Fp8TensorOverlaps, testing::ValuesIn(testin
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(Fp8TensorOverlaps, TrainToTheBitAsOnTheHostAndWithCudaFormsWithinTheirTolerance) {
-  const Training host = train(config(), 2);
-  EXPECT_THAT(train_on_cuda(config(), 2, cuda::run_cpu_implementation_on_host).losses, ElementsAreArray(host.losses));
-  const Training cuda = train_on_cuda(config(), 2, cuda::run_implementation_on_host);
-  for (std::size_t i = 0; i < host.losses.size(); ++i)
-    EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
+  expect_bits_of_host(config(), 2, {1});
+  expect_cuda_forms_near_host(config(), 2);
 }
 
 TEST(CudaTrainer, TrainsTensorParallelWithCudaFormsWithinTheirTolerance) {
   plan::Config config = testing_support::small_tensor_config(2, 1);
   config.tensor_overlap = on_small_gpu(testing_support::tensor_overlap_cases()[2].overlap);
   config.extensions.tp_ring_transport = "nccl";
-  const Training host = train(config, 2);
-  const Training cuda = train_on_cuda(config, 2, cuda::run_implementation_on_host);
-  for (std::size_t i = 0; i < host.losses.size(); ++i)
-    EXPECT_NEAR(cuda.losses[i], host.losses[i], 1e-2 * host.losses[i]) << "step " << i;
+  expect_cuda_forms_near_host(config, 2);
 }
 
 TEST(CudaTrainer, NcclKnowsTheBuffersOfParametersAndGradientsWhereThatIsAskedForAndTrainsTheSame) {
@@ -289,12 +265,8 @@ TEST(CudaTrainer, RefusesPartialSumsThatNcclCannotKeep) {
   plan::Config config = with_overlap(small_config(2));
   config.ddp.grad_reduce_in_fp32 = false;
   config.extensions.reduce_accumulator = "fp32";
-  try {
-    train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host);
-    FAIL();
-  } catch (const std::exception& error) {
-    EXPECT_THAT(error.what(), HasSubstr("reduce_accumulator"));
-  }
+  EXPECT_THAT([&] { train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host); },
+              testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("reduce_accumulator")));
 }
 
 }  // namespace

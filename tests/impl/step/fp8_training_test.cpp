@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The current-scaling recipe trained for real: fp8 products in the inner layers, parameters gathered in either type.
-#include <gmock/gmock.h>
-
-#include <cmath>
-
 #include "tests/impl/step/training.hpp"
 
 namespace underlap {
 namespace {
 
 using testing::ElementsAreArray;
+using testing_support::largest_relative_difference;
 using testing_support::small_config;
 using testing_support::train;
 
@@ -20,13 +17,6 @@ plan::Config fp8_config(std::int32_t ranks, bool fp8_gather) {
   return config;
 }
 
-double largest_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(b[i]));
-  return largest;
-}
-
 class Fp8Gather : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Types, Fp8Gather, testing::Bool(),
                          [](const auto& test) { return test.param ? "GatheredInFp8" : "GatheredInBf16"; });
@@ -35,11 +25,9 @@ TEST_P(Fp8Gather, OverlapLeavesLossesBitIdentical) {
   plan::Config config = fp8_config(2, GetParam());
   config.train.num_microbatches = 2;
   const std::vector<double> off = train(config, 5).losses;
-  config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = true;
-  for (const std::int64_t bucket_size : {1, 9999}) {
-    config.ddp.bucket_size = bucket_size;
-    EXPECT_THAT(train(config, 5).losses, ElementsAreArray(off)) << bucket_size;
-  }
+  for (const std::int64_t bucket_size : {1, 9999})
+    EXPECT_THAT(train(testing_support::with_overlap(config, bucket_size), 5).losses, ElementsAreArray(off))
+        << bucket_size;
 }
 
 TEST_P(Fp8Gather, LossesAreThoseOfBf16WithinTheRecipesError) {

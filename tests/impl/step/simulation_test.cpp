@@ -26,12 +26,7 @@ Training simulate(plan::Config config, const sim::TimeModel& times) {
   Training result;
   result.traces = {simulation.play(0, kSimulatedSteps)};
   EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
-  const auto losses = simulation.take_losses();
-  for (std::size_t i = 0; i < losses[0].size(); ++i) {
-    double sum = 0;
-    for (const auto& of_rank : losses) sum += of_rank[i];
-    result.losses.push_back(sum / static_cast<double>(losses.size()));
-  }
+  result.losses = testing_support::mean_losses(simulation.take_losses());
   const dp::Buffers& buffers = simulation.buffers(0);
   std::vector<bf16> parameters(static_cast<std::size_t>(buffers.layout.elements));
   simulation.memory()->download(0, flat(buffers.params), std::as_writable_bytes(std::span(parameters)));

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/device/sim/time_model.hpp"
+#include <omp.h>
+
+#include <vector>
+
+#include "impl/step/simulation.hpp"
+#include "tests/impl/step/training.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::testing_support {
 
 /// Compute takes a nanosecond for each byte that it moves, the wire `ns_per_byte` for each byte of the message; nothing
 /// slows anything else down.
-class StepTimes final : public sim::TimeModel {
+class StepTimes final : public UnsharedTimes {
  public:
   explicit StepTimes(double ns_per_byte) : ns_per_byte_(ns_per_byte) {}
 
-  sim::DeviceLimits limits() const override {
-    return {.sms = 1'000'000,
-            .copy_engines = 1,
-            .hbm_bytes_per_ns = 1,
-            .nvlink_bytes_per_ns = 1,
-            .network_bytes_per_ns = 1};
-  }
-  sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
     return {.kind = sim::KernelTime::Kind::persistent,
             .alone_ns = static_cast<double>(cost.bytes_read + cost.bytes_written),
@@ -38,5 +36,20 @@ class StepTimes final : public sim::TimeModel {
  private:
   double ns_per_byte_;
 };
+
+/// Mean losses by step, in virtual time: what is read before it is there gives NaN.
+inline std::vector<double> simulated_losses(plan::Config config, double ns_per_byte, std::int32_t steps) {
+  omp_set_num_threads(1);
+  config.run.numerics = true;
+  const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
+  const StepTimes times(ns_per_byte);
+  Simulation simulation(config, data, times);
+  simulation.play(0, steps);
+  EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
+  const auto losses = simulation.take_losses();
+  if (config.parallel.pipeline_model_parallel_size > 1)
+    EXPECT_EQ(std::ssize(losses), config.parallel.stage_size()) << "the last stage's ranks find losses";
+  return mean_losses(losses);
+}
 
 }  // namespace underlap::testing_support

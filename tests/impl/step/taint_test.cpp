@@ -7,7 +7,7 @@
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/training.hpp"
-#include "tests/impl/virtual_conflicts.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap {
 namespace {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training over tensor-parallel groups: every technique gives what one rank alone gives.
 #include <gmock/gmock.h>
-#include <omp.h>
 
 #include <map>
 #include <set>
 
 #include "impl/step/record_programs.hpp"
-#include "impl/step/simulation.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
@@ -16,31 +14,17 @@ namespace {
 
 using testing_support::all_slots;
 using testing_support::all_tensor_overlap_cases;
+using testing_support::largest_relative_difference;
 using testing_support::multiply_in_fp8;
 using testing_support::small_tensor_config;
-using testing_support::StepTimes;
 using testing_support::tensor_overlap_cases;
 using testing_support::TensorOverlapCase;
 
 constexpr std::int32_t kTensorSteps = 20;
 constexpr double kTolerance = 2e-3;  // between runs whose sums have another order, in fp8 too
 
-// Mean losses by step, in virtual time: reading what is not there yet would give NaN.
-std::vector<double> losses_of(plan::Config config, double ns_per_byte = 0.5) {
-  omp_set_num_threads(1);
-  config.run.numerics = true;
-  const auto data = model::TextData::open(config.train.data, config.model.seq_length, config.run.seed);
-  const StepTimes times(ns_per_byte);
-  Simulation simulation(config, data, times);
-  simulation.play(0, kTensorSteps);
-  EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
-  return testing_support::mean_losses(simulation.take_losses());
-}
-
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / b[i]);
-  return largest;
+std::vector<double> losses_of(const plan::Config& config, double ns_per_byte = 0.5) {
+  return testing_support::simulated_losses(config, ns_per_byte, kTensorSteps);
 }
 
 plan::Config with_overlap(plan::Config config, const plan::TensorOverlap& overlap) {
@@ -85,7 +69,7 @@ TEST_P(TensorParallelTraining, LearnsAsOneRankDoes) {
   }
   const auto losses = losses_of(with_overlap(config_of(size(), 2), overlap().overlap));
   EXPECT_LT(losses.back(), losses.front() - 0.5);
-  EXPECT_LT(largest_difference(losses, alone), kTolerance);
+  EXPECT_LT(largest_relative_difference(losses, alone), kTolerance);
 }
 
 TEST_P(TensorParallelTraining, MovesNoBitThatNcclWouldNotMove) {
@@ -93,7 +77,7 @@ TEST_P(TensorParallelTraining, MovesNoBitThatNcclWouldNotMove) {
   const auto off = losses_of(with_overlap(config, {}));
   const auto on = losses_of(with_overlap(config, overlap().overlap), 5);
   if (overlap().reorders && size() > 2)  // two numbers have one sum
-    EXPECT_THAT(largest_difference(on, off), testing::AllOf(testing::Gt(0), testing::Lt(kTolerance)));
+    EXPECT_THAT(largest_relative_difference(on, off), testing::AllOf(testing::Gt(0), testing::Lt(kTolerance)));
   else
     EXPECT_EQ(on, off);
 }
@@ -109,7 +93,7 @@ TEST_P(Fp8Reduction, LearnsAsOneInBf16DoesWithinItsRoundings) {
   const auto in_bf16 = losses_of(with_overlap(config, {}));
   const auto in_fp8 = losses_of(with_overlap(config, GetParam().overlap));
   EXPECT_LT(in_fp8.back(), in_fp8.front() - 0.5);
-  EXPECT_THAT(largest_difference(in_fp8, in_bf16), testing::AllOf(testing::Gt(0), testing::Lt(5e-3)));
+  EXPECT_THAT(largest_relative_difference(in_fp8, in_bf16), testing::AllOf(testing::Gt(0), testing::Lt(5e-3)));
 }
 
 // In layers of bf16 they are what their fields say without fp8_buf.
@@ -129,9 +113,10 @@ TEST(TensorParallelTraining, ClipsByTheNormOfTheWholeModel) {
     config.optimizer.clip_grad = 0.3;
     return losses_of(config);
   };
-  EXPECT_LT(largest_difference(clipped(2, 2), clipped(1, 1)), kTolerance);
-  EXPECT_LT(largest_difference(clipped(4, 1), clipped(1, 1)), kTolerance);
-  EXPECT_LT(largest_difference(clipped(2, 2, false), clipped(1, 1)), kTolerance) << "norms whole on every rank";
+  EXPECT_LT(largest_relative_difference(clipped(2, 2), clipped(1, 1)), kTolerance);
+  EXPECT_LT(largest_relative_difference(clipped(4, 1), clipped(1, 1)), kTolerance);
+  EXPECT_LT(largest_relative_difference(clipped(2, 2, false), clipped(1, 1)), kTolerance)
+      << "norms whole on every rank";
 }
 
 // The norms' gradients are not among them: they are whole on every rank, and adding them up would be wrong by a factor
@@ -156,34 +141,24 @@ TEST(TensorParallelTraining, RunsWithoutTransfersWhateverIsInBuffersThatNobodyFi
 }
 
 TEST(TensorParallelTraining, LearnsOnRealStreamsAndSockets) {
-  const plan::Config config = with_overlap(small_tensor_config(2, 2), tensor_overlap_cases()[3].overlap);
-  const auto on = testing_support::train(config, 4);
-  plan::Config alone = small_tensor_config(1, 1);
-  alone.train.num_microbatches = 2;
-  EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);
-}
-
-TEST(TensorParallelTraining, LearnsOnWholeActivationsOnRealStreamsAndSockets) {
-  plan::Config config = small_tensor_config(2, 2);
-  config.parallel.sequence_parallel = false;
-  const auto on = testing_support::train(config, 4);
-  EXPECT_EQ(on.losses,
-            testing_support::train(with_overlap(config, all_slots({.method = plan::TensorMethod::waited})), 4).losses);
-  plan::Config alone = small_tensor_config(1, 1);
-  alone.train.num_microbatches = 2;
-  EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);
-}
-
-TEST(TensorParallelTraining, LearnsInFp8OnRealStreamsAndSockets) {
-  const auto config_of = [](std::int32_t tensor, std::int32_t data) {
-    plan::Config config = small_tensor_config(tensor, data);
-    multiply_in_fp8(config);
-    return config;
+  const auto no_change = [](plan::Config&) {};
+  const auto whole = [](plan::Config& c) { c.parallel.sequence_parallel = false; };
+  const plan::TensorOverlap overlap = tensor_overlap_cases()[3].overlap;
+  const auto losses = [](plan::Config config, const plan::TensorOverlap& with, auto change) {
+    change(config);
+    return testing_support::train(with_overlap(config, with), 4).losses;
   };
-  const auto on = testing_support::train(with_overlap(config_of(2, 2), tensor_overlap_cases()[3].overlap), 4);
-  plan::Config alone = config_of(1, 1);
-  alone.train.num_microbatches = 2;
-  EXPECT_LT(largest_difference(on.losses, testing_support::train(alone, 4).losses), kTolerance);
+  const auto alone = [&](auto change) {
+    plan::Config config = small_tensor_config(1, 1);
+    change(config);
+    config.train.num_microbatches = 2;
+    return testing_support::train(config, 4).losses;
+  };
+  const plan::Config four = small_tensor_config(2, 2);
+  EXPECT_LT(largest_relative_difference(losses(four, overlap, no_change), alone(no_change)), kTolerance);
+  EXPECT_LT(largest_relative_difference(losses(four, overlap, multiply_in_fp8), alone(multiply_in_fp8)), kTolerance);
+  EXPECT_LT(largest_relative_difference(losses(four, {}, whole), alone(no_change)), kTolerance);
+  EXPECT_EQ(losses(four, {}, whole), losses(four, all_slots({.method = plan::TensorMethod::waited}), whole));
 }
 
 }  // namespace

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "impl/step/trainer.hpp"
 #include "kernels/bf16.hpp"
+#include "tests/impl/device/device_testing.hpp"
 #include "tests/impl/device/ranks.hpp"
 
 namespace underlap::testing_support {
@@ -44,11 +49,36 @@ inline std::vector<double> mean_losses(const std::vector<std::vector<double>>& b
   return sums;
 }
 
+inline double largest_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  return largest;
+}
+
+inline plan::Config with_overlap(plan::Config config, std::int64_t bucket_size, bool grads = true, bool params = true) {
+  config.ddp.overlap_grad_reduce = grads;
+  config.ddp.overlap_param_gather = params;
+  config.ddp.bucket_size = bucket_size;
+  return config;
+}
+
+/// Of a rank, those in bf16.
+inline std::vector<float> parameters_of(Device& device, const dp::Buffers& buffers) {
+  const std::vector<bf16> values = read<bf16>(device, buffers.params);
+  return {values.begin(), values.end()};
+}
+
 struct Training {
   std::vector<double> losses;     ///< mean over the ranks, by step
   std::vector<Trace> traces;      ///< by rank, with the marks
   std::vector<float> parameters;  ///< of rank 0 after the last step, those in bf16
 };
+
+inline void expect_same(const Training& actual, const Training& expected, const std::string& what) {
+  EXPECT_THAT(actual.losses, testing::ElementsAreArray(expected.losses)) << what;
+  EXPECT_TRUE(actual.parameters == expected.parameters) << what;
+}
 
 /// Trains `steps` steps on real streams and sockets, one thread a rank.
 inline Training train(const plan::Config& config, std::int32_t steps, host::HostOptions options = {}) {
@@ -67,10 +97,7 @@ inline Training train(const plan::Config& config, std::int32_t steps, host::Host
     losses[me] = trainer.take_losses();
     result.traces[me] = device.recorder().drain().trace;
     result.traces[me].marks = device.take_marks();
-    if (me > 0) return;
-    std::vector<bf16> parameters(static_cast<std::size_t>(trainer.buffers().params.elements));
-    device.download(flat(trainer.buffers().params), std::as_writable_bytes(std::span(parameters)));
-    for (const bf16 value : parameters) result.parameters.push_back(static_cast<float>(value));
+    if (me == 0) result.parameters = parameters_of(device, trainer.buffers());
   });
   result.losses = mean_losses(losses);
   return result;

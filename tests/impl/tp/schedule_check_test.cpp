@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on recorded steps of every tensor-parallel technique: each is well; without any one of its waits, or with
 // any one of its ranges a little smaller, it is not, and the finding names the place.
-#include <gmock/gmock.h>
-
-#include <algorithm>
-
 #include "tests/impl/damage.hpp"
 #include "tests/impl/tp/virtual_slot.hpp"
 
 namespace underlap::tp {
 namespace {
 
-using check::CheckReport;
-using check::Finding;
-using check::FindingKind;
 using plan::TensorMethod;
-using testing_support::text_of;
 using Type = ProgramCommand::Type;
 
 constexpr std::int32_t kDamaged = 1;  // the rank whose program is made wrong
@@ -63,12 +55,6 @@ class CheckedSlot : public testing::TestWithParam<std::tuple<CheckCase, std::int
   }
 
   Program& damaged() { return programs_[kDamaged]; }
-  // What orders the technique's own work; what the data-parallel group adds around it is not the technique's.
-  bool is_of_technique(const ProgramCommand& command) {
-    const auto is_dp = [&](std::uint32_t stream) { return damaged().streams[stream].name == "dp"; };
-    return !is_dp(command.stream) && !(command.type == Type::wait && is_dp(command.awaited_stream));
-  }
-
   std::vector<Program> programs_;
 };
 
@@ -78,56 +64,23 @@ INSTANTIATE_TEST_SUITE_P(Techniques, CheckedSlot, testing::Combine(testing::Valu
                          });
 
 TEST_P(CheckedSlot, IsWellAlsoWithoutItsPaces) {
-  const CheckReport report = check::check_programs(programs_);
-  EXPECT_TRUE(report.findings.empty()) << text_of(report);
-  for (Program& program : programs_)
-    for (ProgramCommand& command : program.commands)
-      if (command.type == Type::throttle) command.awaited_position = 0;
-  const CheckReport without = check::check_programs(programs_, {.connections = {}});
-  EXPECT_TRUE(without.findings.empty()) << text_of(without);
+  testing_support::expect_well(programs_);
+  testing_support::drop_paces(programs_);
+  testing_support::expect_well(programs_, {.connections = {}});
 }
 
 TEST_P(CheckedSlot, NeedsEachOfItsWaits) {
   for (std::uint32_t i = 0; i < damaged().commands.size(); ++i) {
-    ProgramCommand& wait = damaged().commands[i];
-    if (wait.type != Type::wait || !is_of_technique(wait)) continue;
-    const std::uint64_t position = std::exchange(wait.awaited_position, 0);
-    const check::ProgramIndex index(damaged());
-    const CheckReport report = check::check_programs(programs_, {.connections = {}});
-    const std::string place = "command " + std::to_string(i) + ", " + describe(damaged(), wait);
-    const auto is_what_it_ordered = [&](const Finding& f) {
-      return f.kind == FindingKind::race && testing_support::is_ordered_by(index, kDamaged, i, position, f);
-    };
-    EXPECT_TRUE(std::any_of(report.findings.begin(), report.findings.end(), is_what_it_ordered))
-        << place << " is redundant: " << text_of(report);
-    wait.awaited_position = position;
+    const ProgramCommand& wait = damaged().commands[i];
+    if (wait.type != Type::wait || !testing_support::is_of_technique(damaged(), wait)) continue;
+    const testing_support::WithoutWait without = testing_support::without_wait(programs_, kDamaged, i);
+    EXPECT_TRUE(without.is_needed) << without.text;
   }
 }
 
 TEST_P(CheckedSlot, NeedsAllOfEachRange) {
-  std::vector<std::pair<View*, std::uint32_t>> views;
-  for (std::uint32_t c = 0; c < damaged().commands.size(); ++c) {
-    const ProgramCommand& command = damaged().commands[c];
-    if (command.tag.step < 0) continue;
-    for (std::uint32_t i = command.first; i < command.first + command.count; ++i) {
-      if (command.type != Type::communicate) {
-        views.emplace_back(&damaged().all_uses[i].view, c);
-        continue;
-      }
-      Transfer& transfer = damaged().all_transfers[i];
-      for (View* const view : {&transfer.input, &transfer.output})
-        if (view->tensor.id != 0) views.emplace_back(view, c);
-    }
-  }
-  for (const auto& [view, c] : views) {
-    const View whole = *view;
-    const View gone = testing_support::shrink(*view);
-    const CheckReport report = check::check_programs(programs_, {.connections = {}});
-    EXPECT_TRUE(testing_support::is_named(report, {kDamaged, c}))
-        << describe(damaged(), damaged().commands[c]) << " lacks " << check::text_of(damaged(), gone) << "\n"
-        << text_of(report);
-    *view = whole;
-  }
+  const auto ranges = testing_support::ranges_of(damaged(), [](const auto& command) { return command.tag.step >= 0; });
+  testing_support::expect_all_needed(programs_, kDamaged, ranges);
 }
 
 }  // namespace

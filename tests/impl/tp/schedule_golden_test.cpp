@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timelines of one slot on one rank; the others do the same at the same time. See tests/impl/golden_schedule.hpp.
 #include <map>
-#include <set>
 
 #include "tests/impl/golden_schedule.hpp"
 #include "tests/impl/tp/virtual_slot.hpp"
@@ -11,29 +10,15 @@ namespace {
 
 using testing_support::kMillisecond;
 
-/// The kinds of techniques by the kinds of slots.
-template <class Visit>
-void visit_techniques(SlotKind kind, Visit visit) {
-  if (kind == SlotKind::gather) return visit(GatherGemms());
-  if (kind == SlotKind::scatter || kind == SlotKind::reduce) return visit(GemmScatters());
-  if (kind == SlotKind::drain) return visit(WgradDrains());
-  visit(CollectivesBesideGemm());
+testing_support::Names technique_names() {
+  return testing_support::names_of_all<GatherGemms, GemmScatters, WgradDrains, CollectivesBesideGemm>();
 }
-
-std::set<std::string> technique_names() {
-  std::set<std::string> names;
-  for (const SlotKind kind : {SlotKind::gather, SlotKind::scatter, SlotKind::gather_beside, SlotKind::drain})
-    visit_techniques(kind, [&](const auto& techniques) {
-      for (const auto& technique : techniques.all()) names.emplace(technique.name);
-    });
-  return names;
-}
-bool is_technique(const std::string& name) { return technique_names().contains(name); }
 
 std::string technique_in_effect(const SlotCase& c) {
-  std::string name;
-  visit_techniques(c.kind, [&](const auto& techniques) { name = techniques.in_effect(c.overlap).name; });
-  return name;
+  const auto name = [&](const auto& techniques) { return std::string(techniques.in_effect(c.overlap).name); };
+  if (c.kind == SlotKind::gather) return name(GatherGemms());
+  if (c.kind == SlotKind::scatter || c.kind == SlotKind::reduce) return name(GemmScatters());
+  return c.kind == SlotKind::drain ? name(WgradDrains()) : name(CollectivesBesideGemm());
 }
 
 SlotCase case_of(const YAML::Node& yaml) {
@@ -79,24 +64,16 @@ SlotCase case_of(const YAML::Node& yaml) {
 class TensorScheduleGolden : public testing::TestWithParam<std::string> {};
 
 TEST_P(TensorScheduleGolden, IsDrawnAsExpected) {
-  const YAML::Node yaml = testing_support::golden_input(GetParam());
-  const SlotCase c = case_of(yaml);
-  EXPECT_EQ(technique_in_effect(c), testing_support::technique_of(GetParam()));
-  const std::string about = yaml["exposed"].as<std::string>();
-  testing_support::expect_golden(GetParam(),
-                                 testing_support::draw(about, testing_support::of_rank_0(VirtualSlot(c).play())));
+  const SlotCase c = case_of(testing_support::golden_input(GetParam()));
+  testing_support::expect_golden(GetParam(), {technique_in_effect(c)},
+                                 testing_support::of_rank_0(VirtualSlot(c).play()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, TensorScheduleGolden,
-                         testing::ValuesIn(testing_support::golden_schedules(is_technique)),
+                         testing::ValuesIn(testing_support::golden_schedules(technique_names())),
                          testing_support::golden_test_name);
 
-TEST(TensorScheduleGolden, EveryTechniqueHasACase) {
-  std::set<std::string> folders;
-  for (const std::string& golden : testing_support::golden_schedules(is_technique))
-    folders.insert(testing_support::technique_of(golden));
-  EXPECT_EQ(folders, technique_names());
-}
+TEST(TensorScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 
 }  // namespace
 }  // namespace underlap::tp

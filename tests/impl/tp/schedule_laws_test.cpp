@@ -32,6 +32,13 @@ analysis::Split split_of(const SlotCase& c) {
   return analysis::split_window(trace, analysis::find_windows(trace).windows.at(0));
 }
 
+/// What is exposed, and how long the step takes beside that.
+void expect_split(const SlotCase& c, std::int64_t exposed_ns, std::int64_t other_ns) {
+  const analysis::Split split = split_of(c);
+  EXPECT_EQ(split.exposed_ns(), exposed_ns);
+  EXPECT_EQ(split.window_ns, other_ns + exposed_ns);
+}
+
 constexpr std::int64_t excess(std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(0, a - b); }
 
 using RingCase = std::tuple<std::int32_t, std::int64_t>;  // ranks, hop
@@ -50,23 +57,18 @@ INSTANTIATE_TEST_SUITE_P(Hops, RingLaw,
                          testing::Combine(testing::Values(2, 4, 8), testing::Values(1, 50, 99, 100, 101, 150, 1000)));
 
 TEST_P(RingLaw, AGatherExposesNothingWhileAHopIsShorterThanItsGemmAndElseTheExcessOfEachHop) {
-  const analysis::Split split = split_of(ring(SlotKind::gather));
-  EXPECT_EQ(split.exposed_ns(), num_hops() * excess(hop_ns(), kPartNs));
-  EXPECT_EQ(split.window_ns, kCopyNs + num_ranks() * kPartNs + split.exposed_ns());
+  expect_split(ring(SlotKind::gather), num_hops() * excess(hop_ns(), kPartNs), kCopyNs + num_ranks() * kPartNs);
 }
 
 TEST_P(RingLaw, AnAggregatedGatherExposesItsSwapAndTheExcessOfEachHopOfTwo) {
   SlotCase c = ring(SlotKind::gather);
   c.overlap.aggregate = true;
-  const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), hop_ns() + (num_ranks() / 2 - 1) * excess(2 * hop_ns(), 2 * kPartNs));
-  EXPECT_EQ(split.window_ns, kCopyNs + num_ranks() * kPartNs + split.exposed_ns());
+  expect_split(c, hop_ns() + (num_ranks() / 2 - 1) * excess(2 * hop_ns(), 2 * kPartNs),
+               kCopyNs + num_ranks() * kPartNs);
 }
 
 TEST_P(RingLaw, AScatterExposesTheSameAndAddsItsSum) {
-  const analysis::Split split = split_of(ring(SlotKind::scatter));
-  EXPECT_EQ(split.exposed_ns(), num_hops() * excess(hop_ns(), kPartNs));
-  EXPECT_EQ(split.window_ns, num_ranks() * kPartNs + split.exposed_ns() + kSumNs);
+  expect_split(ring(SlotKind::scatter), num_hops() * excess(hop_ns(), kPartNs), num_ranks() * kPartNs + kSumNs);
 }
 
 constexpr std::int64_t kCastNs = 20;
@@ -82,63 +84,40 @@ SlotCase fp8_slot(const plan::TensorSlotOverlap& overlap, std::int32_t num_ranks
 TEST_P(RingLaw, AScatterInFp8ExposesTheExcessOfHalfAHopAndAddsACast) {
   SlotCase c = fp8_slot({.method = TensorMethod::ring_exchange}, num_ranks());
   c.hop_ns = 2 * hop_ns();
-  const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), num_hops() * excess(hop_ns(), kPartNs));
-  EXPECT_EQ(split.window_ns, num_ranks() * kPartNs + kCastNs + split.exposed_ns() + kSumNs);
+  expect_split(c, num_hops() * excess(hop_ns(), kPartNs), num_ranks() * kPartNs + kCastNs + kSumNs);
 }
 
-class CollectiveLaw : public testing::TestWithParam<std::int64_t> {};
+class CollectiveLaw : public testing::TestWithParam<std::int64_t> {
+ protected:
+  /// A slot whose collective takes as long as the test says.
+  static SlotCase slot_of(SlotKind kind, TensorMethod method) {
+    SlotCase c = slot(kind, {.method = method, .num_sm = 0});
+    c.collective_ns = GetParam();
+    return c;
+  }
+  const std::int64_t collective_ns_ = GetParam(), gemm_ns_ = slot(SlotKind::gather, {}).gemm_ns;
+};
 INSTANTIATE_TEST_SUITE_P(Durations, CollectiveLaw, testing::Values(4, 200, 396, 400, 404, 600, 4000));
 
 TEST_P(CollectiveLaw, ADrainExposesItsFirstGatherAndTheExcessOfEachOther) {
-  SlotCase c = slot(SlotKind::drain, {.method = TensorMethod::nccl});
-  c.collective_ns = GetParam();
-  const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), c.collective_ns + 2 * excess(c.collective_ns, c.gemm_ns));
-  EXPECT_EQ(split.window_ns, 3 * c.gemm_ns + split.exposed_ns());
+  expect_split(slot_of(SlotKind::drain, TensorMethod::nccl), collective_ns_ + 2 * excess(collective_ns_, gemm_ns_),
+               3 * gemm_ns_);
+  expect_split(slot_of(SlotKind::drain, TensorMethod::waited), 3 * collective_ns_, 3 * gemm_ns_);
 }
 
-TEST_P(CollectiveLaw, AWaitedDrainExposesEveryGather) {
-  SlotCase c = slot(SlotKind::drain, {.method = TensorMethod::waited});
-  c.collective_ns = GetParam();
-  EXPECT_EQ(split_of(c).exposed_ns(), 3 * c.collective_ns);
-  EXPECT_EQ(split_of(c).window_ns, 3 * (c.gemm_ns + c.collective_ns));
-}
-
+// Of all-reduces, forward has nothing beside it, also where the backward pass is asynchronous.
 TEST_P(CollectiveLaw, WaitedForIsExposedWhole) {
   for (const SlotKind kind : {SlotKind::gather, SlotKind::scatter, SlotKind::reduce, SlotKind::gather_beside,
-                              SlotKind::scatter_beside, SlotKind::reduce_beside}) {
-    SlotCase c = slot(kind, {.method = TensorMethod::waited});
-    c.collective_ns = GetParam();
-    EXPECT_EQ(split_of(c).exposed_ns(), c.collective_ns);
-    EXPECT_EQ(split_of(c).window_ns, c.gemm_ns + c.collective_ns);
-  }
+                              SlotKind::scatter_beside, SlotKind::reduce_beside})
+    expect_split(slot_of(kind, TensorMethod::waited), collective_ns_, gemm_ns_);
+  expect_split(slot_of(SlotKind::reduce, TensorMethod::nccl), collective_ns_, gemm_ns_);
 }
 
-TEST_P(CollectiveLaw, AsynchronousExposesWhatItTakesLongerThanTheGemm) {
-  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside, SlotKind::reduce_beside}) {
-    SlotCase c = slot(kind, {.method = TensorMethod::nccl});
-    c.collective_ns = GetParam();
-    EXPECT_EQ(split_of(c).exposed_ns(), excess(c.collective_ns, c.gemm_ns));
-    EXPECT_EQ(split_of(c).window_ns, std::max(c.collective_ns, c.gemm_ns));
-  }
-}
-
-// Forward has nothing beside it, also where the backward pass is asynchronous.
-TEST_P(CollectiveLaw, AnAllReduceOfAForwardPassIsExposedWhole) {
-  SlotCase c = slot(SlotKind::reduce, {.method = TensorMethod::nccl});
-  c.collective_ns = GetParam();
-  EXPECT_EQ(split_of(c).exposed_ns(), c.collective_ns);
-  EXPECT_EQ(split_of(c).window_ns, c.gemm_ns + c.collective_ns);
-}
-
-TEST_P(CollectiveLaw, BulkExposesWhatItTakesLongerThanTheGemmAndAddsItsCopy) {
-  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside}) {
-    SlotCase c = slot(kind, {.method = TensorMethod::bulk, .num_sm = 0});
-    c.collective_ns = GetParam();
-    EXPECT_EQ(split_of(c).exposed_ns(), excess(c.collective_ns, c.gemm_ns));
-    EXPECT_EQ(split_of(c).window_ns, kCopyNs + std::max(c.collective_ns, c.gemm_ns));
-  }
+TEST_P(CollectiveLaw, AsynchronousExposesWhatItTakesLongerThanTheGemmAndBulkAddsItsCopy) {
+  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside, SlotKind::reduce_beside})
+    expect_split(slot_of(kind, TensorMethod::nccl), excess(collective_ns_, gemm_ns_), gemm_ns_);
+  for (const SlotKind kind : {SlotKind::gather_beside, SlotKind::scatter_beside})
+    expect_split(slot_of(kind, TensorMethod::bulk), excess(collective_ns_, gemm_ns_), kCopyNs + gemm_ns_);
 }
 
 // The GEMM of bulk in waves of 10: 4000 tiles on 100 multiprocessors, 20 of which the collective holds.
@@ -150,24 +129,18 @@ SlotCase stealing_bulk(std::int64_t collective_ns, bool set_sm_margin) {
   return c;
 }
 
-TEST(BulkLaws, ACollectiveThatOutlastsTheGemmStretchesItByTheMultiprocessorsThatItHolds) {
-  const analysis::Split split = split_of(stealing_bulk(600, false));
-  EXPECT_EQ(split.compute_ns(), 500) << "4000 tiles on 80: 50 waves and not 40";
-  EXPECT_EQ(split.exposed_ns(), 600 - 500);
-  EXPECT_EQ(split.window_ns, kCopyNs + 600) << "the step is as long as without stealing: that is the collective's";
-}
-
-TEST(BulkLaws, AShorterOneStretchesTheGemmForAsLongAsItLasts) {
-  const analysis::Split split = split_of(stealing_bulk(200, false));
-  EXPECT_EQ(split.exposed_ns(), 0);
-  EXPECT_EQ(split.compute_ns(), 440) << "20 waves of 80, then 2400 tiles in 24 of 100";
-  EXPECT_EQ(split.window_ns, kCopyNs + 440) << "40 more than without stealing";
-}
-
-TEST(BulkLaws, AMarginKeepsThemFreeAlsoAfterTheCollective) {
-  const analysis::Split split = split_of(stealing_bulk(200, true));
-  EXPECT_EQ(split.compute_ns(), 500);
-  EXPECT_EQ(split.exposed_ns(), 0);
+TEST(BulkLaws, ACollectiveStretchesTheGemmByTheMultiprocessorsThatItHolds) {
+  const analysis::Split longer = split_of(stealing_bulk(600, false));
+  EXPECT_EQ(longer.compute_ns(), 500) << "4000 tiles on 80: 50 waves and not 40";
+  EXPECT_EQ(longer.exposed_ns(), 600 - 500);
+  EXPECT_EQ(longer.window_ns, kCopyNs + 600) << "the step is as long as without stealing: that is the collective's";
+  const analysis::Split shorter = split_of(stealing_bulk(200, false));
+  EXPECT_EQ(shorter.exposed_ns(), 0);
+  EXPECT_EQ(shorter.compute_ns(), 440) << "20 waves of 80, then 2400 tiles in 24 of 100";
+  EXPECT_EQ(shorter.window_ns, kCopyNs + 440) << "40 more than without stealing";
+  const analysis::Split with_margin = split_of(stealing_bulk(200, true));
+  EXPECT_EQ(with_margin.compute_ns(), 500) << "a margin keeps them free also after the collective";
+  EXPECT_EQ(with_margin.exposed_ns(), 0);
 }
 
 struct PipelineCase {
@@ -186,10 +159,7 @@ TEST_P(PipelineLaw, ExposesTheLastSplitAndTheExcessOfThoseBefore) {
   c.wave_ns = 1;
   c.collective_ns = splits * scatter_ns;
   c.copy_ns = 0;
-  const std::int64_t split_ns = c.gemm_ns / splits;
-  const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), scatter_ns + (splits - 1) * excess(scatter_ns, split_ns));
-  EXPECT_EQ(split.window_ns, c.gemm_ns + split.exposed_ns());
+  expect_split(c, scatter_ns + (splits - 1) * excess(scatter_ns, c.gemm_ns / splits), c.gemm_ns);
 }
 
 TEST_P(PipelineLaw, InFp8ExposesHalfOfThatAndAddsTheCastOfTheLastSplit) {
@@ -200,10 +170,7 @@ TEST_P(PipelineLaw, InFp8ExposesHalfOfThatAndAddsTheCastOfTheLastSplit) {
   c.collective_ns = 2 * splits * scatter_ns;
   c.cast_ns = 2 * splits;  // of a rank's part: all four parts of a split take 8
   c.sum_ns = 0;
-  const std::int64_t split_ns = c.gemm_ns / splits;
-  const analysis::Split split = split_of(c);
-  EXPECT_EQ(split.exposed_ns(), scatter_ns + (splits - 1) * excess(scatter_ns, split_ns));
-  EXPECT_EQ(split.window_ns, c.gemm_ns + 8 + split.exposed_ns());
+  expect_split(c, scatter_ns + (splits - 1) * excess(scatter_ns, c.gemm_ns / splits), c.gemm_ns + 8);
 }
 
 TEST(PipelineLaws, OnlyTheCopyOfTheLastSplitComesOnTop) {

@@ -2,16 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "impl/device/recording_device.hpp"
-#include "impl/device/sim/engine.hpp"
 #include "impl/tp/technique.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::tp {
 
@@ -59,15 +56,12 @@ struct SlotCase {
 };
 
 /// The times of a SlotCase on a device of 100 multiprocessors. Nothing but these is shared out.
-class SlotTimes final : public sim::TimeModel {
+class SlotTimes final : public testing_support::UnsharedTimes {
  public:
-  static constexpr int kSms = 100;
   static constexpr int kOwn = 1;  ///< marks an operation around the slot, whose flops are its nanoseconds
 
   explicit SlotTimes(const SlotCase& c) : case_(c) {}
 
-  sim::DeviceLimits limits() const override { return {.sms = kSms, .copy_engines = kSms}; }
-  sim::HostCosts host() const override { return {}; }
   sim::KernelTime kernel(const Cost& cost) const override {
     using Kind = sim::KernelTime::Kind;
     if (cost.work == Work::gemm) return gemm(cost);
@@ -80,7 +74,6 @@ class SlotTimes final : public sim::TimeModel {
     const std::int64_t ns_of_part = is_sum ? case_.sum_ns : case_.copy_ns;
     return {.kind = Kind::copy, .alone_ns = parts(cost.bytes_written) * static_cast<double>(ns_of_part)};
   }
-  sim::KernelTime copy(std::int64_t) const override { return {.kind = sim::KernelTime::Kind::copy}; }
   sim::TransferTime transfers(std::span<const sim::TransferShape> group, std::span<const std::int32_t>,
                               const CommunicatorHints& hints) const override {
     sim::TransferTime time{.sms = hints.copy_engine ? 0 : hints.sms};
@@ -129,17 +122,7 @@ class VirtualSlot {
   }
 
   /// Two steps, the first of which settles, with durations of `times`.
-  Trace play(const sim::TimeModel& times) const {
-    std::vector<sim::RankQueues::Source> sources;
-    for (Program& recorded : record(2))
-      sources.emplace_back([program = std::move(recorded), done = false]() mutable -> std::optional<Program> {
-        if (std::exchange(done, true)) return std::nullopt;
-        return std::move(program);
-      });
-    sim::Engine engine(times, {.connections = case_.connections}, std::move(sources));
-    engine.play();
-    return engine.take_trace();
-  }
+  Trace play(const sim::TimeModel& times) const { return testing_support::play(record(2), times, case_.connections); }
   Trace play() const { return play(SlotTimes(case_)); }
 
  private:
@@ -164,13 +147,11 @@ class VirtualSlot {
 
   Program record_rank(std::int32_t index, std::int32_t num_steps, std::int32_t num_data) const {
     Rank rank;
-    const std::int32_t n = case_.num_ranks, first = index / n * n;
-    Group tensor{std::vector<std::int32_t>(static_cast<std::size_t>(n)), index % n};
-    std::iota(tensor.members.begin(), tensor.members.end(), first);
-    Group data{.members = {}, .my_index = index / n};
-    for (std::int32_t d = 0; d < num_data; ++d) data.members.push_back(d * n + index % n);
+    const std::int32_t n = case_.num_ranks;
+    const Group tensor = testing_support::group_of(n, index % n, index / n * n, 1);
     const Stream compute = rank.device.create_stream("compute");
-    if (num_data > 1) rank.data = rank.device.declare("dp", data);
+    if (num_data > 1)
+      rank.data = rank.device.declare("dp", testing_support::group_of(num_data, index / n, index % n, n));
     plan::Config config;
     if (case_.copy_engine) config.extensions.tp_ring_transport = "copy_engine";
     rank.communicators = std::make_unique<Communicators>(rank.device, tensor, compute, config);
@@ -198,14 +179,10 @@ class VirtualSlot {
     rank.device.mark(rank.communicators->compute(), 0, step);
   }
 
-  // Over data-parallel ranks, in place.
+  // Over data-parallel ranks.
   static void reduce(Rank& rank, const View& view, std::int32_t step) {
     const View whole = flat(view.tensor, view.offset, view.elements());
-    rank.device.wait(rank.data.stream, rank.device.record(rank.communicators->compute()));
-    const Transfer t{.collective = Collective::all_reduce, .input = whole, .output = whole};
-    rank.device.communicate(
-        rank.data, {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("reduce"), .step = step}, {&t, 1});
-    rank.device.wait(rank.communicators->compute(), rank.device.record(rank.data.stream));
+    testing_support::reduce_over(rank.data, rank.device, rank.communicators->compute(), {whole}, step);
   }
 
   static void around(Rank& rank, const char* purpose, std::int64_t ns, std::int32_t step,

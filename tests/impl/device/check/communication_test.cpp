@@ -2,7 +2,9 @@
 // Deadlocks, transfers whose sides do not fit or never come, and orders of issue, on two to four ranks.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <stdexcept>
+#include <tuple>
 
 #include "tests/impl/device/check/rank_programs.hpp"
 
@@ -13,6 +15,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 std::size_t at(std::int32_t rank) { return static_cast<std::size_t>(rank); }
 
@@ -21,20 +24,24 @@ void order_all(RankPrograms& ranks, const std::vector<Communicator>& group) {
   for (std::int32_t i = 0; i < ranks.size(); ++i) ranks[i].order(group[at(i)].stream, ranks[i].a);
 }
 
-// Each rank sends to the next and receives from the one before, the sends of odd ranks second where `alternates`.
+/// Each rank's send to the next one, and receive from the one before, of a ring of `size`.
+Transfer sent(const RankPrograms::Rank& rank, std::int32_t i, std::int32_t size) {
+  return {.collective = Collective::send, .input = flat(rank.x, 0, 8), .output = {}, .peer = (i + 1) % size};
+}
+Transfer received(const RankPrograms::Rank& rank, std::int32_t i, std::int32_t size) {
+  return {.collective = Collective::receive, .input = {}, .output = flat(rank.x, 8, 8), .peer = (i + size - 1) % size};
+}
+
+// The sends of odd ranks come second where `alternates`.
 RankPrograms ring(std::int32_t size, bool alternates) {
   RankPrograms ranks(size);
   const auto group = ranks.declare("ring");
   order_all(ranks, group);
   for (std::int32_t i = 0; i < size; ++i) {
-    const auto send = [&] { ranks[i].send(group[at(i)], "send", (i + 1) % size, flat(ranks[i].x, 0, 8)); };
-    const auto receive = [&] {
-      ranks[i].receive(group[at(i)], "receive", (i + size - 1) % size, flat(ranks[i].x, 8, 8));
-    };
     const bool sends_first = !alternates || i % 2 == 0;
-    if (sends_first) send();
-    receive();
-    if (!sends_first) send();
+    if (sends_first) ranks[i].communicate(group[at(i)], "send", {sent(ranks[i], i, size)});
+    ranks[i].communicate(group[at(i)], "receive", {received(ranks[i], i, size)});
+    if (!sends_first) ranks[i].communicate(group[at(i)], "send", {sent(ranks[i], i, size)});
   }
   return ranks;
 }
@@ -46,34 +53,25 @@ TEST(Deadlocks, RingInWhichAllSendFirst) {
   EXPECT_THAT(ring(4, false).findings(),
               Contains(HasSubstr("rank 0 ring: send waits for rank 1; rank 1 ring: send waits for rank 2; rank 2 ring: "
                                  "send waits for rank 3; rank 3 ring: send waits for rank 0")));
-}
-
-TEST(Deadlocks, LongCircleIsShortened) {
-  const CheckReport report = ring(40, false).report();
-  ASSERT_EQ(report.findings.at(0).kind, FindingKind::deadlock);
+  const Finding shortened = ring(40, false).report().findings.at(0);
+  EXPECT_EQ(shortened.kind, FindingKind::deadlock);
   EXPECT_THAT(
-      report.findings[0].what,
-      testing::AllOf(testing::StartsWith("rank 0 ring: send waits for rank 1; "),
+      shortened.what,
+      testing::AllOf(StartsWith("rank 0 ring: send waits for rank 1; "),
                      HasSubstr("waits for rank 6; (29 more in between); rank 35 ring: send waits for rank 36; "),
                      testing::EndsWith("; rank 39 ring: send waits for rank 0")));
-  EXPECT_EQ(report.findings[0].commands.size(), 40U);
+  EXPECT_EQ(shortened.commands.size(), 40U);
 }
 
-TEST(Deadlocks, RingInWhichOddRanksReceiveFirstRuns) {
+TEST(Deadlocks, RingsInWhichSomebodyReceivesOrAllDoBothAtOnceRun) {
   EXPECT_THAT(ring(2, true).findings(), IsEmpty());
   EXPECT_THAT(ring(4, true).findings(), IsEmpty());
-}
-
-TEST(Deadlocks, RingOfOneGroupARankRuns) {
-  RankPrograms ranks(3);
-  const auto group = ranks.declare("ring");
-  order_all(ranks, group);
+  RankPrograms at_once(3);
+  const auto group = at_once.declare("ring");
+  order_all(at_once, group);
   for (std::int32_t i = 0; i < 3; ++i)
-    ranks[i].communicate(
-        group[at(i)], "hop",
-        {{.collective = Collective::send, .input = flat(ranks[i].x, 0, 8), .output = {}, .peer = (i + 1) % 3},
-         {.collective = Collective::receive, .input = {}, .output = flat(ranks[i].x, 8, 8), .peer = (i + 2) % 3}});
-  EXPECT_THAT(ranks.findings(), IsEmpty());
+    at_once[i].communicate(group[at(i)], "hop", {sent(at_once[i], i, 3), received(at_once[i], i, 3)});
+  EXPECT_THAT(at_once.findings(), IsEmpty());
 }
 
 TEST(Deadlocks, PipelineRuns) {
@@ -82,9 +80,7 @@ TEST(Deadlocks, PipelineRuns) {
   const Communicator first_end = ranks[1].device.declare("forward", {{0, 1}, 1});
   const Communicator second = ranks[1].device.declare("forward", {{1, 2}, 0});
   const Communicator second_end = ranks[2].device.declare("forward", {{1, 2}, 1});
-  ranks[0].order(first.stream, ranks[0].a);
-  ranks[1].order(first_end.stream, ranks[1].a);
-  ranks[2].order(second_end.stream, ranks[2].a);
+  order_all(ranks, {first, first_end, second_end});
   for (std::int64_t m = 0; m < 4; ++m) {
     ranks[0].send(first, "send_forward", 1, flat(ranks[0].x, m, 1));
     ranks[1].receive(first_end, "recv_forward", 0, flat(ranks[1].x, m, 1));
@@ -95,20 +91,30 @@ TEST(Deadlocks, PipelineRuns) {
   EXPECT_THAT(ranks.findings(), IsEmpty());
 }
 
-// On each rank one collective waits, through an event, for the other, and the ranks do not agree which.
-TEST(Deadlocks, EventsOfTwoRanksThatContradictEachOther) {
+// Two collectives, which the ranks issue in different orders, with something between them; `reads` what each gave.
+RankPrograms crossed(const std::function<void(RankPrograms::Rank&, Stream first, Stream second)>& between,
+                     bool reads = false) {
   RankPrograms ranks(2);
-  const auto one = ranks.declare("one");
-  const auto two = ranks.declare("two");
+  const auto one = ranks.declare("one"), two = ranks.declare("two");
   order_all(ranks, one);
   order_all(ranks, two);
   for (std::int32_t i = 0; i < 2; ++i) {
-    const auto& first = i == 0 ? one : two;
-    const auto& second = i == 0 ? two : one;
-    ranks[i].all_reduce(first[at(i)], i == 0 ? "sum_one" : "sum_two", flat(ranks[i].x, i == 0 ? 0 : 8, 8));
-    ranks[i].order(second[at(i)].stream, first[at(i)].stream);
-    ranks[i].all_reduce(second[at(i)], i == 0 ? "sum_two" : "sum_one", flat(ranks[i].x, i == 0 ? 8 : 0, 8));
+    const auto reduce = [&](bool is_one) {
+      const Communicator& group = (is_one ? one : two)[at(i)];
+      const View part = flat(ranks[i].x, is_one ? 0 : 8, 8);
+      ranks[i].all_reduce(group, is_one ? "sum_one" : "sum_two", part);
+      if (reads) ranks[i].read(group.stream, "use", part);
+      return group.stream;
+    };
+    const Stream first = reduce(i == 0);
+    if (between) between(ranks[i], first, (i == 0 ? two : one)[at(i)].stream);
+    reduce(i == 1);
   }
+  return ranks;
+}
+
+TEST(Deadlocks, EventsOfTwoRanksThatContradictEachOther) {
+  const RankPrograms ranks = crossed([](auto& rank, Stream first, Stream second) { rank.order(second, first); });
   EXPECT_THAT(
       ranks.findings(),
       ElementsAre("deadlock: rank 0 one: sum_one waits for rank 1; rank 1 one: wait for two; rank 1 two: sum_two waits "
@@ -118,73 +124,36 @@ TEST(Deadlocks, EventsOfTwoRanksThatContradictEachOther) {
                   "let all ranks issue these transfers in one order"));
 }
 
-// The ranks issue two collectives in different orders, and something on the stream of the first behind it.
-RankPrograms crossed() {
-  RankPrograms ranks(2);
-  const auto one = ranks.declare("one");
-  const auto two = ranks.declare("two");
-  order_all(ranks, one);
-  order_all(ranks, two);
-  for (std::int32_t i = 0; i < 2; ++i)
-    for (const auto* group : {i == 0 ? &one : &two, i == 0 ? &two : &one}) {
-      const View part = flat(ranks[i].x, group == &one ? 0 : 8, 8);
-      ranks[i].all_reduce((*group)[at(i)], group == &one ? "sum_one" : "sum_two", part);
-      ranks[i].read((*group)[at(i)].stream, "use", part);
-    }
-  return ranks;
-}
-
 TEST(Deadlocks, OneHardwareQueueHoldsUpWhatManyDoNot) {
-  EXPECT_THAT(crossed().findings({.connections = {0, 8}}), ElementsAre(testing::StartsWith("issue_order: ")));
+  EXPECT_THAT(crossed({}, true).findings({.connections = {0, 8}}), ElementsAre(StartsWith("issue_order: ")));
   EXPECT_THAT(
-      crossed().findings({.connections = {8, 1}}),
-      Contains(testing::StartsWith(
+      crossed({}, true).findings({.connections = {8, 1}}),
+      Contains(StartsWith(
           "deadlock: rank 0 one: sum_one waits for rank 1; rank 1 one: sum_one is behind two: use in hardware queue "
           "0; rank 1 two: sum_two waits for rank 0; rank 0 two: sum_two is behind one: use in hardware queue 0 (on 1 "
-          "hardware queue)")))
-      << testing::PrintToString(crossed().findings({.connections = {8, 1}}));
+          "hardware queue)")));
 }
 
 TEST(Deadlocks, FullLaunchQueueHoldsUpTheHost) {
-  const auto findings = crossed().findings({.connections = {1}, .launch_queue_depth = 1});
+  const auto findings = crossed({}, true).findings({.connections = {1}, .launch_queue_depth = 1});
   EXPECT_THAT(findings, Contains(HasSubstr("host: cannot enqueue")));
   EXPECT_THAT(findings, Contains(HasSubstr("since hardware queue 0 holds 1 commands")));
 }
 
 TEST(Deadlocks, HostThatSynchronizesBeforeItEnqueuesWhatAPeerWaitsFor) {
-  RankPrograms ranks(2);
-  const auto one = ranks.declare("one");
-  const auto two = ranks.declare("two");
-  order_all(ranks, one);
-  order_all(ranks, two);
-  for (std::int32_t i = 0; i < 2; ++i) {
-    const auto& first = i == 0 ? one : two;
-    const auto& second = i == 0 ? two : one;
-    ranks[i].all_reduce(first[at(i)], "sum", flat(ranks[i].x, i == 0 ? 0 : 8, 8));
-    ranks[i].device.synchronize(ranks[i].device.record(first[at(i)].stream));
-    ranks[i].all_reduce(second[at(i)], "sum", flat(ranks[i].x, i == 0 ? 8 : 0, 8));
-  }
+  const RankPrograms ranks =
+      crossed([](auto& rank, Stream first, Stream) { rank.device.synchronize(rank.device.record(first)); });
   EXPECT_THAT(ranks.findings(),
-              Contains(testing::StartsWith(
-                  "deadlock: rank 0 one: sum waits for rank 1; rank 1 one: sum is not enqueued yet; rank 1 host: wait "
-                  "for two; rank 1 two: sum waits for rank 0; rank 0 two: sum is not enqueued yet; rank 0 host: wait "
-                  "for one |")));
+              Contains(StartsWith(
+                  "deadlock: rank 0 one: sum_one waits for rank 1; rank 1 one: sum_one is not enqueued yet; rank 1 "
+                  "host: wait for two; rank 1 two: sum_two waits for rank 0; rank 0 two: sum_two is not enqueued yet; "
+                  "rank 0 host: wait for one |")));
 }
 
 TEST(Deadlocks, APaceHoldsUpAsAWaitDoes) {
-  RankPrograms ranks(2);
-  const auto one = ranks.declare("one");
-  const auto two = ranks.declare("two");
-  order_all(ranks, one);
-  order_all(ranks, two);
-  for (std::int32_t i = 0; i < 2; ++i) {
-    const auto& first = i == 0 ? one : two;
-    const auto& second = i == 0 ? two : one;
-    ranks[i].all_reduce(first[at(i)], "sum", flat(ranks[i].x, i == 0 ? 0 : 8, 8));
-    ranks[i].device.throttle(second[at(i)].stream, ranks[i].device.record(first[at(i)].stream));
-    ranks[i].all_reduce(second[at(i)], "sum", flat(ranks[i].x, i == 0 ? 8 : 0, 8));
-  }
-  EXPECT_THAT(ranks.findings(), Contains(testing::StartsWith("deadlock: ")));
+  const RankPrograms ranks =
+      crossed([](auto& rank, Stream first, Stream second) { rank.device.throttle(second, rank.device.record(first)); });
+  EXPECT_THAT(ranks.findings(), Contains(StartsWith("deadlock: ")));
 }
 
 TEST(Unmatched, MemberThatNeverComesIsNamed) {
@@ -236,37 +205,34 @@ Transfer all_reduce_of(std::int64_t elements) {
 }
 
 TEST(Mismatches, AreNamedWithBothSides) {
-  EXPECT_THAT(findings_of(all_reduce_of(8), all_reduce_of(8)), IsEmpty());
+  const Transfer sum = all_reduce_of(8);
+  const auto with = [&](auto change) {
+    Transfer other = sum;
+    change(other);
+    return other;
+  };
+  const Transfer average = with([](Transfer& t) { t.op = ReduceOp::average; });
+  const Transfer most = with([](Transfer& t) { t.op = ReduceOp::max; });
+  const Transfer exact = with([](Transfer& t) { t.accumulator = Accumulator::fp32; });
+  const auto broadcast_from = [&](std::int32_t root) {
+    return with([&](Transfer& t) { t.collective = Collective::broadcast, t.peer = root; });
+  };
+  const View view = sum.input, less = all_reduce_of(6).input;
+  const Transfer send{.collective = Collective::send, .input = view, .output = {}, .peer = 1};
+  const Transfer receive{.collective = Collective::receive, .input = {}, .output = less, .peer = 0};
+  EXPECT_THAT(findings_of(sum, sum), IsEmpty());
   EXPECT_THAT(
-      findings_of(all_reduce_of(8), all_reduce_of(7)),
+      findings_of(sum, all_reduce_of(7)),
       ElementsAre("mismatch: rank 1 tp: meet has 7 to 7 f32 elements where rank 0 tp: meet has 8 to 8 f32 elements "
                   "| let all sides of a transfer declare the same, in the same order"));
-  Transfer other = all_reduce_of(8);
-  other.op = ReduceOp::average;
-  EXPECT_THAT(findings_of(all_reduce_of(8), other),
-              ElementsAre(HasSubstr("rank 1 tp: meet has average where rank 0 tp: meet has sum")));
-  other.op = ReduceOp::max;
-  EXPECT_THAT(findings_of(other, all_reduce_of(8)),
-              ElementsAre(HasSubstr("rank 1 tp: meet has sum where rank 0 tp: meet has max")));
-  Transfer exact = all_reduce_of(8);
-  exact.accumulator = Accumulator::fp32;
-  EXPECT_THAT(findings_of(exact, all_reduce_of(8)), ElementsAre(HasSubstr("has a sum held in wire where")));
-  Transfer broadcast = all_reduce_of(8);
-  broadcast.collective = Collective::broadcast;
-  broadcast.peer = 0;
-  EXPECT_THAT(findings_of(broadcast, all_reduce_of(8)),
-              ElementsAre(HasSubstr("has all_reduce where rank 0 tp: meet has broadcast")));
-  Transfer from_1 = broadcast;
-  from_1.peer = 1;
-  EXPECT_THAT(findings_of(broadcast, from_1), ElementsAre(HasSubstr("has root 1 where rank 0 tp: meet has root 0")));
-}
-
-TEST(Mismatches, SendAndReceiveOfDifferentSizes) {
-  const View view = flat(Tensor{1, DataType::f32, 64}, 0, 8);
-  const View less = flat(Tensor{1, DataType::f32, 64}, 0, 6);
-  EXPECT_THAT(findings_of({.collective = Collective::send, .input = view, .output = {}, .peer = 1},
-                          {.collective = Collective::receive, .input = {}, .output = less, .peer = 0}),
-              ElementsAre(HasSubstr("rank 1 tp: meet has 6 f32 elements where rank 0 tp: meet has 8 f32 elements")));
+  for (const auto& [first, second, what] :
+       {std::tuple(sum, average, "rank 1 tp: meet has average where rank 0 tp: meet has sum"),
+        {most, sum, "rank 1 tp: meet has sum where rank 0 tp: meet has max"},
+        {exact, sum, "has a sum held in wire where"},
+        {broadcast_from(0), sum, "has all_reduce where rank 0 tp: meet has broadcast"},
+        {broadcast_from(0), broadcast_from(1), "has root 1 where rank 0 tp: meet has root 0"},
+        {send, receive, "rank 1 tp: meet has 6 f32 elements where rank 0 tp: meet has 8 f32 elements"}})
+    EXPECT_THAT(findings_of(first, second), ElementsAre(HasSubstr(what)));
 }
 
 TEST(Communicators, ThatAMemberNeverDeclares) {

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "impl/device/check/check.hpp"
 #include "impl/device/recording_device.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::check {
 
@@ -60,11 +60,7 @@ class RankPrograms {
   Rank& operator[](std::int32_t rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
   std::int32_t size() const { return static_cast<std::int32_t>(ranks_.size()); }
 
-  Group group(std::int32_t me) const {
-    Group all{std::vector<std::int32_t>(ranks_.size()), me};
-    std::iota(all.members.begin(), all.members.end(), 0);
-    return all;
-  }
+  Group group(std::int32_t me) const { return testing_support::group_of(size(), me); }
 
   /// Declares `purpose` for all ranks on each; by rank.
   std::vector<Communicator> declare(std::string_view purpose) {

@@ -27,6 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing_support::add_one;
+using testing_support::begin_with_communicator;
 using testing_support::communicate;
 using testing_support::copy;
 using testing_support::fill;
@@ -183,9 +184,7 @@ TEST(CopyEngineTransport, CarriesWhatAsksForItAndLeavesTheRestToNccl) {
 TEST(CopyEngineTransport, APeerThatNeverSendsPoisonsTheRankAndEndsAllWithTheReason) {
   CudaRanks ranks = ranks_of(3, 1, 1500ms);
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
-    const Communicator ring = device.declare("tp_ring", group, kCopyEngine);
-    const Tensor x = device.allocate("x", DataType::f32, 8);
-    device.begin();
+    const auto [ring, x] = begin_with_communicator(device, group, "tp_ring", 8, kCopyEngine);
     const std::int32_t me = group.my_index;
     fill(device, ring.stream, flat(x), 1);
     const auto hop = [&] {
@@ -232,9 +231,7 @@ TEST(CopyEngineTransport, APeerThatIsNeverReadyIsNamedByWhoSendsToIt) {
   CudaRanks ranks = ranks_of(2, 1, 300ms);
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
     const Stream compute = device.create_stream("compute");
-    const Communicator ring = device.declare("tp_ring", group, kCopyEngine);
-    const Tensor x = device.allocate("x", DataType::f32, 8);
-    device.begin();
+    const auto [ring, x] = begin_with_communicator(device, group, "tp_ring", 8, kCopyEngine);
     if (group.my_index == 0) {
       communicate(device, ring, {send_to(1, flat(x, 0, 4))});
       try {
@@ -296,9 +293,7 @@ TEST(CopyEngineTransport, WhatAPoisonedRankSendsPoisonsWhoReceivesIt) {
 TEST(CopyEngineTransport, APeerWhoseHostEnqueuesNoReceiveIsNamed) {
   CudaRanks ranks = ranks_of(2, 1, 300ms);
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
-    const Communicator ring = device.declare("tp_ring", group, kCopyEngine);
-    const Tensor x = device.allocate("x", DataType::f32, 8);
-    device.begin();
+    const auto [ring, x] = begin_with_communicator(device, group, "tp_ring", 8, kCopyEngine);
     if (group.my_index == 0) communicate(device, ring, {send_to(1, flat(x, 0, 4))});
     while (!ranks.control().failure()) std::this_thread::sleep_for(1ms);
   });
@@ -309,9 +304,7 @@ TEST(CopyEngineTransport, APeerWhoseHostEnqueuesNoReceiveIsNamed) {
 TEST(CopyEngineTransport, RefusesAReceiveOfAnotherSize) {
   CudaRanks ranks = ranks_of(2);
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
-    const Communicator ring = device.declare("ring", group, kCopyEngine);
-    const Tensor x = device.allocate("x", DataType::f32, 8);
-    device.begin();
+    const auto [ring, x] = begin_with_communicator(device, group, "ring", 8, kCopyEngine);
     communicate(device, ring,
                 {send_to(1 - group.my_index, flat(x, 0, 4)),
                  receive_from(1 - group.my_index, flat(x, 4, group.my_index == 0 ? 4 : 3))});
@@ -324,9 +317,7 @@ TEST(CopyEngineTransport, LeavesGroupsAcrossNodesToNcclAndSaysSo) {
   CudaRanks ranks = ranks_of(2);
   ranks.node_of = [](std::int32_t rank) { return "node " + std::to_string(rank); };
   ranks.run([](CudaDevice& device, const Group& group) {
-    const Communicator ring = device.declare("ring", group, kCopyEngine);
-    const Tensor x = device.allocate("x", DataType::f32, 8);
-    device.begin();
+    const auto [ring, x] = begin_with_communicator(device, group, "ring", 8, kCopyEngine);
     fill(device, ring.stream, flat(x, 0, 4), 1 + static_cast<float>(group.my_index));
     communicate(device, ring,
                 {send_to(1 - group.my_index, flat(x, 0, 4)), receive_from(1 - group.my_index, flat(x, 4, 4))});
@@ -351,10 +342,8 @@ TEST(CopyEngineTransport, TwoDevicesInTurnMapTheirOwnMemory) {
   CudaRanks ranks = ranks_of(2);
   for (int cell = 0; cell < 2; ++cell)
     ranks.run([&](CudaDevice& device, const Group& group) {
-      const Communicator ring = device.declare("ring", group, kCopyEngine);
       // Larger than the block of small tensors.
-      const Tensor x = device.allocate("x", DataType::f32, std::int64_t{5} << 20);
-      device.begin();
+      const auto [ring, x] = begin_with_communicator(device, group, "ring", std::int64_t{5} << 20, kCopyEngine);
       const View own = flat(x, (std::int64_t{5} << 20) - 4, 4);
       fill(device, ring.stream, own, 1 + static_cast<float>(group.my_index));
       communicate(device, ring, {send_to(1 - group.my_index, own), receive_from(1 - group.my_index, flat(x, 0, 4))});
@@ -410,9 +399,7 @@ TEST(CopyEngineTransport, AllThatAHopEnqueuesIsTheHopsAndItsRecordListsBothSides
   CudaRanks ranks(2, {.peers_map_tensors = true, .tracer = &owners});
   owners.watch();
   ranks.run([&](CudaDevice& device, const Group& group) {
-    const Communicator ring = device.declare("ring", group, kCopyEngine);
-    const Tensor x = device.allocate("x", DataType::f32, 8);
-    device.begin();
+    const auto [ring, x] = begin_with_communicator(device, group, "ring", 8, kCopyEngine);
     const std::array transfers{send_to(1 - group.my_index, flat(x, 0, 4)),
                                receive_from(1 - group.my_index, flat(x, 4, 4))};
     device.communicate(ring, {.kind = Kind::communication, .purpose = hop}, transfers);

@@ -9,7 +9,7 @@
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
-#include "tests/impl/device/device_testing.hpp"
+#include "tests/impl/device/device_behaviors.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -21,32 +21,37 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::add_one;
-using testing_support::copy;
+using testing_support::add_one_to;
+using testing_support::begin_with_stream;
 using testing_support::fill;
+using testing_support::fill_with_seven;
 using testing_support::operation_of;
 using testing_support::read;
 
-void fill_with_seven(const Arguments& a) { std::fill_n(a[0].as<float>(), a[0].cols, 7.0F); }
 void throw_something(const Arguments&) { throw std::runtime_error("an illegal address"); }
 
+/// What one rank threw; empty where it did not.
 template <class Program>
-std::string run_one(Program program, CudaOptions options = {}, std::uint64_t seed = 1) {
+std::string error_of(Program program, CudaOptions options = {}, std::uint64_t seed = 1) {
   CudaRanks ranks(1, options, {.poll_interval = std::chrono::milliseconds(0)}, seed);
   return ranks.run_each([&](CudaDevice& device, const Group&) { program(device); })[0];
 }
 
-TEST(CudaDevice, RunsAStreamInOrder) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                const Stream stream = device.create_stream("compute");
-                const Tensor x = device.allocate("x", DataType::f32, 3);
-                device.begin();
-                fill(device, stream, x, {1, 2, 3});
-                for (int i = 0; i < 100; ++i)
-                  device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
-                device.synchronize();
-                EXPECT_THAT(read(device, x), ElementsAre(101, 102, 103));
-              }),
-              IsEmpty());
+template <class Program>
+void run_one(Program program, CudaOptions options = {}, std::uint64_t seed = 1) {
+  EXPECT_EQ(error_of(program, std::move(options), seed), "");
+}
+
+TEST(CudaDevice, RunsAStreamInOrder) { run_one(testing_support::expect_a_stream_in_order); }
+
+TEST(CudaDevice, RefusesWrongUsesAndBytesThatDoNotFit) {
+  run_one(testing_support::expect_wrong_uses_to_be_refused);
+  run_one([](CudaDevice& device) {
+    const auto [stream, x] = begin_with_stream(device, 4);
+    std::vector<float> values(5);
+    EXPECT_THROW(device.download(flat(x), std::as_writable_bytes(std::span(values))), std::invalid_argument);
+    EXPECT_THROW(fill(device, stream, x, values), std::invalid_argument);
+  });
 }
 
 TEST(CudaDevice, TriesOperationsOnZerosAndLeavesNoTraceOfThem) {
@@ -55,22 +60,21 @@ TEST(CudaDevice, TriesOperationsOnZerosAndLeavesNoTraceOfThem) {
   const auto see = [](const Arguments& a) { seen.push_back(std::exchange(a[0].as<float>()[1], 5.0F)); };
   const Tensor x{.id = 1, .dtype = DataType::f32, .elements = 2};
   const Launch rehearsed{Stream{0}, operation_of(see, {{flat(x), Access::inout}})};
-  EXPECT_THAT(run_one(
-                  [](CudaDevice& device) {
-                    device.create_stream("compute");
-                    const Tensor tensor = device.allocate("x", DataType::f32, 2);
-                    device.begin();
-                    EXPECT_THAT(seen, ElementsAre(0.0F, 5.0F));
-                    EXPECT_THAT(read(device, tensor), Each(testing::IsNan()));
-                    EXPECT_EQ(device.next_operation(), 1U);
-                  },
-                  {.rehearsed = {rehearsed, rehearsed}}),
-              IsEmpty());
+  run_one(
+      [](CudaDevice& device) {
+        device.create_stream("compute");
+        const Tensor tensor = device.allocate("x", DataType::f32, 2);
+        device.begin();
+        EXPECT_THAT(seen, ElementsAre(0.0F, 5.0F));
+        EXPECT_THAT(read(device, tensor), Each(testing::IsNan()));
+        EXPECT_EQ(device.next_operation(), 1U);
+      },
+      {.rehearsed = {rehearsed, rehearsed}});
 }
 
 TEST(CudaDevice, NamesTheOperationThatFailedWhenItWasTried) {
   const Tensor x{.id = 1, .dtype = DataType::f32, .elements = 2};
-  EXPECT_THAT(run_one(
+  EXPECT_THAT(error_of(
                   [](CudaDevice& device) {
                     device.create_stream("compute");
                     device.allocate("x", DataType::f32, 2);
@@ -82,136 +86,86 @@ TEST(CudaDevice, NamesTheOperationThatFailedWhenItWasTried) {
 
 TEST(CudaDevice, AnEventOrdersTwoStreams) {
   for (std::uint64_t seed = 0; seed < 20; ++seed)
-    EXPECT_THAT(run_one(
-                    [](CudaDevice& device) {
-                      const Stream producer = device.create_stream("producer");
-                      const Stream consumer = device.create_stream("consumer");
-                      const Tensor x = device.allocate("x", DataType::f32, 4);
-                      const Tensor y = device.allocate("y", DataType::f32, 4);
-                      device.begin();
-                      device.launch(producer, {}, operation_of(fill_with_seven, {{flat(x), Access::out}}));
-                      device.wait(consumer, device.record(producer));
-                      device.launch(consumer, {}, operation_of(copy, {{flat(x), Access::in}, {flat(y), Access::out}}));
-                      device.synchronize();
-                      EXPECT_THAT(read(device, y), Each(7.0F));
-                    },
-                    {}, seed),
-                IsEmpty());
+    run_one([](CudaDevice& d) { testing_support::expect_an_event_to_order_two_streams(d, fill_with_seven); }, {}, seed);
 }
 
 TEST(CudaDevice, SynchronizesOnAnEventAndTakesOldOnesForPassed) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                const Stream stream = device.create_stream("compute");
-                const Tensor x = device.allocate("x", DataType::f32, 1);
-                device.begin();
-                device.launch(stream, {}, operation_of(fill_with_seven, {{flat(x), Access::out}}));
-                const Event filled = device.record(stream);
-                device.synchronize(filled);
-                EXPECT_THAT(read(device, x), ElementsAre(7.0F));
-                device.synchronize();
-                Machine::instance().clear_calls();
-                device.wait(stream, filled);
-                device.wait(stream, Event{});
-                device.synchronize(filled);
-                EXPECT_EQ(Machine::instance().count_calls("cudaStreamWaitEvent"), 0);
-                EXPECT_EQ(Machine::instance().count_calls("cudaEventSynchronize"), 0);
-              }),
-              IsEmpty());
+  run_one([](CudaDevice& device) {
+    const auto [stream, x] = begin_with_stream(device, 1);
+    device.launch(stream, {}, operation_of(fill_with_seven, {{flat(x), Access::out}}));
+    const Event filled = device.record(stream);
+    device.synchronize(filled);
+    EXPECT_THAT(read(device, x), ElementsAre(7.0F));
+    device.synchronize();
+    Machine::instance().clear_calls();
+    device.wait(stream, filled);
+    device.wait(stream, Event{});
+    device.synchronize(filled);
+    EXPECT_EQ(Machine::instance().count_calls("cudaStreamWaitEvent"), 0);
+    EXPECT_EQ(Machine::instance().count_calls("cudaEventSynchronize"), 0);
+  });
 }
 
-TEST(CudaDevice, GivesStreamsThePrioritiesOfTheGpu) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                const Stream normal = device.create_stream("compute");
-                const Stream high = device.create_stream("hurry", Priority::high);
-                EXPECT_EQ(device.handle(normal)->priority, 0);
-                EXPECT_EQ(device.handle(high)->priority, -5);
-              }),
-              IsEmpty());
-}
-
-TEST(CudaDevice, FillsTensorsWithNaN) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                const Tensor x = device.allocate("x", DataType::f32, 5);
-                device.begin();
-                EXPECT_THAT(read(device, x), Each(testing::IsNan()));
-              }),
-              IsEmpty());
+TEST(CudaDevice, GivesStreamsThePrioritiesOfTheGpuAndFillsTensorsWithNaN) {
+  run_one([](CudaDevice& device) {
+    const Stream normal = device.create_stream("compute");
+    const Stream high = device.create_stream("hurry", Priority::high);
+    EXPECT_EQ(device.handle(normal)->priority, 0);
+    EXPECT_EQ(device.handle(high)->priority, -5);
+    const Tensor x = device.allocate("x", DataType::f32, 5);
+    device.begin();
+    EXPECT_THAT(read(device, x), Each(testing::IsNan()));
+  });
 }
 
 TEST(CudaDevice, AllocatesNothingInSteps) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                const Stream stream = device.create_stream("compute");
-                const Tensor x = device.allocate("x", DataType::f32, 100);
-                device.begin();
-                const auto step = [&](int i) {
-                  fill(device, stream, x, std::vector<float>(100, 1.0F));
-                  device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
-                  device.wait(stream, device.record(stream));
-                  device.mark(stream, 0, i);
-                  device.synchronize(device.record(stream));
-                };
-                for (int i = 0; i < 5; ++i) step(i);
-                device.take_marks();
-                Machine::instance().clear_calls();
-                for (int i = 0; i < 5; ++i) step(i);
-                for (const char* call : {"cudaMalloc", "cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaFree",
-                                         "cudaFreeAsync", "cudaMallocHost", "cudaStreamCreateWithPriority",
-                                         "cudaEventCreateWithFlags", "cudaDeviceSynchronize"})
-                  EXPECT_EQ(Machine::instance().count_calls(call), 0) << call;
-                EXPECT_THROW(device.allocate("y", DataType::f32, 1), std::logic_error);
-                EXPECT_THROW(device.create_stream("y"), std::logic_error);
-              }),
-              IsEmpty());
+  run_one([](CudaDevice& device) {
+    const auto [stream, x] = begin_with_stream(device, 100);
+    const auto step = [&](int i) {
+      fill(device, stream, x, std::vector<float>(100, 1.0F));
+      device.launch(stream, {}, add_one_to(flat(x)));
+      device.wait(stream, device.record(stream));
+      device.mark(stream, 0, i);
+      device.synchronize(device.record(stream));
+    };
+    for (int i = 0; i < 5; ++i) step(i);
+    device.take_marks();
+    Machine::instance().clear_calls();
+    for (int i = 0; i < 5; ++i) step(i);
+    for (const char* call :
+         {"cudaMalloc", "cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaFree", "cudaFreeAsync", "cudaMallocHost",
+          "cudaStreamCreateWithPriority", "cudaEventCreateWithFlags", "cudaDeviceSynchronize"})
+      EXPECT_EQ(Machine::instance().count_calls(call), 0) << call;
+    EXPECT_THROW(device.allocate("y", DataType::f32, 1), std::logic_error);
+    EXPECT_THROW(device.create_stream("y"), std::logic_error);
+  });
 }
 
 TEST(CudaDevice, TakesUploadedBytesAtOnceAndReusesAPinnedSlotOnlyOnceItIsEmpty) {
   for (std::uint64_t seed = 0; seed < 10; ++seed)
-    EXPECT_THAT(run_one(
-                    [](CudaDevice& device) {
-                      const std::array streams{device.create_stream("a"), device.create_stream("b")};
-                      std::vector<Tensor> tensors;
-                      for (int i = 0; i < 9; ++i) tensors.push_back(device.allocate("x", DataType::f32, 10));
-                      device.begin();
-                      std::vector<float> values(10);
-                      for (std::size_t i = 0; i < tensors.size(); ++i) {
-                        std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(i));
-                        fill(device, streams[i % 2], tensors[i], values);
-                        std::ranges::fill(values, -1.0F);
-                      }
-                      device.synchronize();
-                      for (std::size_t i = 0; i < tensors.size(); ++i) {
-                        std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(i));
-                        EXPECT_EQ(read(device, tensors[i]), values);
-                      }
-                    },
-                    {.staging_slots = 2, .staging_slot_bytes = 16}, seed),
-                IsEmpty());
-}
-
-TEST(CudaDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) {
-  EXPECT_THAT(
-      run_one([](CudaDevice& device) {
-        const Stream stream = device.create_stream("compute");
-        const Tensor x = device.allocate("x", DataType::f32, 4);
-        device.begin();
-        fill(device, stream, x, {1, 2, 3, 4});
-        EXPECT_THROW(device.launch(stream, {}, operation_of(add_one, {{flat(x, 2, 3), Access::inout}})),
-                     std::invalid_argument);
-        EXPECT_THROW(
-            device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 3), Access::in}, {flat(x, 2, 2), Access::out}})),
-            std::invalid_argument);
-        std::vector<float> values(5);
-        EXPECT_THROW(device.download(flat(x), std::as_writable_bytes(std::span(values))), std::invalid_argument);
-        EXPECT_THROW(fill(device, stream, x, values), std::invalid_argument);
-        device.launch(stream, {}, operation_of(copy, {{flat(x, 0, 2), Access::in}, {flat(x, 2, 2), Access::out}}));
-        device.synchronize();
-        EXPECT_THAT(read(device, x), ElementsAre(1, 2, 1, 2)) << "a mistake leaves the device as it was";
-      }),
-      IsEmpty());
+    run_one(
+        [](CudaDevice& device) {
+          const std::array streams{device.create_stream("a"), device.create_stream("b")};
+          std::vector<Tensor> tensors;
+          for (int i = 0; i < 9; ++i) tensors.push_back(device.allocate("x", DataType::f32, 10));
+          device.begin();
+          std::vector<float> values(10);
+          for (std::size_t i = 0; i < tensors.size(); ++i) {
+            std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(i));
+            fill(device, streams[i % 2], tensors[i], values);
+            std::ranges::fill(values, -1.0F);
+          }
+          device.synchronize();
+          for (std::size_t i = 0; i < tensors.size(); ++i) {
+            std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(i));
+            EXPECT_EQ(read(device, tensors[i]), values);
+          }
+        },
+        {.staging_slots = 2, .staging_slot_bytes = 16}, seed);
 }
 
 TEST(CudaDevice, SaysWhichTensorFoundNoMemory) {
-  const std::string error = run_one([](CudaDevice& device) {
+  const std::string error = error_of([](CudaDevice& device) {
     Machine::instance().set_memory(std::size_t{2} << 20);
     device.allocate("parameters", DataType::bf16, 1 << 18);
     device.allocate("main_gradients", DataType::f32, 1 << 20);
@@ -242,7 +196,7 @@ TEST(CudaDevice, GivesEachOperationTheSmsBesideItsOwnMargin) {
 }
 
 TEST(CudaDevice, TellsFaultsOfKernelsAtTheNextSynchronize) {
-  const std::string error = run_one(
+  const std::string error = error_of(
       [](CudaDevice& device) {
         const Stream stream = device.create_stream("compute");
         device.begin();
@@ -259,14 +213,12 @@ TEST(CudaDevice, TellsFaultsOfKernelsAtTheNextSynchronize) {
 }
 
 TEST(CudaDevice, NamesTheOperationsAmongWhichAKernelFailed) {
-  const std::string error = run_one([](CudaDevice& device) {
-    const Stream stream = device.create_stream("compute");
-    const Tensor x = device.allocate("x", DataType::f32, 4);
-    device.begin();
+  const std::string error = error_of([](CudaDevice& device) {
+    const auto [stream, x] = begin_with_stream(device, 4);
     fill(device, stream, x, {1, 2, 3, 4});
     device.synchronize();
     device.launch(stream, {}, operation_of(throw_something, {{flat(x), Access::inout}}));
-    device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+    device.launch(stream, {}, add_one_to(flat(x)));
     device.synchronize();
   });
   Machine::instance().reset(1, 1);
@@ -275,12 +227,10 @@ TEST(CudaDevice, NamesTheOperationsAmongWhichAKernelFailed) {
 }
 
 TEST(CudaDevice, NamesTheOperationWhoseLaunchWasRefused) {
-  const std::string error = run_one(
+  const std::string error = error_of(
       [](CudaDevice& device) {
-        const Stream stream = device.create_stream("compute");
-        const Tensor x = device.allocate("x", DataType::f32, 4);
-        device.begin();
-        device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
+        const auto [stream, x] = begin_with_stream(device, 4);
+        device.launch(stream, {}, add_one_to(flat(x)));
       },
       {.run_implementation = [](const Operation&, const Arguments&, LaunchContext&) {
         throw MachineError("cudaErrorInvalidConfiguration");
@@ -289,11 +239,10 @@ TEST(CudaDevice, NamesTheOperationWhoseLaunchWasRefused) {
 }
 
 TEST(CudaDevice, WaitsForItsMemoryToBeFreeBeforeThePoolGoes) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                device.allocate("x", DataType::f32, 4);
-                device.begin();
-              }),
-              IsEmpty());
+  run_one([](CudaDevice& device) {
+    device.allocate("x", DataType::f32, 4);
+    device.begin();
+  });
   const std::vector<std::string> calls = Machine::instance().calls;
   const auto pool = std::find(calls.rbegin(), calls.rend(), "cudaMemPoolDestroy");
   const auto free = std::find(pool, calls.rend(), "cudaFreeAsync");
@@ -304,27 +253,21 @@ TEST(CudaDevice, WaitsForItsMemoryToBeFreeBeforeThePoolGoes) {
 TEST(CudaDevice, WorkspacesGrowInTheOrderOfTheirStream) {
   static std::vector<std::byte*> places;
   places.clear();
-  EXPECT_THAT(run_one(
-                  [](CudaDevice& device) {
-                    const Stream stream = device.create_stream("compute");
-                    const Tensor x = device.allocate("x", DataType::f32, 4);
-                    device.begin();
-                    Machine::instance().clear_calls();
-                    for (int i = 0; i < 3; ++i)
-                      device.launch(stream, {}, operation_of(add_one, {{flat(x), Access::inout}}));
-                    EXPECT_EQ(Machine::instance().count_calls("cudaMallocFromPoolAsync"), 2);
-                    EXPECT_EQ(Machine::instance().count_calls("cudaFreeAsync"), 1);
-                    EXPECT_EQ(Machine::instance().count_calls("cudaFree"), 0);
-                    device.synchronize();
-                  },
-                  {.run_implementation =
-                       [](const Operation&, const Arguments&, LaunchContext& context) {
-                         std::byte* const memory = context.workspace->take(places.size() == 1 ? 4096 : 1024);
-                         places.push_back(memory);
-                         Machine::instance().enqueue(context.stream,
-                                                     {.ready = {}, .run = [memory] { memory[1023] = std::byte{1}; }});
-                       }}),
-              IsEmpty());
+  run_one(
+      [](CudaDevice& device) {
+        const auto [stream, x] = begin_with_stream(device, 4);
+        Machine::instance().clear_calls();
+        for (int i = 0; i < 3; ++i) device.launch(stream, {}, add_one_to(flat(x)));
+        EXPECT_EQ(Machine::instance().count_calls("cudaMallocFromPoolAsync"), 2);
+        EXPECT_EQ(Machine::instance().count_calls("cudaFreeAsync"), 1);
+        EXPECT_EQ(Machine::instance().count_calls("cudaFree"), 0);
+        device.synchronize();
+      },
+      {.run_implementation = [](const Operation&, const Arguments&, LaunchContext& context) {
+        std::byte* const memory = context.workspace->take(places.size() == 1 ? 4096 : 1024);
+        places.push_back(memory);
+        Machine::instance().enqueue(context.stream, {.ready = {}, .run = [memory] { memory[1023] = std::byte{1}; }});
+      }});
   ASSERT_EQ(places.size(), 3U);
   EXPECT_NE(places[0], places[1]);
   EXPECT_EQ(places[1], places[2]);
@@ -351,21 +294,19 @@ TEST(CudaDevice, TellsItsTracerEveryOperationByANumberThatRisesOverDevices) {
   WritingTracer tracer;
   std::uint64_t next = 41;
   for (int cell = 0; cell < 2; ++cell)
-    EXPECT_THAT(run_one(
-                    [&](CudaDevice& device) {
-                      const Stream stream = device.create_stream("compute");
-                      const Communicator dp = device.declare("dp", {{0}, 0});
-                      const Tensor x = device.allocate("x", DataType::f32, 4);
-                      device.begin();
-                      fill(device, stream, x, {1, 2, 3, 4});
-                      device.mark(stream, 3, 8);
-                      const Transfer sum{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
-                      device.communicate(dp, {.kind = Kind::communication}, {&sum, 1});
-                      device.synchronize();
-                      next = device.next_operation();
-                    },
-                    {.first_operation = next, .tracer = &tracer}),
-                IsEmpty());
+    run_one(
+        [&](CudaDevice& device) {
+          const Stream stream = device.create_stream("compute");
+          const Communicator dp = device.declare("dp", {{0}, 0});
+          const Tensor x = device.allocate("x", DataType::f32, 4);
+          device.begin();
+          fill(device, stream, x, {1, 2, 3, 4});
+          device.mark(stream, 3, 8);
+          testing_support::all_reduce(device, dp, x);
+          device.synchronize();
+          next = device.next_operation();
+        },
+        {.first_operation = next, .tracer = &tracer});
   ASSERT_EQ(tracer.operations.size(), 8U);
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(tracer.operations[i].id, 41 + i);
   EXPECT_EQ(tracer.depth, 0);
@@ -382,36 +323,33 @@ TEST(CudaDevice, TellsItsTracerEveryOperationByANumberThatRisesOverDevices) {
 
 TEST(CudaDevice, TellsItsTracerWhichOperationsHaveAnSmBudget) {
   WritingTracer tracer;
-  EXPECT_THAT(run_one(
-                  [](CudaDevice& device) {
-                    const Stream stream = device.create_stream("compute");
-                    device.begin();
-                    for (const int margin : {0, 1})
-                      device.launch(stream, {},
-                                    Operation(intern("test operation"), add_one, {.sm_margin = margin}, {}));
-                  },
-                  {.tracer = &tracer, .run_implementation = [](const Operation&, const Arguments&, LaunchContext&) {}}),
-              IsEmpty());
+  run_one(
+      [](CudaDevice& device) {
+        const Stream stream = device.create_stream("compute");
+        device.begin();
+        for (const int margin : {0, 1})
+          device.launch(stream, {}, Operation(intern("test operation"), add_one, {.sm_margin = margin}, {}));
+      },
+      {.tracer = &tracer, .run_implementation = [](const Operation&, const Arguments&, LaunchContext&) {}});
   ASSERT_EQ(tracer.operations.size(), 2U);
   EXPECT_EQ(tracer.operations[0].sm_budget, 0);
   EXPECT_EQ(tracer.operations[1].sm_budget, 3) << "the GPU that is played has 4";
 }
 
 TEST(CudaDevice, TimesMarksByEvents) {
-  EXPECT_THAT(run_one([](CudaDevice& device) {
-                const Stream stream = device.create_stream("compute");
-                device.begin();
-                for (int step = 0; step < 3; ++step) device.mark(stream, 2, step);
-                device.synchronize();
-                const std::vector<Mark> marks = device.take_marks();
-                ASSERT_EQ(marks.size(), 3U);
-                EXPECT_EQ(marks[2].step, 2);
-                EXPECT_EQ(marks[2].block, 2);
-                // The host's GPU says that a millisecond lies between any two events.
-                EXPECT_NEAR(static_cast<double>(marks[2].time_ns - marks[0].time_ns), 2e6, 2.0);
-                EXPECT_THAT(device.take_marks(), IsEmpty());
-              }),
-              IsEmpty());
+  run_one([](CudaDevice& device) {
+    const Stream stream = device.create_stream("compute");
+    device.begin();
+    for (int step = 0; step < 3; ++step) device.mark(stream, 2, step);
+    device.synchronize();
+    const std::vector<Mark> marks = device.take_marks();
+    ASSERT_EQ(marks.size(), 3U);
+    EXPECT_EQ(marks[2].step, 2);
+    EXPECT_EQ(marks[2].block, 2);
+    // On the host device a millisecond lies between any two events.
+    EXPECT_NEAR(static_cast<double>(marks[2].time_ns - marks[0].time_ns), 2e6, 2.0);
+    EXPECT_THAT(device.take_marks(), IsEmpty());
+  });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,7 @@
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 
@@ -86,9 +86,7 @@ class CudaRanks {
                                                .node = node_of(rank)});
       Transport& joined = copy_engines ? static_cast<Transport&>(*copy_engines) : transport;
       CudaDevice device(joined, options);
-      Group group{std::vector<std::int32_t>(static_cast<std::size_t>(world_size_)), rank};
-      std::iota(group.members.begin(), group.members.end(), 0);
-      program(device, group);
+      program(device, testing_support::group_of(world_size_, rank));
       notices_[static_cast<std::size_t>(rank)] = joined.notices();
       return {};
     } catch (const std::exception& error) {

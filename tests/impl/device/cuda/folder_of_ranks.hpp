@@ -8,12 +8,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "tests/impl/device/cuda/folder_meeting.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 
@@ -25,12 +25,6 @@ class FolderOfRanks : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
   }
   ~FolderOfRanks() override { std::filesystem::remove_all(folder_); }
-
-  static Group group(std::int32_t size, std::int32_t index) {
-    Group all{std::vector<std::int32_t>(static_cast<std::size_t>(size)), index};
-    std::iota(all.members.begin(), all.members.end(), 0);
-    return all;
-  }
 
   // Runs `work(control, rank)` as a process of its own each; how many of them returned true.
   int run(std::int32_t ranks, std::chrono::milliseconds timeout, auto work) {

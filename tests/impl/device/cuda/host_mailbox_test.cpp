@@ -46,12 +46,12 @@ class MailboxOfProcesses : public FolderOfRanks {};
 
 TEST_F(MailboxOfProcesses, CarriesEveryLandingInItsOrder) {
   const auto work = [](ControlPlane& control, std::int32_t rank) {
-    HostMailbox mailbox(control, "ring", group(3, rank), within(20s));
+    HostMailbox mailbox(control, "ring", testing_support::group_of(3, rank), within(20s));
     bool all_right = true;
     if (rank == 0)
-      receive_all(mailbox, group(3, rank));
+      receive_all(mailbox, testing_support::group_of(3, rank));
     else
-      all_right = send_all(mailbox, group(3, rank), 0);
+      all_right = send_all(mailbox, testing_support::group_of(3, rank), 0);
     mailbox.leave();
     mailbox.wait_until_all_left();
     return all_right;
@@ -61,7 +61,7 @@ TEST_F(MailboxOfProcesses, CarriesEveryLandingInItsOrder) {
 
 TEST_F(MailboxOfProcesses, LeavesNoNameBehind) {
   const auto work = [](ControlPlane& control, std::int32_t rank) {
-    const HostMailbox mailbox(control, "ring", group(2, rank), within(20s));
+    const HostMailbox mailbox(control, "ring", testing_support::group_of(2, rank), within(20s));
     const std::string own = "underlap." + std::to_string(getpid()) + ".";
     for (int look = 0; look < 1000; ++look) {
       const auto names = std::filesystem::directory_iterator("/dev/shm");
@@ -95,10 +95,10 @@ TEST_F(MailboxOfProcesses, NamesTheRankWhoseHostIsLate) {
 TEST_F(MailboxOfProcesses, StopsWaitingWhereARankHasFailed) {
   const auto work = [this](ControlPlane& control, std::int32_t rank) {
     FolderMeeting meeting(folder_);
-    HostMailbox mailbox(control, "ring", group(2, rank), {20s, [&] {
-                                                            if (const auto why = meeting.failure())
-                                                              throw MachineError(*why);
-                                                          }});
+    HostMailbox mailbox(control, "ring", testing_support::group_of(2, rank), {20s, [&] {
+                                                                                if (const auto why = meeting.failure())
+                                                                                  throw MachineError(*why);
+                                                                              }});
     if (rank == 1) {
       control.fail(1, "its cable is gone");
       return true;

@@ -20,7 +20,7 @@ TEST_F(FolderOfRanks, GivesEveryProcessWhatTheFirstMemberSays) {
                   for (std::byte round{0}; round < std::byte{20}; round = std::byte(std::to_integer<int>(round) + 1)) {
                     std::array<std::byte, 3> bytes{};
                     if (rank == 0) bytes = {round, std::byte{7}, round};
-                    control.broadcast("an id", group(4, rank), bytes);
+                    control.broadcast("an id", testing_support::group_of(4, rank), bytes);
                     if (bytes != std::array{round, std::byte{7}, round}) return false;
                   }
                   return true;
@@ -33,7 +33,7 @@ TEST_F(FolderOfRanks, NamesTheRankThatDoesNotCome) {
   MeetingControlPlane control(meeting, std::chrono::milliseconds(50));
   std::array<std::byte, 1> bytes{};
   try {
-    control.broadcast("communicator dp", group(3, 1), bytes);
+    control.broadcast("communicator dp", testing_support::group_of(3, 1), bytes);
     FAIL();
   } catch (const MachineError& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 1: communicator dp waited 50 ms for rank 0, 2"));
@@ -49,7 +49,7 @@ TEST_F(FolderOfRanks, TellsOfTheFirstFailureAndKeepsIt) {
   EXPECT_EQ(control.failure(), "rank 2: out of memory");
   EXPECT_EQ(meeting.failure(), "rank 2: out of memory");
   std::array<std::byte, 1> bytes{};
-  EXPECT_THAT([&] { control.broadcast("an id", group(1, 0), bytes); },
+  EXPECT_THAT([&] { control.broadcast("an id", testing_support::group_of(1, 0), bytes); },
               ::testing::ThrowsMessage<MachineError>("rank 2: out of memory"));
 }
 
@@ -57,7 +57,7 @@ TEST_F(FolderOfRanks, TellsGroupsApart) {
   FolderMeeting meeting(folder_);
   MeetingControlPlane control(meeting, std::chrono::milliseconds(50));
   std::array<std::byte, 1> first{std::byte{1}};
-  control.broadcast("alone", group(1, 0), first);
+  control.broadcast("alone", testing_support::group_of(1, 0), first);
   Group other{{5}, 0};
   std::array<std::byte, 1> second{std::byte{2}};
   control.broadcast("alone too", other, second);

@@ -7,6 +7,7 @@
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -54,11 +55,10 @@ class Registration : public testing::Test {
     const std::vector<float> own(static_cast<std::size_t>(share), static_cast<float>(group.my_index + 1));
     const View mine = flat(params, group.my_index * share, share);
     device.upload(gather.stream, {.kind = Kind::copy}, mine, std::as_bytes(std::span(own)));
-    const Transfer transfer{.collective = Collective::all_gather, .input = mine, .output = flat(params)};
-    device.communicate(gather, {.kind = Kind::communication}, {&transfer, 1});
+    testing_support::communicate(device, gather,
+                                 {{.collective = Collective::all_gather, .input = mine, .output = flat(params)}});
     device.synchronize();
-    std::vector<float> all(kParams);
-    device.download(flat(params), std::as_writable_bytes(std::span(all)));
+    const std::vector<float> all = testing_support::read(device, params);
     EXPECT_EQ(all.front(), 1);
     EXPECT_EQ(all.back(), group.size());
   }
@@ -234,8 +234,7 @@ TEST_F(Registration, AnAbortedCommunicatorTakesItsBuffersAlong) {
     const Tensor x = device.allocate_registered("x", DataType::f32, 1024, {{dp}, true});
     device.begin();
     if (group.my_index == 1) throw std::invalid_argument("no data file");
-    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
-    device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
+    testing_support::all_reduce(device, dp, x);
     device.synchronize();
   });
   EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());

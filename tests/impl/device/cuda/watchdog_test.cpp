@@ -7,6 +7,7 @@
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/impl/device/device_testing.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -18,6 +19,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing_support::all_reduce;
 using namespace std::chrono_literals;
 
 /// A watchdog without a thread, over a stream whose work is let through by hand.
@@ -144,17 +146,10 @@ TEST_F(WatchdogOfOneStream, SeesAGroupThatIsStuckWhileARecordWaitsForItInAFullQu
 }
 
 // The same with NCCL, ranks and threads.
-void all_reduce(Device& device, const Communicator& dp, const Tensor& x) {
-  const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
-  device.communicate(dp, {.kind = Kind::communication}, {&transfer, 1});
-}
-
 TEST(WatchdogOfRanks, APeerThatNeverComesEndsAllRanksWithTheSameReason) {
   CudaRanks ranks(3, {}, {.peer_timeout = 500ms, .poll_interval = 10ms});
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
-    const Communicator dp = device.declare("grad_reduce", group);
-    const Tensor x = device.allocate("x", DataType::f32, 64);
-    device.begin();
+    const auto [dp, x] = testing_support::begin_with_communicator(device, group, "grad_reduce", 64);
     const int mine = group.my_index == 1 ? 2 : 3;
     for (int i = 0; i < mine; ++i) all_reduce(device, dp, x);
     if (group.my_index == 2) {
@@ -178,9 +173,7 @@ TEST(WatchdogOfRanks, APeerThatNeverComesEndsAllRanksWithTheSameReason) {
 TEST(WatchdogOfRanks, AnErrorThatNcclReportsEndsAllRanks) {
   CudaRanks ranks(2, {}, {.peer_timeout = 60s, .poll_interval = 10ms});
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
-    const Communicator dp = device.declare("dp", group);
-    const Tensor x = device.allocate("x", DataType::f32, 64);
-    device.begin();
+    const auto [dp, x] = testing_support::begin_with_communicator(device, group, "dp", 64);
     if (group.my_index == 0) {
       all_reduce(device, dp, x);
       NcclDouble::instance().set_async_error(0, ncclRemoteError);
@@ -211,9 +204,7 @@ TEST(WatchdogOfRanks, TellsTheOtherRanksWhyItGaveUpBeforeTheRankItselfKnows) {
 TEST(WatchdogOfRanks, ARankThatThrowsTakesItsPeersDown) {
   CudaRanks ranks(3, {}, {.peer_timeout = 60s, .poll_interval = 10ms});
   const std::vector<std::string> errors = ranks.run_each([&](CudaDevice& device, const Group& group) {
-    const Communicator dp = device.declare("dp", group);
-    const Tensor x = device.allocate("x", DataType::f32, 64);
-    device.begin();
+    const auto [dp, x] = testing_support::begin_with_communicator(device, group, "dp", 64);
     all_reduce(device, dp, x);
     if (group.my_index == 2) throw std::invalid_argument("bucket_size: -3");
     all_reduce(device, dp, x);

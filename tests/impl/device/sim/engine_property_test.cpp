@@ -61,8 +61,7 @@ class Maker {
     RecordingDevice d;
     std::vector<Made>& made = result_.made.emplace_back();
     std::vector<Program>& programs = result_.programs.emplace_back();
-    Group group{std::vector<std::int32_t>(static_cast<std::size_t>(size)), rank};
-    std::iota(group.members.begin(), group.members.end(), 0);
+    const Group group = testing_support::group_of(size, rank);
     const std::vector<Stream> streams{d.create_stream("a"), d.create_stream("b", Priority::high)};
     const std::vector<Communicator> communicators{d.declare("c", group, {.sms = 10}),
                                                   d.declare("d", group, {.sms = 5, .priority = Priority::high})};

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <stdexcept>
-
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
@@ -17,18 +15,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 std::string synthetic() { return test::read_text_file("tests/data/hardware/synthetic.measured.yaml"); }
-
-std::string complaint_of_measured(const std::string& from, const std::string& to) {
-  std::string yaml = synthetic();
-  const std::size_t at = yaml.find(from);
-  if (at == std::string::npos) throw std::logic_error("no " + from);
-  try {
-    parse_hardware(yaml.replace(at, from.size(), to), "m.yaml");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(MeasuredFile, TakesThePlaceOfWhatItHolds) {
   const Hardware base = load_hardware("h100-sxm");
@@ -73,24 +59,23 @@ TEST(MeasuredFile, GivesQueuesAndInterference) {
 }
 
 TEST(MeasuredFile, EveryErrorHasItsPlace) {
-  EXPECT_EQ(complaint_of_measured("median: 2,", "median: -2,"),
-            "m.yaml:7:35: median is \"-2\", must be a number of 0 or more");
-  EXPECT_THAT(complaint_of_measured("base: h100-sxm", "base: h100-sxn"),
-              HasSubstr("m.yaml:4:7: base: hardware \"h100-sxn\""));
-  EXPECT_THAT(complaint_of_measured("host.kernel_launch_us", "host.kernel_lunch_us"),
-              HasSubstr("no figure that can be measured; did you mean host.kernel_launch_us?"));
-  EXPECT_THAT(complaint_of_measured("kernels.memory:", "kernels.memories:"), HasSubstr("did you mean kernels.memory?"));
-  EXPECT_THAT(complaint_of_measured("attention_forward.128", "attention_forward.100"),
-              HasSubstr("no curve that can be measured"));
-  EXPECT_THAT(complaint_of_measured("[1000, 0.1, 0.05]", "[1000, 0.1]"), HasSubstr("a point is three numbers"));
-  EXPECT_THAT(complaint_of_measured("[1000, 0.1, 0.05]", "[1000, 1.2, 0.05]"), HasSubstr("an efficiency is \"1.2\""));
-  EXPECT_THAT(complaint_of_measured("[1000, 0.1, 0.05]", "[1e9, 0.1, 0.05]"), HasSubstr("x must ascend"));
-  EXPECT_THAT(complaint_of_measured("behind: kernel", "behind: kernels"),
-              HasSubstr("known: nothing, kernel, wait, record"));
-  EXPECT_THAT(complaint_of_measured("of: gemm,", "of: gem,"), HasSubstr("known: gemm, attention, norm"));
-  EXPECT_THAT(complaint_of_measured("same_queue: true", "same_queue: maybe"), HasSubstr("must be true or false"));
-  EXPECT_THAT(complaint_of_measured("samples: 31}", "sample: 31}"), HasSubstr("host.kernel_launch_us has no samples"));
-  EXPECT_THAT(complaint_of_measured("machine:", "machines:"), HasSubstr("the measured file has no machine"));
+  EXPECT_EQ(test::complaint(test::replaced(synthetic(), "median: 2,", "median: -2,")),
+            "a.yaml:7:35: median is \"-2\", must be a number of 0 or more");
+  const std::string point = "[1000, 0.1, 0.05]";
+  test::expect_complaints(synthetic(),
+                          {{"base: h100-sxm", "base: h100-sxn", "a.yaml:4:7: base: hardware \"h100-sxn\""},
+                           {"host.kernel_launch_us", "host.kernel_lunch_us",
+                            "no figure that can be measured; did you mean host.kernel_launch_us?"},
+                           {"kernels.memory:", "kernels.memories:", "did you mean kernels.memory?"},
+                           {"attention_forward.128", "attention_forward.100", "no curve that can be measured"},
+                           {point, "[1000, 0.1]", "a point is three numbers"},
+                           {point, "[1000, 1.2, 0.05]", "an efficiency is \"1.2\""},
+                           {point, "[1e9, 0.1, 0.05]", "x must ascend"},
+                           {"behind: kernel", "behind: kernels", "known: nothing, kernel, wait, record"},
+                           {"of: gemm,", "of: gem,", "known: gemm, attention, norm"},
+                           {"same_queue: true", "same_queue: maybe", "must be true or false"},
+                           {"samples: 31}", "sample: 31}", "host.kernel_launch_us has no samples"},
+                           {"machine:", "machines:", "the measured file has no machine"}});
 }
 
 }  // namespace

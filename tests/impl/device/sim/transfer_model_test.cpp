@@ -5,6 +5,7 @@
 
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/impl/device/sim/hardware_files.hpp"
 
@@ -36,24 +37,32 @@ struct RoundTransfers : testing::Test {
   }
 };
 
-TEST_F(RoundTransfers, CollectiveInsideANodeTakesItsBusBytesOverNvlink) {
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 800 * kMB), ranks(8)), 7);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::reduce_scatter, 800 * kMB), ranks(8)), 7);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_reduce, 800 * kMB), ranks(8)), 14);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::broadcast, 800 * kMB), ranks(8)), 8);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_to_all, 800 * kMB), ranks(8)), 7);
-}
-
-TEST_F(RoundTransfers, GroupsOfOtherSizesFollowTheirOwnBusFactor) {
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_reduce, 100 * kMB), ranks(2)), 1);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 400 * kMB), ranks(4, 2)), 3);
-}
-
-TEST_F(RoundTransfers, CollectiveAcrossNodesTakesThePortsOfItsMembers) {
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 1600 * kMB), ranks(16)), 1500.0 / 80);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 400 * kMB), ranks(4, 8)), 30) << "one port a node";
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_reduce, 400 * kMB), ranks(4, 8)), 60);
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_gather, 400 * kMB), ranks(4, 4)), 15) << "two ports a node";
+TEST_F(RoundTransfers, CollectivesTakeTheirBusBytesOverTheSlowestLink) {
+  using enum Collective;
+  struct Case {
+    Collective kind;
+    std::int64_t megabytes;
+    std::vector<std::int32_t> members;
+    double ms;
+  };
+  const std::vector<Case> cases = {{all_gather, 800, ranks(8), 7},
+                                   {reduce_scatter, 800, ranks(8), 7},
+                                   {all_reduce, 800, ranks(8), 14},
+                                   {broadcast, 800, ranks(8), 8},
+                                   {all_to_all, 800, ranks(8), 7},
+                                   // The bus factor of other sizes.
+                                   {all_reduce, 100, ranks(2), 1},
+                                   {all_gather, 400, ranks(4, 2), 3},
+                                   // Across nodes through the ports of the members: eight, one, one, two a node.
+                                   {all_gather, 1600, ranks(16), 1500.0 / 80},
+                                   {all_gather, 400, ranks(4, 8), 30},
+                                   {all_reduce, 400, ranks(4, 8), 60},
+                                   {all_gather, 400, ranks(4, 4), 15},
+                                   // Of 16 pieces of 100 MB, 8 leave the node through the own port.
+                                   {all_to_all, 1600, ranks(16), 80}};
+  for (const auto& [kind, megabytes, members, ms] : cases)
+    EXPECT_DOUBLE_EQ(alone_ms(collective(kind, megabytes * kMB), members), ms)
+        << to_string(kind) << " of " << megabytes << " MB on " << testing::PrintToString(members);
 }
 
 TEST_F(RoundTransfers, RingSendsTheSameBytesOverEveryHop) {
@@ -97,11 +106,6 @@ TEST_F(RoundTransfers, DifferentLinksWorkAtTheSameTime) {
   EXPECT_DOUBLE_EQ(t.alone_ns, 5e6);
   EXPECT_DOUBLE_EQ(t.nvlink_bytes, 100.0 * kMB);
   EXPECT_DOUBLE_EQ(t.network_bytes, 50.0 * kMB);
-}
-
-TEST_F(RoundTransfers, AllToAllAcrossNodesIsLimitedByTheSlowerLink) {
-  // Of 16 pieces of 100 MB, 8 leave the node through the own port.
-  EXPECT_DOUBLE_EQ(alone_ms(collective(Collective::all_to_all, 1600 * kMB), ranks(16)), 80);
 }
 
 struct LatentTransfers : RoundTransfers {
@@ -208,14 +212,20 @@ TEST(Placement, DecidesWhichMembersShareANode) {
   EXPECT_DOUBLE_EQ(model.transfers(call, std::vector<std::int32_t>{1, 2}, 0).alone_ns, 1e7);
 }
 
-TEST(Segments, DecideByTheMessageAndTheLastServesAllAbove) {
+/// The round machine, but for the times of its all-gather on a known group.
+Hardware with_gather(std::int32_t ranks, std::int32_t nodes, std::vector<Segment> segments) {
   Hardware hardware = test::round_hardware();
   hardware.collectives = {{.collective = Collective::all_gather,
                            .algorithm = nccl::Algorithm::ring,
-                           .ranks = 8,
-                           .nodes = 1,
-                           .segments = {{1000, 1, 7}, {2000, 2, 70}},
+                           .ranks = ranks,
+                           .nodes = nodes,
+                           .segments = std::move(segments),
                            .source = ""}};
+  return hardware;
+}
+
+TEST(Segments, DecideByTheMessageAndTheLastServesAllAbove) {
+  const Hardware hardware = with_gather(8, 1, {{1000, 1, 7}, {2000, 2, 70}});
   const auto us = [&](std::int64_t bytes) {
     return time_of_collective(hardware, Collective::all_gather, {8, 1}, bytes).time_us(bytes);
   };
@@ -225,13 +235,7 @@ TEST(Segments, DecideByTheMessageAndTheLastServesAllAbove) {
 }
 
 TEST(Segments, OfAnotherGroupAreReadAtTheMessageThatLoadsTheLinksAlike) {
-  Hardware hardware = test::round_hardware();
-  hardware.collectives = {{.collective = Collective::all_gather,
-                           .algorithm = nccl::Algorithm::ring,
-                           .ranks = 16,
-                           .nodes = 2,
-                           .segments = {{8000, 0, 80}, {16000, 0, 8}},
-                           .source = ""}};
+  const Hardware hardware = with_gather(16, 2, {{8000, 0, 80}, {16000, 0, 8}});
   const auto busbw = [&](std::int64_t bytes) {
     return time_of_collective(hardware, Collective::all_gather, {2, 2}, bytes).algbw_gb_per_s / 2;
   };
@@ -241,14 +245,8 @@ TEST(Segments, OfAnotherGroupAreReadAtTheMessageThatLoadsTheLinksAlike) {
 }
 
 TEST(Segments, NeverMakeALargerMessageFaster) {
-  Hardware hardware = test::round_hardware();
   // On the known group each begins where the one before ended, at 600 and at 700 us.
-  hardware.collectives = {{.collective = Collective::all_gather,
-                           .algorithm = nccl::Algorithm::ring,
-                           .ranks = 16,
-                           .nodes = 2,
-                           .segments = {{8'000'000, 100, 15}, {16'000'000, 500, 75}, {64'000'000, 100, 25}},
-                           .source = ""}};
+  const Hardware hardware = with_gather(16, 2, {{8'000'000, 100, 15}, {16'000'000, 500, 75}, {64'000'000, 100, 25}});
   double before_us = 0;
   for (std::int64_t bytes = 1'000'000; bytes < 64'000'000; bytes += 100'000) {
     const double us = time_of_collective(hardware, Collective::all_gather, {64, 8}, bytes).time_us(bytes);
@@ -258,23 +256,13 @@ TEST(Segments, NeverMakeALargerMessageFaster) {
 }
 
 TEST(Segments, ComeFromTheLargestKnownGroupThatIsNotLarger) {
-  Hardware hardware = test::round_hardware();
-  const auto known = [](std::int32_t nodes, double latency_us) {
-    return CollectiveTimes{.collective = Collective::all_gather,
-                           .algorithm = nccl::Algorithm::ring,
-                           .ranks = 8 * nodes,
-                           .nodes = nodes,
-                           .segments = {{1, latency_us, 80}},
-                           .source = ""};
-  };
-  hardware.collectives = {known(1, 1), known(32, 32), known(4, 4), known(16, 16)};
+  Hardware hardware = with_gather(8, 1, {{1, 1, 80}});
+  for (const int nodes : {32, 4, 16})
+    hardware.collectives.push_back(with_gather(8 * nodes, nodes, {{1, double(nodes), 80}}).collectives[0]);
   const auto latency = [&](std::int32_t nodes) {
     return time_of_collective(hardware, Collective::all_gather, {8 * nodes, nodes}, 0).latency_us;
   };
-  EXPECT_EQ(latency(1), 1);
-  EXPECT_EQ(latency(4), 4);
-  EXPECT_EQ(latency(16), 16);
-  EXPECT_EQ(latency(32), 32);
+  for (const int known : {1, 4, 16, 32}) EXPECT_EQ(latency(known), known);
   EXPECT_GT(latency(64), 32);
   EXPECT_LT(latency(2), 4) << "the smallest, where all are larger";
   EXPECT_GT(latency(8), 4);

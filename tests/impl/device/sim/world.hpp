@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "impl/device/recording_device.hpp"
-#include "impl/device/sim/engine.hpp"
+#include "tests/impl/virtual_time.hpp"
 
 namespace underlap::sim {
 
@@ -61,6 +59,16 @@ inline Operation kernel(double ns, Cost cost = {}) {
 }
 inline Operation waves(double ns, std::int64_t tiles) { return kernel(ns, {.bytes_written = tiles}); }
 
+inline Transfer all_reduce_of(const Tensor& t) {
+  return {.collective = Collective::all_reduce, .input = flat(t), .output = flat(t)};
+}
+
+inline Tag named(std::string_view purpose) { return {.purpose = intern(purpose)}; }
+inline void communicate(RecordingDevice& device, const Communicator& communicator, std::string_view purpose,
+                        const Transfer& transfer) {
+  device.communicate(communicator, named(purpose), {&transfer, 1});
+}
+
 /// Ranks that record a program each and play them together.
 class World {
  public:
@@ -69,11 +77,22 @@ class World {
   }
 
   Group group(std::int32_t rank) const {
-    Group g{std::vector<std::int32_t>(devices.size()), rank};
-    std::iota(g.members.begin(), g.members.end(), 0);
-    return g;
+    return testing_support::group_of(static_cast<std::int32_t>(devices.size()), rank);
   }
   RecordingDevice& operator[](std::size_t rank) { return *devices[rank]; }
+  /// Has each rank, with the group of all, enqueue something.
+  void record(const std::function<void(RecordingDevice&, const Group&)>& enqueue) {
+    for (std::size_t r = 0; r < devices.size(); ++r) enqueue(*devices[r], group(static_cast<std::int32_t>(r)));
+  }
+  /// What playing threw.
+  std::string error() {
+    try {
+      play();
+    } catch (const std::exception& failure) {
+      return failure.what();
+    }
+    return "nothing was thrown";
+  }
 
   /// Plays all programs, and says when what began and ended: "rank stream purpose" -> {start, end}.
   struct Interval {
@@ -84,15 +103,10 @@ class World {
   };
   using Times = std::map<std::string, Interval>;
   Times play(EngineOptions options = {}) {
-    std::vector<RankQueues::Source> sources;
-    for (const auto& device : devices) {
-      sources.emplace_back([&device, done = false]() mutable -> std::optional<Program> {
-        if (std::exchange(done, true)) return std::nullopt;
-        return device->take_program();
-      });
-    }
+    std::vector<Program> programs;
+    for (const auto& device : devices) programs.push_back(device->take_program());
     const TimeModel& model = machine ? *machine : times;
-    Engine engine(model, options, std::move(sources));
+    Engine engine(model, options, testing_support::sources_of(std::move(programs)));
     engine.play();
     trace = engine.take_trace();
     Times result;
@@ -109,7 +123,5 @@ class World {
   Trace trace;
   std::vector<std::unique_ptr<RecordingDevice>> devices;
 };
-
-inline Tag named(std::string_view purpose) { return {.purpose = intern(purpose)}; }
 
 }  // namespace underlap::sim
