@@ -109,8 +109,8 @@ analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, co
       return {.block = window.block, .step = window.step, .width = timeline_width(arguments), .steps = windows};
   }
   if (steps.empty()) throw std::invalid_argument("--timeline: the trace has no measured step");
-  throw std::invalid_argument(
-      fmt::format("--step: the trace has no measured step {}; it has {}", *arguments.step, fmt::join(steps, ", ")));
+  throw std::invalid_argument(fmt::format("--step: the trace has no measured step {}; name one of {}", *arguments.step,
+                                          fmt::join(steps, ", ")));
 }
 
 input::AttributionOptionsOf attribution_options(const AnalyzeArguments& arguments,

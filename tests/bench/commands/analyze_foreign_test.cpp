@@ -58,6 +58,10 @@ std::string kineto(const Foreign& about) {
 class AnalyzeForeign : public ::testing::Test {
  protected:
   void write(const std::string& name, const Foreign& about) { write_text(folder_ / name, kineto(about)); }
+  /// A file for each of these ranks of a job.
+  void write_ranks(std::initializer_list<int> ranks, int world_size) {
+    for (const int rank : ranks) write(fmt::format("rank{}.json", rank), {.rank = rank, .world_size = world_size});
+  }
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   static Json json(const Words& traces) { return json_of(joined({"analyze"}, traces)); }
   static std::vector<int> ranks(const Json& json) {

@@ -93,6 +93,7 @@ TEST(Annotations, SayHowSureTheyAreAndWhy) {
   t.add(t.ranges, "FSDP::post_backward_reduce", 0, 100);
   t.add(t.ranges, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 200, 300);
   t.add(t.ranges, "## alltoall_bwd_single ##", 400, 500);
+  t.add(t.ranges, "nccl:all_to_all", 420, 480);
   const auto of_fsdp = t.launch(kReduceScatter, 50, 600), of_gradient = t.launch(kAllReduce, 250, 700),
              of_torchrec = t.launch(kSendRecv, 450, 800);
   attribute(t.trace);

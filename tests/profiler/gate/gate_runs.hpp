@@ -71,10 +71,11 @@ struct Sides {
   std::vector<RunFigures> baseline, candidate;
 };
 
-/// A run a side of virtual time, which differ in their source alone.
+/// A run a side of virtual time, which differ in their source and start alone.
 inline Sides exact_sides() {
   Sides sides{runs_of("base", 1), runs_of("base", 1)};
   sides.candidate[0].source = "new";
+  sides.candidate[0].started_utc = "later";
   for (auto* side : {&sides.baseline, &sides.candidate}) side->front().is_exact = true;
   return sides;
 }
