@@ -138,7 +138,7 @@ TEST_F(AnalyzeForeign, PrintsTheErrorAloneWhereNoStepCanBeDrawn) {
 TEST_F(AnalyzeForeign, RefusesWhatIsNotOneJob) {
   const Foreign first{.rank = 0, .world_size = 8};
   write("a.json", first);
-  const auto refusal = [&](Foreign other, const std::string& why) {
+  const auto refusal = [&](const Foreign& other, const std::string& why) {
     write("b.json", other);
     EXPECT_THAT(underlap_program({"analyze", at("a.json"), at("b.json")}), fails_with(2, why));
   };
