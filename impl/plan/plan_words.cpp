@@ -13,7 +13,7 @@
 namespace underlap::plan {
 namespace {
 
-/// Where a field stands in the text: flags that add to a method come last of those that are known.
+/// Position of a field in the text: flags that add to a method come last.
 std::size_t rank_of(std::string_view name) {
   if (name == "_target_") return 0;
   const SlotField* const field = find_slot_field(name);

@@ -38,7 +38,7 @@ bool is_given_pipe(const std::filesystem::path& file) {
   return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
 }
 
-/// The name in the file's folder that may have been meant, or that one is wanted.
+/// Suggests a similar name in the file's folder, or asks for one that exists.
 std::string name_beside(const std::filesystem::path& file) {
   constexpr std::size_t kMost = 1000;
   std::vector<std::string> names;

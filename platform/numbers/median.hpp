@@ -47,7 +47,7 @@ inline double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// The sum of the squares of what values differ from their mean.
+/// The sum of squared differences from the mean.
 inline double squares_around_mean(std::span<const double> values) {
   const double centre = mean(values);
   double sum = 0;

@@ -273,7 +273,7 @@ std::string results_text(const RunResults& results, Statistics statistics) {
 void write_results(const std::filesystem::path& folder, const RunResults& results, Statistics statistics) {
   write_file_atomically(folder / kResultsFile, results_text(results, statistics));
   for (const std::string_view compressed : std::span(kResultsFiles).subspan(1)) {
-    std::error_code ignored;  // the first is read, whatever is left of the others
+    std::error_code ignored;  // a compressed copy that stays does no harm: the plain file is read first
     std::filesystem::remove(folder / compressed, ignored);
   }
 }

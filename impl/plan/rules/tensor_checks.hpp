@@ -7,7 +7,7 @@
 
 namespace underlap::plan {
 
-/// One slot as the checks of its fields see it: what was asked for beside what is in effect.
+/// One slot for the checks of its fields: the request and the settings in effect.
 struct SlotInEffect {
   Resolution& r;
   std::string_view path;

@@ -43,9 +43,9 @@ struct KnownField {
   std::string_view name;
   Type type = Type::boolean;
   std::optional<bool> harmless = {};  ///< the value that changes nothing; of a number there is none
-  std::string_view value = "";        ///< what of it is not run, behind its name
+  std::string_view value = "";        ///< the part that is not run, printed after its name
   std::string_view instead = "leave it out";
-  std::string_view problem = "";  ///< why it is an error, behind its path; empty: `run` alone refuses it
+  std::string_view problem = "";  ///< why it is an error, printed after its path; empty: `run` alone refuses it
 };
 constexpr KnownField kKnownFields[] = {
     {.name = "atomic_gemm",

@@ -31,7 +31,7 @@ struct SlotField {
   std::string_view word = {};  ///< in a plan's table: a flag that is on, or the prefix of a number; empty: NAME=VALUE
   /// Whether the field does anything in that slot under that method.
   bool (*applies)(TensorSlot slot, TensorMethod method) = [](TensorSlot, TensorMethod m) { return in_userbuffers(m); };
-  /// The kind of technique that this flag chooses among. Where it does not apply it is off, whatever was written.
+  /// The kind of technique that this flag chooses among. It is off where it does not apply.
   std::optional<SlotTechnique> chooses = {};
   std::string_view no_effect = {};  ///< why a flag that was written is off; empty: nobody needs to know
   /// Why `value` cannot be written under this configuration, as the end of a sentence; empty: it can.

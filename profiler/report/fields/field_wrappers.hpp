@@ -12,8 +12,8 @@
 //       field("high", interval.high);
 //     }
 //
-// It stands in the type's own namespace or in report::schema. A member is passed by itself, or in one of the wrappers
-// below, which writer and reader tell apart by the names of their members.
+// It is declared in the type's own namespace or in report::schema. A member is passed by itself, or in one of the
+// wrappers below, which writer and reader tell apart by the names of their members.
 namespace underlap::report::schema {
 
 /// `T` or `const T`.
@@ -30,19 +30,19 @@ concept Described = requires(T& object) {
   visit_fields(object, AnyField{});
 };
 
-/// A string that holds JSON text and stands in the file as that JSON; empty stands as null.
+/// A string of JSON text that the file holds as JSON. An empty string is null.
 template <class String>
 struct JsonText {
   String& json_text;
 };
 
-/// A field that files of an earlier Underlap lack; there it keeps the value that it begins with.
+/// A field that files of earlier versions lack. It then keeps its initial value.
 template <class T>
 struct NewerField {
   T& newer;
 };
 
-/// A field that is null where `is_null`; reading null leaves the value as it begins.
+/// A field that is null where `is_null`. Reading null keeps its initial value.
 template <class T>
 struct NullIf {
   T& nullable;

@@ -81,7 +81,7 @@ Subjects purposes_that_ran(const Evidence& evidence);
 /// Each subject of `some` once for each slot of these kinds.
 Subjects slotted(const Subjects& some, std::initializer_list<plan::TensorSlotKind> kinds);
 
-/// Cells with a step, beside the cell with a step that is equal in all axes but `axis`, where it is `value`.
+/// Cells that ran, each with the cell that differs in `axis` alone, where it is `value`.
 Select compared(const std::string& axis, const std::string& value);
 
 // What columns and rules are made of.

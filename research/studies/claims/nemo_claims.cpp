@@ -94,7 +94,7 @@ std::optional<bool> hides_where_it_is_on(S s) {
          (s.part == kGather ? ddp.overlap_param_gather : ddp.overlap_grad_reduce);
 }
 
-// Cells that reduce in fp32, beside those that reduce in bf16: here the other is the faster one.
+// Cells that reduce in fp32, each with the one that reduces in bf16, which is faster.
 Subjects beside_bf16(const Evidence& evidence) {
   return where(compared(kGradReduceInFp32, "false")(evidence),
                [](S s) { return s.cell.plan.config.ddp.grad_reduce_in_fp32; });

@@ -82,7 +82,7 @@ Subjects cells_in_stages(const Evidence& evidence) {
   return where(cells_with_steps(evidence), [](S s) { return ran_in_stages(&s.cell); });
 }
 
-// Cells in stages beside those that differ in one axis.
+// Cells with stages, each with a cell that differs in one axis.
 Subjects staged_beside(const Evidence& evidence, const std::string& axis, const std::string& value) {
   Subjects subjects;
   for (const Subject& subject : cells_in_stages(evidence)) {
@@ -153,7 +153,7 @@ std::string first_error(S s) {
   return errors.empty() ? "no error" : errors.front().message;
 }
 
-// Batched exchanges beside separate ones: here the other is the faster one, where the claim holds.
+// Batched exchanges, each with the separate ones, which are faster where the claim holds.
 Subjects beside_separate(const Evidence& evidence) {
   return where(staged_beside(evidence, "batch_p2p_comm", "false"), [](S s) { return s.other != &s.cell; });
 }

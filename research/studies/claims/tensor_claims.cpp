@@ -113,7 +113,7 @@ std::optional<bool> has_own_settings(S s) {
          knob_of(s.cell.plan, path_of(s)).source == "auto";
 }
 
-// Cells with a step, beside that of the same shape without overlap.
+// Cells that ran, each with the cell of the same shape without overlap.
 Subjects beside_no_overlap(const Evidence& evidence) {
   Subjects subjects;
   for (const Subject& subject : cells_with_steps(evidence)) {

@@ -23,7 +23,7 @@ const ClaimCell* cell_named(const Evidence& evidence, std::string_view name) {
   return found == evidence.cells.end() ? nullptr : &*found;
 }
 
-// Cells that write a slot, whose set is named SLOT:WHAT, beside the cell that writes none.
+// Cells that set a slot (their set is named SLOT:WHAT), each with the cell that sets none.
 Subjects written_slots(const Evidence& evidence) {
   Subjects subjects;
   const ClaimCell* none = cell_named(evidence, "none");
