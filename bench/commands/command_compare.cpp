@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
-#include "bench/commands/series.hpp"
+#include "bench/commands/series/series.hpp"
 #include "bench/commands/status_watch.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"

@@ -22,7 +22,7 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/commands/run_fields.hpp"
-#include "bench/commands/series.hpp"
+#include "bench/commands/series/series.hpp"
 #include "bench/launch/agent.hpp"
 #include "bench/launch/coordinator.hpp"
 #include "bench/launch/launch.hpp"

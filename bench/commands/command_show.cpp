@@ -11,7 +11,7 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
-#include "bench/commands/series.hpp"
+#include "bench/commands/series/series.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"

@@ -10,7 +10,7 @@
 
 #include "bench/measure/kernel_files.hpp"
 #include "impl/plan/plan.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/samples.hpp"
 #include "profiler/trace/trace.hpp"

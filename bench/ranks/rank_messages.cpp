@@ -8,8 +8,8 @@
 #include "bench/machine/machine.hpp"
 #include "platform/cbor.hpp"
 #include "platform/errors.hpp"
-#include "profiler/formats/perfetto_encoder.hpp"
-#include "profiler/formats/perfetto_reader.hpp"
+#include "profiler/formats/perfetto/encoder.hpp"
+#include "profiler/formats/perfetto/reader.hpp"
 #include "profiler/report/fields/field_values.hpp"
 
 namespace underlap::bench {

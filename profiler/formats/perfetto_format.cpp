@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/output_file.hpp"
-#include "profiler/formats/perfetto_encoder.hpp"
-#include "profiler/formats/perfetto_packets.hpp"
-#include "profiler/formats/perfetto_reader.hpp"
+#include "profiler/formats/perfetto/encoder.hpp"
+#include "profiler/formats/perfetto/packets.hpp"
+#include "profiler/formats/perfetto/reader.hpp"
 
 namespace underlap::formats {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/formats/format.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap {

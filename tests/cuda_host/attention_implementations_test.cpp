@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests/kernels/attention_test.cpp is too small for: heads that take more registers and more shared memory.
+// What tests/kernels/products/attention_test.cpp is too small for: heads that take more registers and more shared
+// memory.
 #include <gmock/gmock.h>
 
 #include <stdexcept>

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "profiler/formats/output_file.hpp"
-#include "profiler/formats/perfetto_reader.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/reader.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 

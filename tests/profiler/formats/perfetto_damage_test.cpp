@@ -5,10 +5,10 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "profiler/formats/format.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
-#include "profiler/formats/perfetto_packets.hpp"
-#include "profiler/formats/perfetto_reader.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
+#include "profiler/formats/perfetto/packets.hpp"
+#include "profiler/formats/perfetto/reader.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/slices.hpp"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "profiler/formats/format.hpp"
-#include "profiler/formats/perfetto_reader.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/reader.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/file_size_limit.hpp"
 #include "tests/profiler/random_trace.hpp"

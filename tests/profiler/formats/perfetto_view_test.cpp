@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "profiler/formats/perfetto_encoder.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto/encoder.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/slices.hpp"
 

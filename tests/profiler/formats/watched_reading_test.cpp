@@ -11,7 +11,7 @@
 
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/output_file.hpp"
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_encoder.hpp"
+#include "profiler/formats/perfetto/encoder.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "profiler/formats/checksum.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
 #include "profiler/formats/writable.hpp"
 
 namespace underlap::formats {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_decoder.hpp"
+#include "profiler/formats/perfetto/decoder.hpp"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "profiler/formats/checksum.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
-#include "profiler/formats/perfetto_values.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
+#include "profiler/formats/perfetto/values.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {

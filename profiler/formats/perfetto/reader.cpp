@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_reader.hpp"
+#include "profiler/formats/perfetto/reader.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "profiler/formats/arriving_bytes.hpp"
-#include "profiler/formats/perfetto_decoder.hpp"
-#include "profiler/formats/perfetto_packets.hpp"
+#include "profiler/formats/perfetto/decoder.hpp"
+#include "profiler/formats/perfetto/packets.hpp"
 #include "profiler/trace/reading.hpp"
 
 namespace underlap::formats {

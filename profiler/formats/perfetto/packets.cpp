@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_packets.hpp"
+#include "profiler/formats/perfetto/packets.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <protozero/exception.hpp>
 #include <protozero/varint.hpp>
 
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
 
 namespace underlap::formats {
 

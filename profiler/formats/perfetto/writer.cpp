@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_writer.hpp"
+#include "profiler/formats/perfetto/writer.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 #include "platform/errors.hpp"
 #include "profiler/formats/output_file.hpp"
-#include "profiler/formats/perfetto_encoder.hpp"
+#include "profiler/formats/perfetto/encoder.hpp"
 
 namespace underlap::formats {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/commands/series.hpp"
+#include "bench/commands/series/series.hpp"
 #include "platform/numbers/median.hpp"
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/report/run_folders.hpp"

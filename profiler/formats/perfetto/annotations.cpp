@@ -4,8 +4,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <utility>
 
-#include "profiler/formats/perfetto_encoder.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto/encoder.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
 
 namespace underlap::formats {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "profiler/formats/by_id.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
-#include "profiler/formats/perfetto_values.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
+#include "profiler/formats/perfetto/values.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {

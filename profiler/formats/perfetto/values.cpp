@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_values.hpp"
+#include "profiler/formats/perfetto/values.hpp"
 
 #include <protozero/pbf_reader.hpp>
 
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
 
 namespace underlap::formats::perfetto {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/series.hpp"
+#include "bench/commands/series/series.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "profiler/formats/by_id.hpp"
-#include "profiler/formats/perfetto_slice.hpp"
+#include "profiler/formats/perfetto/slice.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {

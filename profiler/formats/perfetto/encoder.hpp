@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "profiler/formats/lanes.hpp"
-#include "profiler/formats/perfetto_fields.hpp"
+#include "profiler/formats/perfetto/fields.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {

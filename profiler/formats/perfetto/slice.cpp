@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/perfetto_slice.hpp"
+#include "profiler/formats/perfetto/slice.hpp"
 
 #include <cstddef>
 #include <string_view>
