@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +22,10 @@
 #include "bench/ranks/session.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/gate/baseline.hpp"
+#include "profiler/gate/reports.hpp"
+#include "profiler/report/results.hpp"
+#include "profiler/report/scaling/scaling_report.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::bench {
@@ -42,19 +49,35 @@ std::string backends_text() {
   return fmt::format("{}{}", fmt::join(backends, ", "), has_cuda_backend() ? "" : " (built without cuda)");
 }
 
+/// The JSON Schema of each format that other programs read.
+const std::map<std::string, std::string (*)()>& json_schemas() {
+  static const std::map<std::string, std::string (*)()> schemas{{"baseline", gate::baseline_json_schema},
+                                                                {"gate", gate::gate_json_schema},
+                                                                {"results", report::results_json_schema},
+                                                                {"scaling", report::scaling_json_schema}};
+  return schemas;
+}
+
+std::string schema_names() { return fmt::format("{}", fmt::join(std::views::keys(json_schemas()), ", ")); }
+
 void add_help(CLI::App& app, int& exit_code) {
   struct Arguments {
     std::vector<std::string> words;
     bool manual = false;
+    std::string schema;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("help", "Explain a command, with an example");
   command->add_option("COMMAND", arguments->words, "the command, e.g. run, or list knobs (default: all)");
   command->add_flag("--man", arguments->manual, "print the manual page of all commands, for man -l");
+  command->add_option("--schema", arguments->schema, "print the JSON Schema of a format: " + schema_names())
+      ->check(CLI::IsMember(json_schemas()));
   command->footer("Example: underlap help run");
   command->callback([&app, &exit_code, arguments] {
     const Command program = command_tree(app);
-    if (arguments->manual)
+    if (!arguments->schema.empty())
+      print_data(json_schemas().at(arguments->schema)());
+    else if (arguments->manual)
       print_data(manual_page(program, machine_info().version, build_date()));
     else
       print_text(help_text(command_at(program, arguments->words), help_width()));

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "profiler/compare/sides.hpp"
-#include "profiler/report/fields/json_fields.hpp"
+#include "profiler/report/fields/json_schema.hpp"
 
 // The one list of the file's fields, which writer and reader follow.
 namespace underlap::compare {
@@ -109,6 +109,15 @@ void check_baseline(const std::vector<RunFigures>& runs) {
 
 std::string baseline_text(const std::vector<RunFigures>& runs) {
   const report::schema::Json document{{"schema", kBaselineSchema}, {"runs", report::schema::encode(runs)}};
+  return json_text(document, 1) + "\n";
+}
+
+std::string baseline_json_schema() {
+  using report::schema::Json;
+  Json document{{"$schema", report::schema::kJsonSchemaDraft}, {"title", kBaselineSchema}, {"type", "object"}};
+  document["properties"]["schema"]["const"] = kBaselineSchema;
+  document["properties"]["runs"] = report::schema::schema_of<std::vector<RunFigures>>();
+  document["required"] = Json::array({"schema", "runs"});
   return json_text(document, 1) + "\n";
 }
 

@@ -20,6 +20,8 @@ void check_baseline(const std::vector<RunFigures>& runs);
 
 /// JSON, schema underlap.baseline/1; the same runs give the same text.
 std::string baseline_text(const std::vector<RunFigures>& runs);
+/// The JSON Schema of baseline_text(), as JSON text.
+std::string baseline_json_schema();
 
 /// The reverse. Throws std::invalid_argument with file, place and reason.
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file);

@@ -9,7 +9,7 @@
 #include "profiler/gate/gate_reader.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/gate/words.hpp"
-#include "profiler/report/fields/json_fields.hpp"
+#include "profiler/report/fields/json_schema.hpp"
 
 namespace underlap::gate {
 namespace {
@@ -51,6 +51,11 @@ struct Moved {
   std::string key(const std::string& of) const { return of + (has_units ? "" : "_ns"); }
 };
 
+template <class Operations>
+Moved(Operations&) -> Moved<Operations>;
+template <class Operations>
+Moved(Operations&, bool) -> Moved<Operations>;
+
 template <class T>
 void add_field(Json& object, const char* key, const Moved<T>& moved) {
   object[key] = Json::array();
@@ -73,6 +78,19 @@ void decode_field(const Cursor& from, const char* key, Moved<T>& moved) {
                                 .baseline = operation.at(moved.key("baseline")).number(),
                                 .candidate = operation.at(moved.key("candidate")).number()});
   }
+}
+
+template <class T>
+void describe_field(Json& object, const char* key, const Moved<T>& moved) {
+  const Json text{{"type", "string"}}, number = report::schema::schema_of<double>();
+  Json properties{{"name", text}, {"kind", text}};
+  if (moved.has_units) properties["unit"] = text;
+  for (const char* const of : {"baseline", "candidate", "delta"}) properties[moved.key(of)] = number;
+  Json operation{{"type", "object"}, {"required", Json::array()}};
+  for (const auto& [name, schema] : properties.items()) operation["required"].push_back(name);
+  operation["properties"] = std::move(properties);
+  object["properties"][key] = {{"type", "array"}, {"items", std::move(operation)}};
+  object["required"].push_back(key);
 }
 
 void decode(const Cursor& from, Verdict& verdict) {
@@ -136,6 +154,16 @@ std::string gate_json(const GateReport& report) {
   Json json{{"schema", kGateSchema}};
   json.update(report::schema::encode(report));
   return json_text(json, 1) + "\n";
+}
+
+std::string gate_json_schema() {
+  Json document = report::schema::document_schema<GateReport>(kGateSchema);
+  // Rows of numerics have labels in place of figures.
+  GateRow numerics;
+  numerics.metric = "numerics";
+  Json& rows = document["properties"]["rows"]["items"];
+  rows = {{"anyOf", Json::array({rows, report::schema::schema_like(numerics)})}};
+  return json_text(document, 1) + "\n";
 }
 
 bool is_gate_file(const std::filesystem::path& file) {

@@ -24,6 +24,8 @@ std::string gate_markdown(const GateReport&, const std::string& picture = "");
 
 /// For machines: schema underlap.gate/1.
 std::string gate_json(const GateReport&);
+/// The JSON Schema of gate_json(), as JSON text.
+std::string gate_json_schema();
 
 /// A test suite of one test a row, as JUnit's XML: a regression is a failure, an inconclusive row an error where it
 /// decides and `inconclusive_passes` is false, else a skipped test.

@@ -20,7 +20,7 @@
 #include "platform/problems.hpp"
 #include "platform/threads/on_all_cores.hpp"
 #include "profiler/report/cut_windows.hpp"
-#include "profiler/report/fields/json_fields.hpp"
+#include "profiler/report/fields/json_schema.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -267,6 +267,14 @@ std::string results_text(const RunResults& results, Statistics statistics) {
   Json document{{"schema", kSchema}};
   document.update(encode(results));
   if (statistics == Statistics::included) add_statistics(document["cells"], results);
+  return json_text(document, 1) + "\n";
+}
+
+std::string results_json_schema() {
+  Json document = schema::document_schema<RunResults>(kSchema);
+  Json& statistics = document[Json::json_pointer("/properties/cells/items/properties/statistics")];
+  statistics = schema::schema_of<CellSummary>();
+  statistics["properties"]["answer"] = schema::or_null(schema::schema_of<PairAnswer>());
   return json_text(document, 1) + "\n";
 }
 

@@ -204,6 +204,9 @@ enum class Statistics : std::uint8_t { included, left_out };
 /// is not JSON or an axis stands twice.
 std::string results_text(const RunResults& results, Statistics statistics = Statistics::included);
 
+/// The JSON Schema of results_text(), as JSON text.
+std::string results_json_schema();
+
 /// Writes results_text() to `folder`/results.json: whole or not at all (temporary file, fsync, rename). Removes what
 /// was compressed there, which is of an earlier state of the run. Throws as results_text() does, and MachineError with
 /// the path and the system's reason.

@@ -62,4 +62,16 @@ struct Derived {
   Make make;
 };
 
+// Clang deduces aggregates only from release 17 on.
+template <class String>
+JsonText(String&) -> JsonText<String>;
+template <class T>
+NewerField(T&) -> NewerField<T>;
+template <class T>
+NullIf(T&, bool) -> NullIf<T>;
+template <class T, class Bool>
+PresentIf(T&, Bool&) -> PresentIf<T, Bool>;
+template <class Make>
+Derived(Make) -> Derived<Make>;
+
 }  // namespace underlap::report::schema

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/report/fields/json_fields.hpp"
+#include "profiler/report/fields/json_schema.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
 #include "profiler/report/sheet.hpp"
@@ -149,6 +149,10 @@ std::string scaling_json(const ScalingReport& report) {
   Json json{{"schema", "underlap.scaling/1"}};
   json.update(schema::encode(report));
   return json_text(json, 1) + "\n";
+}
+
+std::string scaling_json_schema() {
+  return json_text(schema::document_schema<ScalingReport>("underlap.scaling/1"), 1) + "\n";
 }
 
 std::string scaling_csv(const ScalingReport& report) {

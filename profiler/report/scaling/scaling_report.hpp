@@ -23,6 +23,8 @@ std::string scaling_text(const ScalingReport& report, const TableFormat& format,
 
 /// For machines: schema underlap.scaling/1.
 std::string scaling_json(const ScalingReport& report);
+/// The JSON Schema of scaling_json(), as JSON text.
+std::string scaling_json_schema();
 
 /// The rows as CSV, each figure's unit in the name of its column.
 std::string scaling_csv(const ScalingReport& report);

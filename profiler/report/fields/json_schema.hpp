@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include "profiler/report/fields/json_fields.hpp"
+
+// The JSON Schema (draft 2020-12) of what encode() writes, made from the same lists of fields.
+namespace underlap::report::schema {
+
+inline constexpr std::string_view kJsonSchemaDraft = "https://json-schema.org/draft/2020-12/schema";
+
+template <class T>
+Json schema_of();
+
+inline Json or_null(Json schema) { return {{"anyOf", Json::array({std::move(schema), Json{{"type", "null"}}})}}; }
+
+/// Adds a field to the schema of its object. Newer and optional fields are not required.
+template <class T>
+void describe_field(Json& object, const char* key, const T& field) {
+  Json& property = object["properties"][key];
+  bool is_required = true;
+  if constexpr (requires { field.newer; }) {
+    property = schema_of<std::remove_cvref_t<decltype(field.newer)>>();
+    is_required = false;
+  } else if constexpr (requires { field.nullable; }) {
+    property = or_null(schema_of<std::remove_cvref_t<decltype(field.nullable)>>());
+  } else if constexpr (requires { field.optional_field; }) {
+    property = schema_of<std::remove_cvref_t<decltype(field.optional_field)>>();
+    is_required = false;
+  } else if constexpr (requires { field.make; }) {
+    property = schema_of<std::remove_cvref_t<decltype(field.make())>>();
+  } else if constexpr (requires { field.json_text; }) {
+    property = Json::object();
+  } else {
+    property = schema_of<T>();
+  }
+  if (is_required) object["required"].push_back(key);
+}
+
+/// The schema of objects with the fields of this one, for types whose fields depend on a value.
+template <Described T>
+Json schema_like(const T& example) {
+  Json object{{"type", "object"}, {"properties", Json::object()}, {"required", Json::array()}};
+  visit_fields(example, [&](const char* key, const auto& field) { describe_field(object, key, field); });
+  return object;
+}
+
+/// The schema of a T.
+template <class T>
+Json schema_of() {
+  if constexpr (Described<T>) {
+    return schema_like(T{});
+  } else if constexpr (std::same_as<T, Json>) {
+    return Json::object();  // anything
+  } else if constexpr (Map<T>) {
+    return {{"type", "object"}, {"additionalProperties", schema_of<typename T::mapped_type>()}};
+  } else if constexpr (std::same_as<T, AxisValues>) {
+    return {{"type", "object"}, {"additionalProperties", Json{{"type", "string"}}}};
+  } else if constexpr (List<T>) {
+    return {{"type", "array"}, {"items", schema_of<typename T::value_type>()}};
+  } else if constexpr (requires(const T& value) { value.has_value(); }) {
+    return or_null(schema_of<typename T::value_type>());
+  } else if constexpr (std::same_as<T, bool>) {
+    return {{"type", "boolean"}};
+  } else if constexpr (std::floating_point<T>) {
+    const Json no_number{{"enum", Json::array({"NaN", "Infinity", "-Infinity"})}};
+    return {{"anyOf", Json::array({Json{{"type", "number"}}, no_number})}};
+  } else if constexpr (std::integral<T>) {
+    return {{"type", "integer"}};
+  } else {
+    static_assert(std::is_enum_v<T> || std::convertible_to<T, std::string_view>);
+    return {{"type", "string"}};
+  }
+}
+
+/// The schema of a document: a T, and its schema's name.
+template <class T>
+Json document_schema(std::string_view name) {
+  Json document{{"$schema", kJsonSchemaDraft}, {"title", name}};
+  document.update(schema_of<T>());
+  document["properties"]["schema"] = {{"const", name}};
+  document["required"].push_back("schema");
+  return document;
+}
+
+}  // namespace underlap::report::schema
