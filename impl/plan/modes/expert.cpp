@@ -8,8 +8,7 @@ ModeRules expert_rules() {
           .word = "expert",
           .sizes = {{.knob = "model.expert_model_parallel_size", .letters = "EP"}},
           .expert_digit = 1,
-          .has_part_groups = false,
-          .shares = {Shared::expert_weights}};
+          .has_part_groups = false};
 }
 
 }  // namespace underlap::plan

@@ -16,7 +16,7 @@
 namespace underlap::plan {
 
 /// What the ranks of a group share out: each has a part.
-enum class Shared : std::uint8_t { weights, expert_weights, tables, heads, tokens };
+enum class Shared : std::uint8_t { weights, tables, heads, tokens };
 
 /// Where a search puts a model.
 struct SearchedMachine {

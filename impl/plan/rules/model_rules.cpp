@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/presets.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/schema/paths.hpp"
@@ -133,9 +134,7 @@ void check_pipeline(Resolution& r) {
 void check_world(Resolution& r) {
   const ParallelConfig& p = r.config().parallel;
   std::int64_t world = 1;
-  for (const std::int64_t size :
-       {p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.context_parallel_size, p.data_parallel_size})
-    world = std::min(world * size, kMostRanks + 1);
+  for (const ModeRules* mode : dense_modes()) world = std::min(world * mode->size(p), kMostRanks + 1);
   if (world > kMostRanks)
     r.error({kDp, kTp, kPp, kCp}, fmt::format("data * tensor * pipeline * context parallel sizes give more than {} "
                                               "ranks; lower one of them",
@@ -192,10 +191,13 @@ void resolve_world(Resolution& r) {
   if (!r.settings.given(kWorld) || has_invalid_sizes(r)) return;
   ParallelConfig& p = r.config().parallel;
   const std::int64_t world = r.settings.integer(kWorld, 0);
-  const std::int64_t replica =
-      std::int64_t{p.tensor_model_parallel_size} * p.pipeline_model_parallel_size * p.context_parallel_size;
-  const std::string of_replica = fmt::format("tensor ({}) * pipeline ({}) * context ({})", p.tensor_model_parallel_size,
-                                             p.pipeline_model_parallel_size, p.context_parallel_size);
+  std::int64_t replica = 1;
+  std::string of_replica;
+  for (const ModeRules& mode : all_mode_rules()) {
+    if (!mode.dense_digit || mode.takes_the_rest) continue;
+    replica *= mode.size(p);
+    of_replica += fmt::format("{}{} ({})", of_replica.empty() ? "" : " * ", mode.word, mode.size(p));
+  }
   if (world % replica != 0)
     return r.error({kWorld}, fmt::format("{} is {}, which {} parallel sizes do not divide; make it a multiple of {}",
                                          kWorld, world, of_replica, replica));

@@ -110,6 +110,7 @@ TEST(SeventhMode, IsSearched) {
   const auto chosen = std::ranges::find_if(layouts, [](const bench::Choices& each) { return each.at(kSize) == "2"; });
   ASSERT_NE(chosen, layouts.end());
   const plan::Config config = job.plan(*chosen).config;
+  EXPECT_EQ(config.parallel.world_size(), 4) << "data parallelism takes what all other modes leave";
   EXPECT_TRUE(std::ranges::any_of(bench::overlap_axes(job, config),
                                   [](const plan::SearchAxis& axis) { return axis.knob == kKnob; }));
   EXPECT_TRUE(std::ranges::any_of(plan::sizes_in({&config.parallel}), [](const plan::SizeOfMode& each) {
