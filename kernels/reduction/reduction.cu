@@ -76,29 +76,47 @@ struct Ranges {
   }
 };
 
-/// Partial sum number blockIdx.x of the squares inside the ranges, in fp64. A group of elements looks for the first
-/// range that ends behind its begin, and is nearly always wholly outside, or wholly inside.
+/// The columns around one that are all inside the ranges, or all outside. A search takes longer than a load, and most
+/// ranges hold many groups of a thread, so a thread keeps its last answer.
+struct Region {
+  std::int64_t begin = 0, end = 0;
+  bool is_inside = false;
+
+  __device__ Region() = default;
+  __device__ Region(const Ranges& ranges, std::int64_t column) {
+    const int k = ranges.first_after(column);
+    const std::int64_t before = k == 0 ? 0 : ranges.end(k - 1);
+    const std::int64_t next = k == ranges.num ? std::numeric_limits<std::int64_t>::max() : ranges.begin(k);
+    is_inside = next <= column;
+    begin = is_inside ? next : before;
+    end = is_inside ? ranges.end(k) : next;
+  }
+  __device__ bool holds(std::int64_t from, std::int64_t to) const { return begin <= from && to <= end; }
+};
+
+/// Partial sum number blockIdx.x of the squares inside the ranges, in fp64.
 template <class T, int N>
 __global__ void sum_of_squares_in_kernel(Rows<const T> x, Ranges ranges, double* partials) {
   __shared__ double slots[kMaxWarps];
   double sum = 0;
+  Region region;
   for_each_group<N, 4>(
       x.rows, x.cols, [&](auto n, std::int64_t r, std::int64_t c) { return load<n()>(x.at(r, c)); },
-      [&](auto n, std::int64_t, std::int64_t c, const auto& group) {
-        const auto add = [&](int i) {
-          const auto value = static_cast<double>(static_cast<float>(group.element[i]));
+      [&](auto n, std::int64_t r, std::int64_t c, const auto& group) {
+        const auto add = [&](T element) {
+          const auto value = static_cast<double>(static_cast<float>(element));
           sum = __fma_rn(value, value, sum);
         };
-        int k = ranges.first_after(c);
-        if (k == ranges.num || ranges.begin(k) >= c + n()) return;
-        if (ranges.begin(k) <= c && ranges.end(k) >= c + n()) {
-          for (int i = 0; i < n(); ++i) add(i);
+        if (!region.holds(c, c + n())) region = Region(ranges, c);
+        if (region.holds(c, c + n())) {
+          if (!region.is_inside) return;
+          for (int i = 0; i < n(); ++i) add(group.element[i]);
           return;
         }
 #pragma unroll 1
-        for (int i = 0; i < n(); ++i) {
-          while (k < ranges.num && ranges.end(k) <= c + i) ++k;  // a range begins or ends in this group
-          if (k < ranges.num && ranges.begin(k) <= c + i) add(i);
+        for (int i = 0; i < n(); ++i) {  // a range begins or ends here; an index known at run time needs memory
+          if (!region.holds(c + i, c + i + 1)) region = Region(ranges, c + i);
+          if (region.is_inside) add(*x.at(r, c + i));
         }
       });
   sum = combine_block(sum, 0.0, slots, Plus());

@@ -9,7 +9,10 @@
 //   x              shared memory            out
 //   | - - - - |    rows as they came in:    | - - - - |    read_square   a warp: 4 rows of x, 128 bytes each
 //   | - - - - |    padded, so that a        | - - - - |    barrier       the square is whole
-//   | - - - - |    column meets all banks   | - - - - |    write_square  a warp: 4 rows of out, 128 bytes each
+//   | - - - - |    column meets all banks   | - - - - |    write_square  a warp: rows of out, 128 bytes each
+//
+// Shared memory moves words of 4 bytes, so a thread that writes takes a word of 16 bytes' worth of rows, and turns
+// those 2 or 4 columns in registers.
 //
 // Bound by memory, while no two threads of a warp want different words of one bank (Square). Source: Ruetsch &
 // Micikevicius 2009, "Optimizing matrix transpose in CUDA", for the padded tile.
@@ -26,20 +29,26 @@ template <class T>
 constexpr int kSide = 128 / sizeof(T);
 
 /// The square in shared memory, whose 32 banks are 4 bytes wide. A row is a word longer than its elements, so that the
-/// elements of a column lie in different banks. A warp that writes groups takes 4 neighbouring elements of 8 rows,
-/// which are an eighth of the square apart (8 rows, or 16 of one-byte elements): rows 32 apart would still share banks,
-/// so every 32 rows the next begin 4 elements later.
+/// words of a column lie in different banks. A warp that writes takes 4 neighboring words of 8 rows, which are an
+/// eighth of the square apart (8 rows, or 16 of one-byte elements): rows 32 apart would still share banks, so every 32
+/// rows the next begin 4 words later.
 template <class T>
 class Square {
  public:
-  __device__ T& at(int row, int col) { return element_[place(row, col)]; }
-  __device__ const T& at(int row, int col) const { return element_[place(row, col)]; }
+  static constexpr int kPerWord = 4 / sizeof(T);
+
+  __device__ T& at(int row, int col) { return reinterpret_cast<T*>(word_)[place(row) * kPerWord + col]; }
+  __device__ const T& at(int row, int col) const {
+    return reinterpret_cast<const T*>(word_)[place(row) * kPerWord + col];
+  }
+  __device__ std::uint32_t& word(int row, int index) { return word_[place(row) + index]; }
+  __device__ std::uint32_t word(int row, int index) const { return word_[place(row) + index]; }
 
  private:
-  static constexpr int kPitch = kSide<T> + 4 / sizeof(T);
-  static constexpr __device__ int place(int row, int col) { return row * kPitch + row / 32 * 4 + col; }
+  static constexpr int kWords = kSide<T> / kPerWord;
+  static constexpr __device__ int place(int row) { return row * (kWords + 1) + row / 32 * 4; }
 
-  alignas(4) T element_[kSide<T> * kPitch + kSide<T> / 32 * 4];
+  std::uint32_t word_[kSide<T> * (kWords + 1) + kSide<T> / 32 * 4];
 };
 
 /// Elements of the square at (row, col) to shared memory. N: how many a thread takes at an access.
@@ -51,7 +60,16 @@ __device__ void read_square(const Rows<const T>& x, std::int64_t row, std::int64
     if (row + r >= x.rows) break;
     if (col + c + N <= x.cols) {
       const auto group = load<N>(x.at(row + r, col + c));
-      for (int k = 0; k < N; ++k) square.at(r, c + k) = group.element[k];
+      if constexpr (N > 1) {
+        const auto words = std::bit_cast<uint4>(group);
+        const int first = c / Square<T>::kPerWord;
+        square.word(r, first) = words.x;
+        square.word(r, first + 1) = words.y;
+        square.word(r, first + 2) = words.z;
+        square.word(r, first + 3) = words.w;
+      } else {
+        square.at(r, c) = group.element[0];
+      }
     } else {
       for (int k = 0; col + c + k < x.cols && k < N; ++k) square.at(r, c + k) = *x.at(row + r, col + c + k);
     }
@@ -76,6 +94,23 @@ __device__ void write_square(const Rows<T>& out, std::int64_t row, std::int64_t 
   }
 }
 
+/// The same where the whole square lies in out, and rows of out begin at multiples of 16 bytes.
+template <class T, int N>
+__device__ void write_whole_square(const Rows<T>& out, std::int64_t row, std::int64_t col, const Square<T>& square) {
+  static_assert(kThreads == 32 * kSide<T> / N);
+  const int index = static_cast<int>(threadIdx.x) / (kSide<T> / N),
+            r = static_cast<int>(threadIdx.x) % (kSide<T> / N) * N;
+  std::uint32_t words[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) words[k] = square.word(r + k, index);
+#pragma unroll
+  for (int i = 0; i < Square<T>::kPerWord; ++i) {
+    Group<T, N> group;
+    for (int k = 0; k < N; ++k) group.element[k] = static_cast<T>(words[k] >> (8 * sizeof(T) * i));
+    store(out.at(row + index * Square<T>::kPerWord + i, col + r), group);
+  }
+}
+
 /// A square a block, row by row of squares. Squares at the edges are narrower; the barrier is met by all threads even
 /// so.
 template <class T, int N>
@@ -86,6 +121,8 @@ __global__ void transpose_kernel(Rows<const T> x, Rows<T> out) {
   const std::int64_t row = down * kSide<T>, col = (std::int64_t{blockIdx.x} - down * across) * kSide<T>;
   read_square<T, N>(x, row, col, square);
   __syncthreads();
+  if constexpr (N > 1)
+    if (row + kSide<T> <= x.rows && col + kSide<T> <= x.cols) return write_whole_square<T, N>(out, col, row, square);
   write_square<T, N>(out, col, row, square);
 }
 
