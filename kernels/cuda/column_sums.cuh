@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sums down the columns of a matrix, added to a gradient: of what a functor makes of each element.
+// Sums down the columns of a matrix, added to a gradient. A functor gives the terms of each element.
 //
-//   a block   | its share of the rows, a contiguous one: each team every so many of them | teams in order | partial
-//   sums then      | a warp's lanes take neighbouring columns, a block's warps every 32nd partial sum | warps in order
-//   | +=
+// The matrix is cut into strips of columns, a warp wide, and each strip into parts of its rows. A block takes pieces:
 //
-// A thread keeps 8 columns, and there is no sum over a row. Bound by memory; 4 bytes a block, sum and column are
-// written and read again. The order is fixed, so bits are the same at every run, but they change with the number of
-// blocks: where a GPU has more multiprocessors, or the margin is another.
+//   a piece     | warp w adds rows w, w + 32, ... of the part | its warps in order | a partial sum of each column
+//   sums then   | a thread adds the parts of a column in order | +=
+//
+// A thread keeps 8 columns, and there is no sum over a row. Bound by memory: a part has 64 rows or more, so that its
+// partial sums are few bytes. The order is fixed, so bits are the same in every run, but they change with the number of
+// parts: where a GPU has more multiprocessors, or the margin is another.
+#include <algorithm>
 #include <array>
 
 #include "kernels/cuda/elements.cuh"
@@ -23,14 +25,36 @@ bool are_grouped(const Rows<T>&... matrices) {
   return group_for(8, matrices...) == 8 && ((matrices.cols % 8 == 0) && ...);
 }
 
-/// Terms of kSums sums, as a functor: `load<N>(row, col)` loads what N neighbouring columns need of a row, and
+/// How a matrix is cut.
+struct Pieces {
+  std::int64_t strips = 1;  ///< of columns
+  std::int64_t parts = 1;   ///< of rows
+
+  /// The cut that keeps most of `sms` blocks busy: up to four pieces a block, with at least 64 rows each.
+  Pieces(std::int64_t rows, std::int64_t cols, std::int64_t strip_cols, std::int64_t sms)
+      : strips((cols + strip_cols - 1) / strip_cols) {
+    constexpr std::int64_t kMostRounds = 4, kLeastRows = 64;
+    double most_busy = 0;
+    for (std::int64_t rounds = 1; rounds <= kMostRounds; ++rounds) {
+      const std::int64_t cut =
+          std::clamp<std::int64_t>(rounds * sms / strips, 1, std::max<std::int64_t>(1, rows / kLeastRows));
+      const std::int64_t taken = (strips * cut + sms - 1) / sms;
+      const double busy = static_cast<double>(strips * cut) / static_cast<double>(taken * sms);
+      if (busy <= most_busy) continue;
+      most_busy = busy;
+      parts = cut;
+    }
+  }
+};
+
+/// Terms of kSums sums, as a functor: `load<N>(row, col)` loads what N neighboring columns need of a row, and
 /// `add(loaded, totals)` adds their terms to totals[kSums][N].
 template <class Terms>
 struct ColumnSums {
   Terms terms;
   std::int64_t rows = 0, cols = 0;
-  float* partials = nullptr;  ///< [kSums, blocks, cols], in the workspace
-  unsigned team_warps = 1;
+  Pieces pieces;
+  float* partials = nullptr;  ///< [kSums, parts, cols], in the workspace
 };
 
 /// Rows that a thread has loaded before it adds the first: for one sum 6 loads of 16 bytes where a row takes two, as
@@ -57,56 +81,49 @@ __device__ void add_rows(const Terms& terms, std::int64_t row, std::int64_t end,
   }
 }
 
-/// The teams' sums are added in team order, one team between two barriers, sum after sum. Rows wider than a team's
-/// threads hold are done in parts, each a walk down all rows.
+/// Blocks of 32 warps.
 template <int N, class Terms>
 __global__ void __launch_bounds__(1024) column_sums_kernel(ColumnSums<Terms> t) {
-  auto* const shared = reinterpret_cast<float*>(dynamic_shared_memory());  // [team threads, N]
-  const unsigned team_threads = t.team_warps * kWarpThreads;
-  const Member member(team_threads);
-  const std::int64_t teams = blockDim.x / team_threads;
-  const std::int64_t share = (t.rows + gridDim.x - 1) / gridDim.x;
-  const std::int64_t begin = blockIdx.x * share, end = begin + share < t.rows ? begin + share : t.rows;
-  for (std::int64_t first = 0; first < t.cols; first += std::int64_t{team_threads} * N) {
-    const std::int64_t col = first + std::int64_t{member.thread} * N;
+  constexpr int kCols = kWarpThreads * N;                    // of a strip
+  constexpr int kPitch = kWarpThreads + 4;                   // between a lane's columns: no bank twice
+  constexpr int kGroups = kMaxWarps * kWarpThreads / kCols;  // of warps, which are added at the same time
+  __shared__ float of_warps[kMaxWarps][N * kPitch];
+  __shared__ float of_groups[kGroups][kCols];
+  const int lane = static_cast<int>(threadIdx.x % kWarpThreads), warp = static_cast<int>(threadIdx.x / kWarpThreads);
+  const int own = static_cast<int>(threadIdx.x) % kCols, group = static_cast<int>(threadIdx.x) / kCols;
+  const std::int64_t share = (t.rows + t.pieces.parts - 1) / t.pieces.parts;
+  for (std::int64_t piece = blockIdx.x; piece < t.pieces.strips * t.pieces.parts; piece += gridDim.x) {
+    const std::int64_t part = divided(piece, t.pieces.strips);
+    const std::int64_t first_col = (piece - part * t.pieces.strips) * kCols, col = first_col + lane * N;
+    const std::int64_t begin = part * share, end = begin + share < t.rows ? begin + share : t.rows;
     float totals[Terms::kSums][N] = {};
-    if (col < t.cols) add_rows<N>(t.terms, begin + member.team, end, teams, col, totals);
+    if (col < t.cols) add_rows<N>(t.terms, begin + warp, end, kMaxWarps, col, totals);
     for (int s = 0; s < Terms::kSums; ++s) {
-      for (unsigned team = 0; team < teams; ++team) {
-        if (member.team == team) {
-          float* const sum = shared + member.thread;  // element i lies i * team_threads further: no bank twice
-          for (int i = 0; i < N; ++i) sum[i * team_threads] = (team == 0 ? 0.0F : sum[i * team_threads]) + totals[s][i];
-        }
-        __syncthreads();
+      for (int i = 0; i < N; ++i) of_warps[warp][i * kPitch + lane] = totals[s][i];
+      __syncthreads();
+      float sum = 0;
+#pragma unroll
+      for (int w = 0; w < static_cast<int>(kMaxWarps) / kGroups; ++w)
+        sum += of_warps[group * (static_cast<int>(kMaxWarps) / kGroups) + w][own % N * kPitch + own / N];
+      of_groups[group][own] = sum;
+      __syncthreads();
+      if (group == 0 && first_col + own < t.cols) {
+        for (int g = 1; g < kGroups; ++g) sum += of_groups[g][own];
+        t.partials[(std::int64_t{s} * t.pieces.parts + part) * t.cols + first_col + own] = sum;
       }
-      float* const partials = t.partials + (std::int64_t{s} * gridDim.x + blockIdx.x) * t.cols;
-      if (member.team == 0 && col < t.cols)
-        for (int i = 0; i < N; ++i) partials[col + i] = shared[member.thread + i * team_threads];
-      __syncthreads();  // the sums are read before the next are written
     }
   }
 }
 
-/// out += the blocks' sums. The warps' 32 sums of a column are added in warp order, and once to out.
+/// out += the sums of the parts.
 template <class T>
-__global__ void __launch_bounds__(1024)
-    add_partials_kernel(const float* partials, unsigned num_partials, std::int64_t cols, T* out) {
-  __shared__ float sums[kMaxWarps][kWarpThreads];
-  const unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * kWarpThreads; first < cols;
-       first += std::int64_t{gridDim.x} * kWarpThreads) {
-    const std::int64_t col = first + lane;
-    float sum = 0;
-    if (col < cols)
-      for (unsigned i = warp; i < num_partials; i += kMaxWarps) sum += partials[i * cols + col];
-    sums[warp][lane] = sum;
-    __syncthreads();
-    if (warp == 0 && col < cols) {
-      for (unsigned w = 1; w < kMaxWarps; ++w) sum += sums[w][lane];
-      out[col] = narrowed<T>(static_cast<float>(out[col]) + sum);
-    }
-    __syncthreads();
-  }
+__global__ void add_partials_kernel(const float* partials, std::int64_t parts, std::int64_t cols, T* out) {
+  const std::int64_t col = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (col >= cols) return;
+  float sum = 0;
+#pragma unroll 8
+  for (std::int64_t part = 0; part < parts; ++part) sum += partials[part * cols + col];
+  out[col] = narrowed<T>(static_cast<float>(out[col]) + sum);
 }
 
 /// Adds the sums to `out`, [1, cols] f32 or bf16 each, with no more blocks than `sms`. `is_grouped`: whether 8 columns
@@ -115,23 +132,21 @@ template <class Terms>
 void launch_column_sums(const Terms& terms, std::int64_t rows, std::int64_t cols, bool is_grouped,
                         const std::array<BoundView, Terms::kSums>& out, std::int64_t sms, LaunchContext& context) {
   const int group = is_grouped ? 8 : 1;
-  const Teams teams(cols, group, 1);
-  LaunchShape shape = teams.shape(rows, sms);
-  shape.shared_bytes = sizeof(float) * teams.warps * kWarpThreads * static_cast<unsigned>(group);
-  const std::int64_t of_one = shape.blocks * cols;
+  const Pieces pieces(rows, cols, std::int64_t{kWarpThreads} * group, sms);
+  const std::int64_t of_one = pieces.parts * cols;
   auto* const partials = reinterpret_cast<float*>(
       context.workspace->take(Terms::kSums * of_one * static_cast<std::int64_t>(sizeof(float))));
-  const ColumnSums<Terms> t{
-      .terms = terms, .rows = rows, .cols = cols, .partials = partials, .team_warps = teams.warps};
-  launch(group == 1 ? column_sums_kernel<1, Terms> : column_sums_kernel<8, Terms>, shape, context.stream, t);
-  const LaunchShape columns{.blocks = persistent_blocks((cols + kWarpThreads - 1) / kWarpThreads, sms),
-                            .threads = kMaxWarps * kWarpThreads};
+  const ColumnSums<Terms> t{.terms = terms, .rows = rows, .cols = cols, .pieces = pieces, .partials = partials};
+  launch(group == 1 ? column_sums_kernel<1, Terms> : column_sums_kernel<8, Terms>,
+         {.blocks = persistent_blocks(pieces.strips * pieces.parts, sms), .threads = kMaxWarps * kWarpThreads},
+         context.stream, t);
+  const LaunchShape columns{.blocks = blocks_for(cols, kGroupThreads), .threads = kGroupThreads};
   for (std::size_t s = 0; s < out.size(); ++s) {
     const float* const of = partials + static_cast<std::int64_t>(s) * of_one;
     if (out[s].dtype == DataType::f32)
-      launch(add_partials_kernel<float>, columns, context.stream, of, shape.blocks, cols, out[s].template as<float>());
+      launch(add_partials_kernel<float>, columns, context.stream, of, pieces.parts, cols, out[s].template as<float>());
     else
-      launch(add_partials_kernel<bf16>, columns, context.stream, of, shape.blocks, cols, out[s].template as<bf16>());
+      launch(add_partials_kernel<bf16>, columns, context.stream, of, pieces.parts, cols, out[s].template as<bf16>());
   }
 }
 
