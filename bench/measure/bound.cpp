@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/device/sim/time_alone.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 
 namespace underlap::bench {

@@ -11,9 +11,12 @@
 
 #include "impl/device/makespan.hpp"
 #include "impl/device/sim/time_model.hpp"
-#include "impl/plan/config.hpp"
 #include "profiler/analysis/durations/place_times.hpp"
 #include "profiler/analysis/durations/transfers_alone.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::bench {
 

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 
-#include "impl/plan/config.hpp"
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::bench {
 

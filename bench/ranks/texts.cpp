@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/texts.hpp"
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::bench {
 
 const model::TextData& Texts::of(const plan::Config& config) {

@@ -9,7 +9,10 @@
 #include <tuple>
 
 #include "impl/model/text_data.hpp"
-#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::bench {
 

@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "impl/cp/tiles.hpp"
+#include "impl/plan/config.hpp"
 #include "kernels/head_blocks/head_blocks.hpp"
 #include "kernels/zigzag/zigzag.hpp"
 

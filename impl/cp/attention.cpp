@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::cp {
 
 Choice choice_of(const plan::Config& config, std::int32_t group_size, plan::CpCommType comm_type) {

@@ -6,6 +6,7 @@
 
 #include "impl/cp/communicators.hpp"
 #include "impl/device/technique.hpp"
+#include "impl/plan/config/context_config.hpp"
 
 namespace underlap::cp {
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::cp {
 
 Communicators::Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config)

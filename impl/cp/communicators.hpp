@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "impl/device/scope.hpp"
-#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::cp {
 

@@ -17,6 +17,7 @@
 #include <numeric>
 
 #include "impl/dp/reduction.hpp"
+#include "impl/plan/config.hpp"
 #include "kernels/reduction/reduction.hpp"
 
 namespace underlap::dp {

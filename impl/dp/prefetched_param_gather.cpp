@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "impl/dp/gather.hpp"
+#include "impl/plan/config.hpp"
 
 namespace underlap::dp {
 namespace {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "impl/plan/config.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace underlap::dp {

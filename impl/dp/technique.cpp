@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/dp/technique.hpp"
 
+#include "impl/plan/config.hpp"
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 
 namespace underlap::dp {

@@ -9,8 +9,11 @@
 
 #include "impl/device/scope.hpp"
 #include "impl/device/technique.hpp"
-#include "impl/plan/config.hpp"
 #include "impl/plan/layout/bucket_layout.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::dp {
 

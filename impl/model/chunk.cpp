@@ -4,6 +4,8 @@
 #include <iterator>
 #include <ranges>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::model {
 
 Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan::Config& config,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/embedding.hpp"
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::model {
 
 kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "impl/model/embedding.hpp"
+#include "impl/plan/config.hpp"
 #include "kernels/cross_entropy/cross_entropy.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "impl/plan/config.hpp"
 #include "kernels/activation/activation.hpp"
 #include "kernels/bias/bias.hpp"
 #include "kernels/elementwise/elementwise.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/activation_config.hpp"
 
 namespace underlap::model {
 

@@ -9,6 +9,7 @@
 #include "impl/model/layer_groups.hpp"
 #include "impl/model/shape.hpp"
 #include "impl/model/weights.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/tp/linear.hpp"
 
 namespace underlap::model {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/optimizer.hpp"
 
+#include "impl/plan/config.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/reduction/reduction.hpp"
 

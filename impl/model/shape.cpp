@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/shape.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 
 #include <algorithm>

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/model_config.hpp"
 #include "impl/plan/layout/parameters.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::model {
 

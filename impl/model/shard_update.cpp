@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "impl/plan/config.hpp"
 #include "kernels/adam/adam.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/random.hpp"

@@ -6,6 +6,7 @@
 
 #include "impl/dp/fp8_parameters.hpp"
 #include "impl/model/weights.hpp"
+#include "impl/plan/config.hpp"
 
 namespace underlap::model {
 

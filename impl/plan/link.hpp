@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/run_config.hpp"
 
 namespace underlap::plan {
 

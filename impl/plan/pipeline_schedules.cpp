@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::plan {
 namespace {
 

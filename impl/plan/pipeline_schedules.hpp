@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/plan/config.hpp"
-
 namespace underlap::plan {
+
+struct Config;
 
 /// The most microbatches of a stage's chunk at once.
 struct InFlight {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/model_config.hpp"
 
 namespace underlap::plan {
 

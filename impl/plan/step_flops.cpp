@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "impl/plan/config.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "impl/plan/config.hpp"
-
 namespace underlap::plan {
+
+struct Config;
 
 /// What is counted as a step's floating-point operations. Rates by different conventions do not compare.
 enum class FlopConvention {

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::pp {
 namespace {
 

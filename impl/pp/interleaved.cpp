@@ -13,6 +13,7 @@
 // Source: Narayanan et al. 2021, section 2.2; Megatron Core's interleaved schedule without overlap_p2p_comm.
 #include <cassert>
 
+#include "impl/plan/config.hpp"
 #include "impl/pp/script.hpp"
 #include "impl/pp/technique.hpp"
 

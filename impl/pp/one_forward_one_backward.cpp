@@ -11,6 +11,7 @@
 // device behind each, so that it no longer runs ahead. Without it each message has a link of its own.
 //
 // Source: Narayanan et al. 2019 and 2021; Megatron Core's schedule without interleaving.
+#include "impl/plan/config.hpp"
 #include "impl/pp/script.hpp"
 #include "impl/pp/technique.hpp"
 

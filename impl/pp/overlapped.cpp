@@ -26,6 +26,7 @@
 // NVIDIA/Megatron-LM#4385 asks for.
 #include <cassert>
 
+#include "impl/plan/config.hpp"
 #include "impl/pp/script.hpp"
 #include "impl/pp/technique.hpp"
 

@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::pp {
 
 ScatterGather::ScatterGather(const Context& context)

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::pp {
 
 Schedule::Schedule(const plan::Config& config, std::int32_t stage)

@@ -5,8 +5,13 @@
 #include <optional>
 #include <vector>
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/parallel_config.hpp"
+#include "impl/plan/config/pipeline_config.hpp"
 #include "profiler/trace/tag.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::pp {
 

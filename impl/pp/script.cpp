@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::pp {
 
 Script::Script(const plan::Config& config, std::int32_t stage)

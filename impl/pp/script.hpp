@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/plan/pipeline_schedules.hpp"
 #include "impl/pp/schedule.hpp"
 

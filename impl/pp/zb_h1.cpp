@@ -19,6 +19,7 @@
 // microbatches, so that losses are those of 1F1B to the bit.
 #include <algorithm>
 
+#include "impl/plan/config.hpp"
 #include "impl/pp/technique.hpp"
 
 namespace underlap::pp {

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "impl/plan/config.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/step/groups.hpp"
 

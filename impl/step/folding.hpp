@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/parallel_config.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap {
 

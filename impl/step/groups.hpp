@@ -4,7 +4,11 @@
 #include <array>
 
 #include "impl/device/device.hpp"
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/parallel_config.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/planned_trainer.hpp"
 
+#include "impl/plan/config.hpp"
+
 namespace underlap {
 
 plan::Config as_run(plan::Config config) {

@@ -2,6 +2,7 @@
 #include "impl/step/record_programs.hpp"
 
 #include "impl/device/recording_device.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/planned_trainer.hpp"
 
 namespace underlap {

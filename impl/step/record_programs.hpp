@@ -7,7 +7,10 @@
 #include "impl/device/distinct_launches.hpp"
 #include "impl/device/program.hpp"
 #include "impl/model/text_data.hpp"
-#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "impl/device/sim/sim_device.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/planned_trainer.hpp"
 #include "platform/room.hpp"
 

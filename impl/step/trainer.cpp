@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "impl/plan/config.hpp"
 #include "platform/errors.hpp"
 
 namespace underlap {

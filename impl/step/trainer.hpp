@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/pp/technique.hpp"
 #include "impl/step/model_stage.hpp"
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "impl/plan/config.hpp"
+
 namespace underlap::tp {
 
 Communicators::Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config)

@@ -5,9 +5,13 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string>
 
 #include "impl/device/scope.hpp"
-#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+struct Config;
+}
 
 namespace underlap::tp {
 

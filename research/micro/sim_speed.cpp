@@ -13,6 +13,7 @@
 #include <string>
 
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/simulation.hpp"
 
 namespace underlap {

@@ -15,6 +15,7 @@
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"

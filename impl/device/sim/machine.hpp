@@ -9,7 +9,11 @@
 #include "impl/device/sim/cost_model.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/device/sim/time_model.hpp"
-#include "impl/plan/config.hpp"
+
+namespace underlap::plan {
+struct Config;
+struct RunConfig;
+}  // namespace underlap::plan
 
 namespace underlap::sim {
 

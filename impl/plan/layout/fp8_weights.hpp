@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/plan/config.hpp"
 #include "impl/plan/layout/parameters.hpp"
 
 namespace underlap::plan {
+
+struct Config;
 
 /// Whether the linear layers of layer `layer` multiply in fp8 with one scale for a tensor from its own values: under
 /// the current-scaling recipe all but those of the first and last layers that first_last_layers_bf16 keeps in bf16, one

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
-
-#include "impl/plan/config.hpp"
 
 namespace underlap::plan {
+
+struct Config;
 
 /// Layers of a model that follow each other and lie on one pipeline stage, as one of its chunks.
 struct LayerRange {
@@ -20,14 +19,6 @@ struct LayerRange {
 
 /// Chunk c of stage s is the (c * stages + s)-th of the ranges that the layers are cut into.
 /// Source: Narayanan et al. 2021, section 2.2; Megatron Core's layer assignment.
-inline LayerRange layers_of(const Config& config, std::int32_t stage, std::int32_t chunk) {
-  const ParallelConfig& p = config.parallel;
-  const auto ranges = static_cast<std::int32_t>(p.num_chunks());
-  const std::int32_t index = chunk * p.num_stages() + stage;
-  const auto length = static_cast<std::int32_t>(config.model.num_layers) / ranges;
-  if (p.layers_of_ranges.empty()) return {index * length, length, index == 0, index == ranges - 1};
-  const auto begin = p.layers_of_ranges.begin(), own = begin + index;
-  return {std::accumulate(begin, own, 0), *own, index == 0, index == ranges - 1};
-}
+LayerRange layers_of(const Config& config, std::int32_t stage, std::int32_t chunk);
 
 }  // namespace underlap::plan

@@ -9,6 +9,8 @@
 
 namespace underlap::plan {
 
+struct ModelConfig;
+
 /// This rank's place among those that share a layer: n of them, each with 1/n of the heads, of the feed-forward
 /// features, of the vocabulary, and under sequence parallelism between layers of the tokens.
 struct TensorRank {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/parallel_config.hpp"
 #include "profiler/trace/rank_layout.hpp"
 
 namespace underlap::plan {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "impl/plan/config.hpp"
-
 namespace underlap::plan {
+
+struct Config;
 
 /// The most layers, fewer than the configuration has, that are predicted to fit in `bytes` on every rank and that its
 /// pipeline stages and model chunks share alike; nothing where not even the fewest do, or where it deals layers out

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "impl/plan/config.hpp"
 #include "impl/plan/layout/layer_range.hpp"
 #include "impl/plan/memory/rank_shape.hpp"
 
 namespace underlap::plan {
+
+struct Config;
 
 /// A pipeline stage and the layers of its chunks.
 struct Stage {

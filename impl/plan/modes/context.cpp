@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/config.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::plan {

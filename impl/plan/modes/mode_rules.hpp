@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/model_config.hpp"
+#include "impl/plan/config/parallel_config.hpp"
 #include "profiler/trace/tag.hpp"
 
 namespace underlap::plan {
+
+struct Config;
 
 /// What the ranks of a group share out: each has a part.
 enum class Shared : std::uint8_t { weights, tables, heads, tokens };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "impl/plan/config.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::plan {

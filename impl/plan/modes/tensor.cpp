@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "impl/plan/config.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/plan/userbuffers.hpp"

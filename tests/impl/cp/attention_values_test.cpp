@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "impl/plan/config.hpp"
 #include "kernels/bf16.hpp"
 #include "tests/impl/cp/cases.hpp"
 #include "tests/impl/device/ranks.hpp"

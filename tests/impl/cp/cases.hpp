@@ -7,6 +7,7 @@
 #include <string>
 
 #include "impl/cp/attention.hpp"
+#include "impl/plan/config.hpp"
 
 namespace underlap::cp {
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "tests/impl/cp/cases.hpp"
 #include "tests/impl/virtual_time.hpp"
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "impl/dp/technique.hpp"
+#include "impl/plan/config.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "tests/impl/device/ranks.hpp"
 

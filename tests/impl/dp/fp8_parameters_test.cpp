@@ -2,6 +2,7 @@
 // Parameters that are stored and gathered in fp8: where they lie, what is sent as one, how many bytes, and their
 // values.
 #include "impl/dp/fp8_parameters.hpp"
+#include "impl/plan/config.hpp"
 
 #include <gmock/gmock.h>
 

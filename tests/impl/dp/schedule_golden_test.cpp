@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/config.hpp"
 #include "tests/impl/dp/virtual_schedule.hpp"
 #include "tests/impl/golden_schedule.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "impl/plan/config.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/impl/dp/virtual_schedule.hpp"
 

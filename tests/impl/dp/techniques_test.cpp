@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "impl/dp/technique.hpp"
+#include "impl/plan/config.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "tests/impl/dp/schedule_text.hpp"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "impl/dp/technique.hpp"
+#include "impl/plan/config.hpp"
 #include "tests/impl/virtual_time.hpp"
 
 namespace underlap::dp {

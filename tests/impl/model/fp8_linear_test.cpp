@@ -9,6 +9,7 @@
 #include <random>
 
 #include "impl/device/recording_device.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/plan/layout/fp8_weights.hpp"
 #include "kernels/bf16.hpp"
 #include "kernels/elementwise/elementwise.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two context-parallel ranks turn queries and keys of two sequences of 8 tokens, each by the positions that it holds.
 #include "impl/model/rope.hpp"
+#include "impl/plan/config.hpp"
 
 #include <gmock/gmock.h>
 

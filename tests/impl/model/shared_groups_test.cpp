@@ -2,6 +2,7 @@
 // Four ranks share two key and value heads. Every number says its token and its row of the whole weight, whose rows are
 // those of four queries, then two keys, then two values.
 #include "impl/model/shared_groups.hpp"
+#include "impl/plan/config.hpp"
 
 #include <gmock/gmock.h>
 

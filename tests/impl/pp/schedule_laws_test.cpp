@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "impl/plan/config.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/impl/golden_schedule.hpp"
 #include "tests/impl/pp/techniques.hpp"

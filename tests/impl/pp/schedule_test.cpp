@@ -9,6 +9,7 @@
 #include <string>
 
 #include "impl/device/recording_device.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/pp/technique.hpp"
 #include "tests/impl/pp/virtual_pipeline.hpp"
 

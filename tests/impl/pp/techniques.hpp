@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "tests/impl/pp/virtual_pipeline.hpp"
 
 namespace underlap::pp {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/pp/technique.hpp"
 #include "kernels/bf16.hpp"
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "tests/impl/pp/toy_stage.hpp"
 #include "tests/impl/virtual_time.hpp"
 

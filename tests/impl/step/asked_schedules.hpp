@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/plan/pipeline_schedules.hpp"
 
 namespace underlap::testing_support {

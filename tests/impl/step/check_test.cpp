@@ -11,6 +11,7 @@
 #include <regex>
 #include <tuple>
 
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/damage.hpp"
 #include "tests/impl/step/asked_schedules.hpp"

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "impl/plan/config.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"

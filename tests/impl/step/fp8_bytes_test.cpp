@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The current-scaling recipe trained for real: fp8 products in the inner layers, parameters gathered in either type.
+#include "impl/plan/config.hpp"
 #include "tests/impl/step/training.hpp"
 
 namespace underlap {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "impl/cp/sequence_part.hpp"
+#include "impl/plan/config.hpp"
 
 namespace underlap {
 namespace {

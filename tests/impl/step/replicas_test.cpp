@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "impl/plan/config.hpp"
 #include "tests/impl/step/training.hpp"
 
 namespace underlap {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "impl/device/makespan.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/training.hpp"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 
+#include "impl/plan/config.hpp"
 #include "impl/step/simulation.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/impl/step/step_times.hpp"

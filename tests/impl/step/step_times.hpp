@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/step/simulation.hpp"
 #include "tests/impl/step/training.hpp"
 #include "tests/impl/virtual_time.hpp"

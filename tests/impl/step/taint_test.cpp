@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "impl/device/check/check.hpp"
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/training.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "tests/impl/step/training.hpp"
 
 namespace underlap::testing_support {

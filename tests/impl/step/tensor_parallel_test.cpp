@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"

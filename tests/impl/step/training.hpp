@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/step/trainer.hpp"
 #include "kernels/bf16.hpp"
 #include "tests/impl/device/device_testing.hpp"

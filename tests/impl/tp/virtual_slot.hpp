@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/plan/config.hpp"
 #include "impl/tp/technique.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "tests/impl/virtual_time.hpp"

@@ -14,7 +14,7 @@
 #include "impl/device/cuda/emulated_link/link_kernel.hpp"
 #include "impl/device/cuda/emulated_link/link_report.hpp"
 #include "impl/device/cuda/transport.hpp"
-#include "impl/plan/config.hpp"
+#include "impl/plan/config/run_config.hpp"
 
 namespace underlap::cuda {
 

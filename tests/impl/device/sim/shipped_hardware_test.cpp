@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "impl/device/sim/machine.hpp"
+#include "impl/plan/config.hpp"
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
