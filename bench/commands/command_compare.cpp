@@ -55,11 +55,11 @@ RunFolder read_run(const std::string& path) {
 
 attribution::AttributionOptions no_options(const Trace&) { return {}; }
 
-// Nullopt where it was kept by nobody.
+// Nullopt where the run kept none.
 std::optional<input::CellTrace> trace_of(const RunFolder& run, const report::CellResult& cell, StatusWatch& watch) {
-  const std::filesystem::path file = run.folder / cell.trace_file;
-  if (cell.trace_file.empty() || !std::filesystem::is_regular_file(file)) return std::nullopt;
-  return input::read_cell({file.string()}, no_options, watch);
+  const std::optional<std::filesystem::path> file = report::find_trace(run.folder, cell.trace_file);
+  if (!file) return std::nullopt;
+  return input::read_cell({file->string()}, no_options, watch);
 }
 
 compare::ChangeOfCells change_by_traces(const RunFolder& from_run, const RunFolder& to_run) {

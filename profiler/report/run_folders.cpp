@@ -35,6 +35,16 @@ std::optional<std::filesystem::path> find_results(const std::filesystem::path& f
   return std::nullopt;
 }
 
+std::optional<std::filesystem::path> find_trace(const std::filesystem::path& folder, const std::string& trace_file) {
+  if (trace_file.empty()) return std::nullopt;
+  for (const char* const packed : {"", ".zst", ".gz"}) {
+    std::error_code ignored;  // a folder that may not be searched holds no trace
+    if (std::filesystem::path file = folder / (trace_file + packed); std::filesystem::is_regular_file(file, ignored))
+      return file;
+  }
+  return std::nullopt;
+}
+
 bool is_results_file(const std::filesystem::path& path) {
   return std::ranges::find(kResultsFiles, path.filename().native()) != kResultsFiles.end();
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,11 @@ inline constexpr std::string_view kResultsFile = kResultsFiles.front();
 /// name may be no file: reading it shows that.
 std::optional<std::filesystem::path> find_results(const std::filesystem::path& folder);
 
-/// Whether a path names such a file.
+/// The trace of a cell of the run in `folder`: `trace_file` (CellResult), or the same file compressed as .zst or .gz.
+/// nullopt where there is none.
+std::optional<std::filesystem::path> find_trace(const std::filesystem::path& folder, const std::string& trace_file);
+
+/// Whether a path names a results file.
 bool is_results_file(const std::filesystem::path& path);
 
 /// The folder of the run that a person names, by its folder or by its results file.

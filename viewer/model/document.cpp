@@ -154,11 +154,7 @@ std::vector<std::string> files_of(const Document& document) {
 
 std::string trace_file_of(const RunDocument& document, std::size_t cell) {
   const std::string& file = document.results.cells.at(cell).trace_file;
-  if (file.empty()) return "";
-  const std::string path = (fs::path(document.path) / file).string();
-  for (const char* packed : {"", ".zst"})
-    if (fs::exists(path + packed)) return path + packed;
-  return "";
+  return report::find_trace(document.path, file).value_or("").string();
 }
 
 }  // namespace underlap::viewer
