@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What README.md, docs/ARCHITECTURE.md and results/README.md show is made from results/, golden schedules and the
-// registries of techniques: this fails where they are stale, and rewrites them where UNDERLAP_UPDATE_GOLDEN is set.
+// Generated parts of the documents: output of commands, tables of results/, golden schedules and the registered
+// techniques. A test fails where a part is stale, and rewrites it where UNDERLAP_UPDATE_GOLDEN is set.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -159,7 +160,7 @@ std::string knob_of(const TechniqueFacts& facts) {
 template <class Kind>
 void add_techniques(std::string& text, Mode mode) {
   for (const auto& technique : Kind::all()) {
-    text += fmt::format("| [{}]({}) | {} | {} |\n", technique.name, file_of(mode, technique.name),
+    text += fmt::format("| [{}](../{}) | {} | {} |\n", technique.name, file_of(mode, technique.name),
                         knob_of(technique.facts), technique.exposed);
   }
 }
@@ -178,11 +179,35 @@ std::string techniques(std::istream&) {
   return text;
 }
 
+// "command FIRST LAST ARGUMENT...": these lines of what the program prints at 80 columns, run in the project's root.
+std::string command(std::istream& words) {
+  int first = 0;
+  int last = 0;
+  std::string arguments;
+  std::getline(words >> first >> last >> std::ws, arguments);
+  arguments.resize(arguments.find_last_not_of(' ') + 1);
+  const std::string line =
+      fmt::format("cd '{}' && COLUMNS={} '{}' {}", kRoot.string(), kTerminalWidth, UNDERLAP_PROGRAM, arguments);
+  std::FILE* const pipe = popen(line.c_str(), "r");
+  std::stringstream output;
+  std::array<char, 4096> bytes{};
+  while (const std::size_t size = std::fread(bytes.data(), 1, bytes.size(), pipe))
+    output.write(bytes.data(), static_cast<std::streamsize>(size));
+  EXPECT_EQ(pclose(pipe), 0) << line;
+  std::string text = fmt::format("$ underlap {}\n{}", arguments, first > 1 ? "...\n" : "");
+  int number = 0;
+  for (std::string each; std::getline(output, each) && number <= last;) {
+    if (++number >= first) text += number <= last ? each + "\n" : "...\n";
+  }
+  return fenced(text);
+}
+
 struct Part {
   std::string_view kind;
   std::string (*make)(std::istream& arguments);
 };
-constexpr std::array<Part, 5> kParts{{{"table", run_table},
+constexpr std::array<Part, 6> kParts{{{"command", command},
+                                      {"table", run_table},
                                       {"timeline", timeline},
                                       {"schedules", schedules},
                                       {"wins", wins},
@@ -225,10 +250,11 @@ TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
   EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "docs/ARCHITECTURE.md", "results/README.md"),
-                         [](const auto& page) {
-                           return std::string(page.index == 0 ? "Front" : page.index == 1 ? "Architecture" : "Results");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Pages, Readme, testing::Values("README.md", "docs/ARCHITECTURE.md", "docs/techniques.md", "results/README.md"),
+    [](const auto& page) {
+      return std::string(std::array{"Front", "Architecture", "Techniques", "Results"}.at(page.index));
+    });
 
 TEST(RecordedResults, OfEveryRunAreRead) {
   int num_runs = 0;
