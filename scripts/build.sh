@@ -42,6 +42,32 @@ underlap_build() {
   echo "build: $folder ready after $((SECONDS - started)) s"
 }
 
+# underlap_release_benchmark FOLDER: lets the configured build in FOLDER use Google Benchmark as Release. The package of
+# Debian is built without NDEBUG, so a record that is made with it has the "library_build_type" "debug". This builds the
+# sources of that package into FOLDER/google_benchmark.
+underlap_release_benchmark() {
+  local folder=$1/google_benchmark list
+  if [ ! -f "$folder/lib/cmake/benchmark/benchmarkConfig.cmake" ]; then
+    mkdir -p "$folder/lists/partial" "$folder/apt" "$folder/source"
+    for list in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+      [ ! -f "$list" ] || sed 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$list" >"$folder/apt/${list##*/}"
+    done
+    if ! (cd "$folder" && set -x
+          apt=(apt-get -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$PWD/apt" -o Dir::State::Lists="$PWD/lists")
+          "${apt[@]}" update  # one of the machine's other archives may have no sources
+          "${apt[@]}" source --download-only benchmark &&
+          tar -xf benchmark_*.orig.tar.* --strip-components=1 -C source &&
+          cmake -S source -B objects -G Ninja -DCMAKE_BUILD_TYPE=Release -DBENCHMARK_ENABLE_TESTING=OFF \
+                -DCMAKE_INSTALL_PREFIX="$PWD" -DCMAKE_INSTALL_LIBDIR=lib &&
+          cmake --build objects --parallel "$(underlap_jobs)" --target install) >"$folder/build.log" 2>&1; then
+      tail -n 20 "$folder/build.log" >&2
+      echo "build: Google Benchmark could not be built as Release (all of it: $folder/build.log)" >&2
+      return 1
+    fi
+  fi
+  cmake -S . -B "$1" -Dbenchmark_DIR="$PWD/$folder/lib/cmake/benchmark" >"$1/configure.log"
+}
+
 # underlap_test FOLDER [CTEST-ARGUMENT...]: failures as they come, and ctest's closing lines. Returns ctest's status.
 underlap_test() {
   local folder=$1

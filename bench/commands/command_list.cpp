@@ -13,7 +13,6 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/shipped_matrices.hpp"
-#include "bench/machine/gpu_libraries.hpp"
 #include "bench/machine/gpu_monitor.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/plan/layout/parameters.hpp"
@@ -24,6 +23,7 @@
 #include "kernels/registry.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/nvidia_library.hpp"
 #include "platform/problems.hpp"
 #include "platform/room.hpp"
 #include "platform/suggestion.hpp"

@@ -10,7 +10,7 @@
 
 #include "bench/machine/nvml.hpp"
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -69,7 +69,7 @@ GpuFacts facts_of(const Nvml& nvml, unsigned index) {
 
 // CUDA's driver tells names and memory, which a machine without NVML still has.
 std::vector<GpuFacts> find_gpus_by_driver() {
-  const SharedLibrary driver = SharedLibrary::open({"libcuda.so.1"});
+  const SharedLibrary driver = open_library(NvidiaLibrary::driver);
   int (*init)(unsigned) = nullptr;
   int (*version)(int*) = nullptr;
   int (*count)(int*) = nullptr;

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::bench {
 
 Nvml::Nvml() {
-  const SharedLibrary library = SharedLibrary::open({"libnvidia-ml.so.1"});
+  const SharedLibrary library = open_library(NvidiaLibrary::nvml);
   Result (*init)() = nullptr;
   library.require("nvmlInit_v2", init);
   library.require("nvmlShutdown", shutdown_);

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/machine/gpu_libraries.hpp"
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/host_room.hpp"
 #include "bench/ranks/host_session.hpp"
@@ -15,6 +14,7 @@
 #include "bench/ranks/sim_session.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/link.hpp"
+#include "platform/nvidia_library.hpp"
 #include "profiler/trace/subset.hpp"
 
 namespace underlap::bench {

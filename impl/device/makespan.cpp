@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "impl/device/meetings.hpp"
+#include "impl/device/call_partners.hpp"
 #include "impl/device/one_machine.hpp"
+#include "impl/device/program_index.hpp"
 #include "impl/device/serial_points.hpp"
 
 namespace underlap {
@@ -117,7 +118,7 @@ class Play {
  public:
   Play(std::span<const Program> programs, const TimeOf& time_of)
       : programs_(programs),
-        meetings_(find_meetings(programs)),
+        partners_(find_call_partners(programs)),
         bases_(bases_of(programs)),
         moments_(2 * bases_.back()) {
     times_.resize(bases_.back());
@@ -125,7 +126,7 @@ class Play {
       add_program(p, time_of);
       add_compute_between_points(p);
     }
-    for (const Meeting& m : meetings_)
+    for (const CallPartner& m : partners_)
       moments_.add(start(m.partner), end(m.call),
                    static_cast<std::int64_t>(static_cast<double>(time(m.call).alone_ns) *
                                              std::max(m.send_share, m.receive_share)));
@@ -182,29 +183,21 @@ class Play {
   }
 
   void add_program(std::size_t p, const TimeOf& time_of) {
-    Moments& moments = moments_;
-    const Program& program = programs_[p];
-    std::vector<std::vector<std::size_t>> ends(program.streams.size());  // by stream, of each command
+    const ProgramIndex program(programs_[p]);
     std::optional<std::size_t> last_mark;
     std::optional<std::size_t> host;  // until when it stood still last: nothing is enqueued before
-    for (std::uint32_t c = 0; c < program.commands.size(); ++c) {
-      const ProgramCommand& command = program.commands[c];
+    for (std::uint32_t c = 0; c < program.num_commands(); ++c) {
+      const ProgramCommand& command = program.command(c);
       const CommandAt at{static_cast<std::uint32_t>(p), c};
       if (command.type == Type::launch || command.type == Type::upload || command.type == Type::communicate)
         times_[bases_[p] + c] = time_of(p, command);
-      moments.add(start(at), end(at), time(at).alone_ns);
-      if (host) moments.add(*host, start(at), 0);
-      if (command.type == Type::synchronize) {
-        add_synchronize(moments, program, ends, command, start(at));
-        host = end(at);
-      }
-      if (!command.is_on_stream()) continue;
-      std::vector<std::size_t>& stream = ends.at(command.stream);
-      if (!stream.empty()) moments.add(stream.back(), start(at), 0);
-      if (command.type == Type::wait || command.type == Type::throttle)
-        add_wait(moments, program, ends, command, start(at));
+      moments_.add(start(at), end(at), time(at).alone_ns);
+      if (host) moments_.add(*host, start(at), 0);
+      program.visit_awaited(c, [&](std::uint32_t stream, std::uint32_t position) {
+        moments_.add(end({at.program, program.on_stream(stream)[position - 1]}), start(at), 0);
+      });
+      if (command.type == Type::synchronize) host = end(at);
       if (command.type == Type::mark) last_mark = end(at);
-      stream.push_back(end(at));
     }
     if (!last_mark) throw std::invalid_argument("a program without a mark has no end");
     marks_.push_back(*last_mark);
@@ -229,30 +222,12 @@ class Play {
     }
   }
 
-  static void add_wait(Moments& moments, const Program& program, const std::vector<std::vector<std::size_t>>& ends,
-                       const ProgramCommand& command, std::size_t start) {
-    const std::vector<std::size_t>& awaited = ends.at(command.awaited_stream);
-    const std::uint64_t base = program.first_positions.at(command.awaited_stream);
-    if (command.awaited_position <= base) return;
-    if (command.awaited_position - base > awaited.size())
-      throw std::invalid_argument("a program waits for a command that it enqueues later");
-    moments.add(awaited[command.awaited_position - base - 1], start, 0);
-  }
-
-  static void add_synchronize(Moments& moments, const Program& program,
-                              const std::vector<std::vector<std::size_t>>& ends, const ProgramCommand& command,
-                              std::size_t start) {
-    if (command.awaited_stream != ProgramCommand::kAllStreams) return add_wait(moments, program, ends, command, start);
-    for (const std::vector<std::size_t>& stream : ends)
-      if (!stream.empty()) moments.add(stream.back(), start, 0);
-  }
-
   /// From when on each call of a program can send and receive: bytes that all need a partner wait for it.
   std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads(std::size_t p) const {
     std::vector<std::int64_t> send(bases_[p + 1] - bases_[p]);
     for (std::size_t c = 0; c < send.size(); ++c) send[c] = head(2 * (bases_[p] + c));
     std::vector<std::int64_t> receive = send;
-    for (const Meeting& m : meetings_) {
+    for (const CallPartner& m : partners_) {
       if (m.call.program != p) continue;
       const std::size_t c = m.call.command;
       if (m.send_share >= 1) send[c] = std::max(send[c], head(start(m.partner)));
@@ -279,7 +254,7 @@ class Play {
   }
 
   std::span<const Program> programs_;
-  std::vector<Meeting> meetings_;
+  std::vector<CallPartner> partners_;
   std::vector<std::size_t> bases_;  // by program: its first command among those of all
   Moments moments_;
   std::vector<CommandTime> times_;  // by command of all programs

@@ -10,28 +10,15 @@
 #include <array>
 
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cuda {
-namespace {
-
-// What get_version() counts in: 10000 a major release, 100 a minor one.
-constexpr std::size_t kOldestCudnn = 90'000;
-
-std::string cudnn_version_text(std::size_t version) {
-  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
-}
-
-}  // namespace
 
 CudnnApi CudnnApi::load() {
-  const SharedLibrary library = SharedLibrary::open({"libcudnn.so.9"});
+  const SharedLibrary library = open_library(NvidiaLibrary::cudnn);
   CudnnApi api;
   library.require("cudnnGetVersion", api.get_version);
-  const std::size_t version = api.get_version();
-  if (version < kOldestCudnn)
-    throw MachineError(fmt::format("{} is cuDNN {}; {} or newer is needed", library.path().string(),
-                                   cudnn_version_text(version), cudnn_version_text(kOldestCudnn)));
+  require_release(NvidiaLibrary::cudnn, static_cast<std::int64_t>(api.get_version()), library);
   library.require("cudnnGetErrorString", api.get_error_string);
   library.require("cudnnGetLastErrorString", api.get_last_error_string);
   library.require("cudnnCreate", api.create);
@@ -46,7 +33,7 @@ CudnnApi CudnnApi::load() {
   return api;
 }
 
-std::string CudnnApi::version() const { return cudnn_version_text(get_version()); }
+std::string CudnnApi::version() const { return release_text(static_cast<std::int64_t>(get_version())); }
 
 std::string CudnnApi::text(cudnnStatus_t status) const {
   std::array<char, 512> reason{};

@@ -13,7 +13,7 @@
 // Bound by memory. GPUs from A100 to B200 do 10 to 20 fp32 operations in the time in which HBM moves one byte, and by
 // their costs the kernels on this loop do at most 3 a byte, but for random, which computes in fp64. So what counts is
 // that every byte moves once, in whole lines, and that enough of them are on their way (Little's law: bandwidth times
-// latency). underlap-microbench holds each kernel against a copy on the same GPU.
+// latency). `underlap-calibrate rates` holds each kernel against a copy on the same GPU.
 //
 // An operation promises the alignment of one element, no more. Each kernel is therefore compiled for groups and for
 // single elements, and the host takes the wide one where every view allows it (group_for).

@@ -11,35 +11,25 @@
 #include <vector>
 
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cuda {
 namespace {
 
-// What version() counts in: 10000 a major release, 100 a minor one. CUDA 12.4 Update 1: before it, calls took the host
-// longer, and some raised floating-point exceptions on Hopper.
-constexpr std::size_t kOldestCublasLt = 120'405;
-
-std::string cublaslt_version_text(std::size_t version) {
-  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
-}
-
 // The descriptors are made by the library, so that a neighbouring release's layout of them does no harm.
-std::vector<std::string> library_names() {
-  if (CUBLAS_VER_MAJOR >= 13) return {"libcublasLt.so.13", "libcublasLt.so.12"};
-  return {"libcublasLt.so.12", "libcublasLt.so.13"};
+SharedLibrary open_release_of_this_build() {
+  std::vector<std::string> files = entry_of(NvidiaLibrary::cublaslt).files;
+  if (CUBLAS_VER_MAJOR < 13) std::ranges::reverse(files);
+  return SharedLibrary::open(files);
 }
 
 }  // namespace
 
 CublasLtApi CublasLtApi::load() {
-  const SharedLibrary library = SharedLibrary::open(library_names());
+  const SharedLibrary library = open_release_of_this_build();
   CublasLtApi api;
   library.require("cublasLtGetVersion", api.get_version);
-  const std::size_t version = api.get_version();
-  if (version < kOldestCublasLt)
-    throw MachineError(fmt::format("{} is cuBLASLt {}; {} or newer is needed", library.path().string(),
-                                   cublaslt_version_text(version), cublaslt_version_text(kOldestCublasLt)));
+  require_release(NvidiaLibrary::cublaslt, static_cast<std::int64_t>(api.get_version()), library);
   library.require("cublasLtGetStatusName", api.get_status_name);
   library.require("cublasLtGetStatusString", api.get_status_string);
   library.require("cublasLtCreate", api.create);
@@ -58,7 +48,7 @@ CublasLtApi CublasLtApi::load() {
   return api;
 }
 
-std::string CublasLtApi::version() const { return cublaslt_version_text(get_version()); }
+std::string CublasLtApi::version() const { return release_text(static_cast<std::int64_t>(get_version())); }
 
 void CublasLtApi::check(cublasStatus_t status, const std::source_location& where) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;

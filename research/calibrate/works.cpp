@@ -31,30 +31,52 @@ bool is_attention(const Operation& operation) {
   return work == underlap::Work::attention_forward || work == underlap::Work::attention_backward;
 }
 
-Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k) {
+std::vector<Work> linear_works(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::string shape = fmt::format("M{}_N{}_K{}", m, n, k);
   Tensors t;
-  return {fmt::format("M {}, N {}, K {}", m, n, k), kernels::gemm_fprop(t.bf16(m, k), t.bf16(n, k), t.bf16(m, n))};
+  const View x = t.bf16(m, k), w = t.bf16(n, k), y = t.bf16(m, n);
+  return {{shape, kernels::gemm_fprop(x, w, y)},
+          {shape, kernels::gemm_dgrad(y, w, x)},
+          {shape + "_f32", kernels::gemm_wgrad(y, x, t.f32(n, k))},
+          {shape + "_bf16", kernels::gemm_wgrad(y, x, w)}};
+}
+
+Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {fmt::format("M {}, N {}, K {}", m, n, k), linear_works(m, n, k).front().operation};
+}
+
+std::array<Work, 2> attention_works(std::int64_t sequence, std::int64_t heads, std::int64_t groups,
+                                    std::int64_t head_size) {
+  Tensors t;
+  const std::int64_t queries = heads * head_size, keys = groups * head_size;
+  const kernels::AttentionForward forward{.q = t.bf16(sequence, queries),
+                                          .k = t.bf16(sequence, keys),
+                                          .v = t.bf16(sequence, keys),
+                                          .out = t.bf16(sequence, queries),
+                                          .lse = t.f32(heads, sequence),
+                                          .seq_length = sequence,
+                                          .head_size = head_size};
+  const kernels::AttentionBackward backward{.q = forward.q,
+                                            .k = forward.k,
+                                            .v = forward.v,
+                                            .out = forward.out,
+                                            .lse = forward.lse,
+                                            .dout = t.bf16(sequence, queries),
+                                            .dq = t.bf16(sequence, queries),
+                                            .dk = t.bf16(sequence, keys),
+                                            .dv = t.bf16(sequence, keys),
+                                            .seq_length = sequence,
+                                            .head_size = head_size};
+  const std::string shape = fmt::format("S{}_A{}_G{}_D{}", sequence, heads, groups, head_size);
+  return {Work{shape, kernels::attention_forward(forward)},
+          Work{shape, kernels::attention_backward(backward), {kernels::attention_forward(forward)}}};
 }
 
 Work attention_work(std::int64_t sequence, std::int64_t heads, std::int64_t groups, std::int64_t head_size,
                     bool backward) {
-  Tensors t;
-  const View q = t.bf16(sequence, heads * head_size), k = t.bf16(sequence, groups * head_size);
-  const View v = t.bf16(sequence, groups * head_size), out = t.bf16(sequence, heads * head_size);
-  const View lse = t.make(DataType::f32, heads, sequence);
-  const std::string shape = fmt::format("sequence {}, heads {} of {}, groups {}", sequence, heads, head_size, groups);
-  if (!backward) return {shape, kernels::attention_forward({q, k, v, out, lse, sequence, head_size})};
-  return {shape, kernels::attention_backward({.q = q,
-                                              .k = k,
-                                              .v = v,
-                                              .out = out,
-                                              .lse = lse,
-                                              .dout = t.bf16(sequence, heads * head_size),
-                                              .dq = t.bf16(sequence, heads * head_size),
-                                              .dk = t.bf16(sequence, groups * head_size),
-                                              .dv = t.bf16(sequence, groups * head_size),
-                                              .seq_length = sequence,
-                                              .head_size = head_size})};
+  Work work = attention_works(sequence, heads, groups, head_size)[backward ? 1 : 0];
+  work.shape = fmt::format("sequence {}, heads {} of {}, groups {}", sequence, heads, head_size, groups);
+  return work;
 }
 
 Work norm_work(std::int64_t tokens, std::int64_t hidden) {

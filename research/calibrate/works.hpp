@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,6 +34,13 @@ class Tensors {
  private:
   std::uint32_t last_ = 0;
 };
+
+/// The products of a linear layer from `k` to `n` features: forward, input gradient, and weight gradient in f32 and
+/// bf16.
+std::vector<Work> linear_works(std::int64_t m, std::int64_t n, std::int64_t k);
+/// Forward and backward.
+std::array<Work, 2> attention_works(std::int64_t sequence, std::int64_t heads, std::int64_t groups,
+                                    std::int64_t head_size);
 
 Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k);
 Work attention_work(std::int64_t sequence, std::int64_t heads, std::int64_t groups, std::int64_t head_size,

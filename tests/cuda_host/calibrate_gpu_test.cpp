@@ -12,8 +12,8 @@
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "research/calibrate/cuda_gpu.hpp"
-#include "research/micro/cublaslt_alone.hpp"
-#include "research/micro/operation_works.hpp"
+#include "research/calibrate/rates/cublaslt_alone.hpp"
+#include "research/calibrate/rates/operation_works.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
 

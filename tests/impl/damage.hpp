@@ -25,8 +25,8 @@ inline std::string text_of(const check::CheckReport& report) {
 
 /// Whether the first of a finding's commands, on `rank`, is what the command `wait` waited for at `position`, and the
 /// second is behind it.
-inline bool is_ordered_by(const check::ProgramIndex& index, std::int32_t rank, std::uint32_t wait,
-                          std::uint64_t position, const check::Finding& race) {
+inline bool is_ordered_by(const ProgramIndex& index, std::int32_t rank, std::uint32_t wait, std::uint64_t position,
+                          const check::Finding& race) {
   const ProgramCommand& first = index.command(race.commands[0].index);
   const ProgramCommand& second = index.command(race.commands[1].index);
   return race.commands[0].rank == rank && first.stream == index.command(wait).awaited_stream &&
@@ -75,7 +75,7 @@ inline WithoutWait without_wait(std::vector<Program>& programs, std::int32_t ran
   Program& program = programs[static_cast<std::size_t>(rank)];
   ProgramCommand& wait = program.commands[command];
   const std::uint64_t position = std::exchange(wait.awaited_position, 0);
-  const check::ProgramIndex index(program);
+  const ProgramIndex index(program);
   const check::CheckReport report = check::check_programs(programs, {.connections = {}});
   const bool is_needed = std::ranges::any_of(report.findings, [&](const check::Finding& f) {
     const bool is_order = f.kind == check::FindingKind::race || f.kind == check::FindingKind::released_in_use;

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "impl/device/check/check_matching.hpp"
 #include "impl/device/check/greedy_run.hpp"
 #include "impl/device/check/issue_order.hpp"
 #include "impl/device/check/memory_check.hpp"
@@ -62,12 +63,13 @@ void say_what_peers_order(std::span<const ProgramIndex> ranks, const Matching& m
 
 CheckReport check_programs(std::span<const Program> programs, const CheckOptions& options) {
   CheckReport report;
+  require_all_ranks(programs);
   std::vector<ProgramIndex> ranks;
   for (const Program& program : programs) {
     count(program, report);
     ranks.emplace_back(program);
   }
-  const Matching matching = match(ranks);
+  const Matching matching = match_transfers(programs);
   report.num_exchanges = static_cast<std::int64_t>(matching.exchanges.size());
   std::vector<Finding> findings = check_matching(ranks, matching);
   append(findings, check_deadlocks(ranks, matching, options));

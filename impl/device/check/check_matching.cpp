@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/device/check/check_matching.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,7 +10,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "impl/device/check/matching.hpp"
 #include "impl/device/check/precedence.hpp"
 
 namespace underlap::check {
@@ -117,10 +118,9 @@ class MatchingCheck {
   }
 
   void check_exchange(const Exchange& exchange) {
-    const auto came = [](const Party& p) { return p.command != Party::kNever; };
-    const Party& first = *std::find_if(exchange.parties.begin(), exchange.parties.end(), came);
+    const Party& first = *std::ranges::find_if(exchange.parties, &Party::comes);
     for (const Party& party : exchange.parties) {
-      if (!came(party))
+      if (!party.comes())
         report_unmatched(exchange, first, party);
       else if (exchange.is_point_to_point)
         check_sizes(exchange, first, party);
@@ -168,6 +168,20 @@ class MatchingCheck {
 };
 
 }  // namespace
+
+void require_all_ranks(std::span<const Program> programs) {
+  for (std::size_t rank = 0; rank < programs.size(); ++rank)
+    for (const auto& [purpose, group, hints, stream] : programs[rank].communicators) {
+      for (const std::int32_t member : group.members)
+        if (member < 0 || static_cast<std::size_t>(member) >= programs.size())
+          throw std::invalid_argument(
+              fmt::format("{} has rank {} as a member; there are {} programs", purpose, member, programs.size()));
+      if (group.my_index < 0 || group.my_index >= group.size() ||
+          static_cast<std::size_t>(group.members[static_cast<std::size_t>(group.my_index)]) != rank)
+        throw std::invalid_argument(
+            fmt::format("rank {} declares {} as member {}, which it is not", rank, purpose, group.my_index));
+    }
+}
 
 std::vector<Finding> check_matching(std::span<const ProgramIndex> ranks, const Matching& matching) {
   return MatchingCheck(ranks, matching).run();

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "impl/device/check/program_index.hpp"
+#include "impl/device/program_index.hpp"
 
 namespace underlap::check {
 

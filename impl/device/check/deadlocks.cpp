@@ -66,7 +66,7 @@ std::vector<GreedyRun::Blocker> GreedyRun::transfer_blockers(std::int32_t rank, 
   std::vector<Blocker> all;
   for (const std::uint32_t e : matching_.of_command[static_cast<std::size_t>(rank)][command])
     for (const Party& party : matching_.exchanges[e].parties) {
-      if (party.command == Party::kNever || party.rank == rank) continue;
+      if (!party.comes() || party.rank == rank) continue;
       const auto peer = static_cast<std::size_t>(party.rank);
       const std::uint32_t stream = ranks_[peer].command(party.command).stream;
       const bool has_started = state_[peer].num_pending[party.command] > 0 ||

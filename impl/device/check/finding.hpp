@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/device/check/program_index.hpp"
+#include "impl/device/program_index.hpp"
 
 namespace underlap::check {
 

@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "impl/device/check/matching.hpp"
+#include "impl/device/check/finding.hpp"
+#include "impl/device/matching.hpp"
 
 namespace underlap::check {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/check/peer_order.hpp"
 
-#include <algorithm>
 #include <vector>
 
 namespace underlap::check {
@@ -61,7 +60,7 @@ class Past {
 
   void reach_peer(std::int32_t rank, std::uint32_t e, std::size_t side) {
     const Party& party = matching_.exchanges[e].parties[side];
-    if (party.rank == rank || party.command == Party::kNever) return;
+    if (party.rank == rank || !party.comes()) return;
     const ProgramIndex& peer = ranks_[static_cast<std::size_t>(party.rank)];
     const Transfer& transfer = peer.program().transfers(peer.command(party.command))[party.transfer];
     const bool gives = transfer.collective == Collective::broadcast ? transfer.peer == static_cast<std::int32_t>(side)
@@ -74,16 +73,8 @@ class Past {
     const ProgramIndex& index = ranks_[static_cast<std::size_t>(rank)];
     std::uint32_t& known = host_reached_[static_cast<std::size_t>(rank)];
     for (; known < c; ++known) {
-      const ProgramCommand& command = index.command(known);
-      if (command.type != Type::synchronize) continue;
-      if (awaits_position(command)) {
-        reach(rank, command.awaited_stream, index.awaited_position(command));
-        continue;
-      }
-      for (std::uint32_t s = 0; s < index.num_streams(); ++s) {
-        const auto all = index.on_stream(s);
-        reach(rank, s, static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), known) - all.begin()));
-      }
+      if (index.command(known).type != Type::synchronize) continue;
+      index.visit_awaited(known, [&](std::uint32_t stream, std::uint32_t position) { reach(rank, stream, position); });
     }
   }
 

@@ -3,7 +3,8 @@
 
 #include <span>
 
-#include "impl/device/check/matching.hpp"
+#include "impl/device/check/finding.hpp"
+#include "impl/device/matching.hpp"
 
 namespace underlap::check {
 

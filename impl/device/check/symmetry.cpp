@@ -141,7 +141,7 @@ std::vector<std::set<std::uint32_t>> channels_of(std::span<const ProgramIndex> r
   std::vector<std::set<std::uint32_t>> channels(ranks.size());
   for (const Exchange& exchange : matching.exchanges)
     for (const Party& party : exchange.parties) {
-      if (party.command == Party::kNever) continue;
+      if (!party.comes()) continue;
       const auto rank = static_cast<std::size_t>(party.rank);
       if (ranks[rank].command(party.command).tag.mode == Mode::dp) channels[rank].insert(exchange.channel);
     }

@@ -3,7 +3,7 @@
 
 #include "impl/device/cuda/requirements.hpp"
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cuda {
 
@@ -11,7 +11,7 @@ CudaQueries system_cuda_queries() {
   CudaQueries queries;
   queries.runtime_version = CUDART_VERSION;  // the runtime is linked statically: it is the one of these headers
   try {
-    const SharedLibrary driver = SharedLibrary::open({"libcuda.so.1"});
+    const SharedLibrary driver = open_library(NvidiaLibrary::driver);
     driver.require("cuDriverGetVersion", queries.driver_version);
     driver.require("cuInit", queries.initialise);
     driver.require("cuDeviceGetCount", queries.device_count);

@@ -61,14 +61,11 @@ std::vector<Transfer> collectives_of(std::span<const Transfer> transfers) {
 
 void Rendezvous::add_rank(std::int32_t rank, const Program& program) {
   std::vector<CommunicatorState>& states = ranks_[rank];
-  std::map<std::tuple<std::string, std::vector<std::int32_t>>, std::int32_t> num_declared;
-  for (const ProgramCommunicator& c : program.communicators) {
-    const std::int32_t nth = num_declared[{c.purpose, c.group.members}]++;
-    const auto next = static_cast<std::uint32_t>(communicators_.size());
-    const auto [entry, is_new] = communicators_.try_emplace({c.purpose, c.group.members, nth}, next);
+  for (const std::uint32_t channel : channels_.add(program.communicators)) {
+    const Group& group = program.communicators[states.size()].group;
     CommunicatorState& state = states.emplace_back();
-    state.global = entry->second;
-    std::ranges::copy_if(c.group.members, std::back_inserter(state.simulated),
+    state.global = channel;
+    std::ranges::copy_if(group.members, std::back_inserter(state.simulated),
                          [this](std::int32_t member) { return is_simulated(member); });
   }
 }

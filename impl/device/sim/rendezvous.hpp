@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/device/matching.hpp"
 #include "impl/device/program.hpp"
 #include "impl/device/sim/time_model.hpp"
 
@@ -17,9 +18,11 @@ namespace underlap::sim {
 
 /// Which transfers of different ranks belong together.
 ///
-/// A communicator is known by its purpose, its members and how many of these its rank declared before. All collectives
-/// of one call are one flow: the k-th such call of every member meets. A send meets the receive with the same number
-/// between the same two members.
+/// ChannelNumbers identifies communicators. All collectives of one call are one flow: the k-th such call
+/// of every member matches. A send matches the receive with the same number between the same two members.
+///
+/// match_transfers() does the same for whole programs. This class works while ranks still record their steps, forgets
+/// flows that are over, and lets one rank stand for several.
 ///
 /// Where not all ranks are simulated, those that are stand for the others. A collective takes the simulated members. A
 /// message to or from a member that is not simulated is another of the messages over the same distance round the group,
@@ -86,7 +89,7 @@ class Rendezvous {
   void check_collectives(FlowId id, std::int32_t rank, const Program& program, const ProgramCommand& call) const;
 
   std::vector<std::int32_t> simulated_;
-  std::map<std::tuple<std::string, std::vector<std::int32_t>, std::int32_t>, std::uint32_t> communicators_;
+  ChannelNumbers channels_;
   std::unordered_map<std::int32_t, std::vector<CommunicatorState>> ranks_;
   std::map<Key, FlowId> open_;
   std::vector<FlowState> flows_;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cupti {
 namespace {
@@ -76,7 +76,7 @@ std::string words_of(const Api& api, CUptiResult result) {
 // A machine that only parses recorded buffers has no driver, and needs none.
 void find_driver(Api& api) {
   try {
-    SharedLibrary::open({"libcuda.so.1"}).find("cuDriverGetVersion", api.driver_get_version);
+    open_library(NvidiaLibrary::driver).find("cuDriverGetVersion", api.driver_get_version);
   } catch (const MachineError&) {
     api.driver_get_version = nullptr;
   }
@@ -85,8 +85,7 @@ void find_driver(Api& api) {
 }  // namespace
 
 Api Api::load() {
-  // The unversioned name last: it may be the link of a toolkit that is not the driver's.
-  const SharedLibrary library = SharedLibrary::open({"libcupti.so.13", "libcupti.so.12", "libcupti.so"});
+  const SharedLibrary library = open_library(NvidiaLibrary::cupti);
   Api api;
   api.library = library.path().string();
   library.require("cuptiGetVersion", api.get_version);

@@ -312,7 +312,7 @@ TEST_P(CheckedStep, NeedsEachOfItsWaits) {
         config_.parallel.tensor_model_parallel_size > 1 ? place_of(damaged(), i) : fmt::format("{} {}", i, text(wait));
     if (is_needed[place]) continue;
     const std::uint64_t position = std::exchange(wait.awaited_position, 0);
-    const check::ProgramIndex index(damaged());
+    const ProgramIndex index(damaged());
     const CheckReport report = check::check_programs(programs_, {.connections = {}});
     bool is_ordered = false;
     for (const Finding& finding : report.findings) {

@@ -7,15 +7,9 @@
 #include <string_view>
 
 #include "platform/errors.hpp"
-#include "platform/shared_library.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cuda {
-namespace {
-
-constexpr int kOldestVersion = NCCL_VERSION(2, 20, 0);
-
-}  // namespace
-
 namespace {
 
 NcclApi api_of(const SharedLibrary& library) {
@@ -51,18 +45,15 @@ NcclApi api_of(const SharedLibrary& library) {
 
 }  // namespace
 
-NcclApi NcclApi::load() { return api_of(SharedLibrary::open({"libnccl.so.2"})); }
+NcclApi NcclApi::load() { return api_of(open_library(NvidiaLibrary::nccl)); }
 
 NcclApi NcclApi::load(const std::filesystem::path& file) { return api_of(SharedLibrary::open_file(file)); }
 
-std::string nccl_version_text(int version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 void require_nccl_version(int version, const std::string& path) {
-  if (version >= kOldestVersion) return;
+  const std::int64_t oldest = entry_of(NvidiaLibrary::nccl).oldest;
+  if (version >= oldest) return;
   throw MachineError(fmt::format("NCCL {} ({}) is older than {}: put a newer libnccl.so.2 on UNDERLAP_LIBRARY_PATH",
-                                 nccl_version_text(version), path, nccl_version_text(kOldestVersion)));
+                                 release_text(version), path, release_text(oldest)));
 }
 
 void check(const NcclApi& api, ncclResult_t result, const std::source_location& where) {

@@ -54,9 +54,6 @@ struct NcclApi {
   static NcclApi load(const std::filesystem::path& file);
 };
 
-/// "2.28.9" for 22809.
-std::string nccl_version_text(int version);
-
 /// Throws MachineError where `version` is older than Underlap needs; `path` says whose it is.
 void require_nccl_version(int version, const std::string& path);
 

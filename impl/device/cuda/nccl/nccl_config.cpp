@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "impl/device/cuda/nccl/nccl_api.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -16,7 +17,7 @@ void ask_for_copy_engines([[maybe_unused]] ncclConfig_t& config, int version, co
                           std::vector<std::string>& notices) {
   if (version < kFirstWithCopyEngines) {
     notices.push_back(fmt::format("communicator {}: NCCL {} has no transfers by copy engine (2.28 has): SMs carry them",
-                                  purpose, nccl_version_text(version)));
+                                  purpose, release_text(version)));
     return;
   }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
@@ -24,7 +25,7 @@ void ask_for_copy_engines([[maybe_unused]] ncclConfig_t& config, int version, co
 #else
   notices.push_back(fmt::format(
       "communicator {}: this program was built with headers of NCCL {}, before copy engines: SMs carry its transfers",
-      purpose, nccl_version_text(NCCL_VERSION_CODE)));
+      purpose, release_text(NCCL_VERSION_CODE)));
 #endif
 }
 

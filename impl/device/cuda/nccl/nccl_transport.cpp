@@ -15,6 +15,7 @@
 #include "impl/plan/nccl_variables.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
+#include "platform/nvidia_library.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -265,7 +266,7 @@ void NcclTransport::enqueue(Communicator& communicator, std::span<const DeviceTr
   watchdog_->after(communicator.watched, stream, collective, sequence);
 }
 
-std::string NcclTransport::link() const { return "nccl " + nccl_version_text(api_.version); }
+std::string NcclTransport::link() const { return "nccl " + release_text(api_.version); }
 
 std::optional<std::string> NcclTransport::find_error() {
   if (auto others = control_.failure()) return others;

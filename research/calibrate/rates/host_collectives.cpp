@@ -8,8 +8,8 @@
 
 #include "impl/device/host/collectives.hpp"
 #include "impl/device/host/fabric.hpp"
-#include "research/micro/benchmarks.hpp"
-#include "research/micro/roofline.hpp"
+#include "research/calibrate/rates/benchmarks.hpp"
+#include "research/calibrate/rates/roofline.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -31,7 +31,7 @@ class Member {
   }
 
  private:
-  static constexpr auto kPurpose = "microbench";
+  static constexpr auto kPurpose = "rates";
 
   Transfer transfer_;
   std::vector<std::byte> input_;

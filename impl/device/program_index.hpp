@@ -7,7 +7,10 @@
 
 #include "impl/device/program.hpp"
 
-namespace underlap::check {
+namespace underlap {
+
+/// Whether a command makes a stream or the host wait for a position of a stream.
+bool awaits_position(const ProgramCommand& command);
 
 /// A program with the place of each command on its stream. Positions count from 1; position 0 is before them all.
 /// It refers to the program and does not own it.
@@ -28,18 +31,32 @@ class ProgramIndex {
   /// The commands of a stream in their order: the one at position p is [p - 1].
   std::span<const std::uint32_t> on_stream(std::uint32_t stream) const { return on_stream_[stream]; }
 
+  /// Calls visit(stream, position) for the commands that must have ended before a command starts: the one before it on
+  /// its stream, and those that it waits for. Leaves out what is before this program.
+  template <class Visit>
+  void visit_awaited(std::uint32_t index, Visit visit) const {
+    const auto visit_one = [&](std::uint32_t stream, std::uint32_t position) {
+      if (position > 0) visit(stream, position);
+    };
+    const ProgramCommand& command = program_->commands[index];
+    if (command.is_on_stream()) visit_one(command.stream, positions_[index] - 1);
+    if (awaits_position(command))
+      visit_one(command.awaited_stream, awaited_position(command));
+    else if (command.type == ProgramCommand::Type::synchronize)
+      for (std::uint32_t s = 0; s < num_streams(); ++s) visit_one(s, num_enqueued(s, index));
+  }
+
   /// The position on its awaited stream that a wait, throttle or synchronize stands for; 0: one before this program.
   std::uint32_t awaited_position(const ProgramCommand& command) const;
 
  private:
   void check_awaited(const ProgramCommand& command) const;
+  /// Commands of a stream that come before the command `index` of the program.
+  std::uint32_t num_enqueued(std::uint32_t stream, std::uint32_t index) const;
 
   const Program* program_;
   std::vector<std::uint32_t> positions_;               // by command
   std::vector<std::vector<std::uint32_t>> on_stream_;  // by stream
 };
 
-/// Whether `type` makes a stream or the host wait for a position of a stream.
-bool awaits_position(const ProgramCommand& command);
-
-}  // namespace underlap::check
+}  // namespace underlap

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "research/micro/operation_works.hpp"
+#include "research/calibrate/rates/operation_works.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "kernels/activation/activation.hpp"
 #include "kernels/adam/adam.hpp"
-#include "kernels/attention/attention.hpp"
 #include "kernels/attention_merge/attention_merge.hpp"
 #include "kernels/bias/bias.hpp"
 #include "kernels/cast/cast.hpp"
@@ -15,7 +16,6 @@
 #include "kernels/cross_entropy/cross_entropy.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
-#include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 #include "kernels/head_blocks/head_blocks.hpp"
 #include "kernels/layer_norm/layer_norm.hpp"
@@ -35,48 +35,18 @@ using Works = std::vector<Work>;
 
 std::string shape_of(std::int64_t rows, std::int64_t cols) { return fmt::format("[{},{}]", rows, cols); }
 
-/// The products of a linear layer from `k` to `n` features.
-void add_linear(Works& works, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const std::string shape = fmt::format("M{}_N{}_K{}", m, n, k);
-  Tensors t;
-  const View x = t.bf16(m, k), w = t.bf16(n, k), y = t.bf16(m, n);
-  works.push_back({shape, kernels::gemm_fprop(x, w, y)});
-  works.push_back({shape, kernels::gemm_dgrad(y, w, x)});
-  works.push_back({shape + "_f32", kernels::gemm_wgrad(y, x, t.f32(n, k))});
-  works.push_back({shape + "_bf16", kernels::gemm_wgrad(y, x, w)});
-}
-
 void add_linears(Works& works, const LayerShape& l) {
-  add_linear(works, l.sequence, (l.heads + 2 * l.groups) * l.head_size, l.hidden);
-  add_linear(works, l.sequence, l.hidden, l.heads * l.head_size);
-  add_linear(works, l.sequence, 2 * l.ffn, l.hidden);
-  add_linear(works, l.sequence, l.hidden, l.ffn);
+  const auto add = [&](std::int64_t n, std::int64_t k) {
+    std::ranges::move(linear_works(l.sequence, n, k), std::back_inserter(works));
+  };
+  add((l.heads + 2 * l.groups) * l.head_size, l.hidden);
+  add(l.hidden, l.heads * l.head_size);
+  add(2 * l.ffn, l.hidden);
+  add(l.hidden, l.ffn);
 }
 
 void add_attention(Works& works, const LayerShape& l) {
-  Tensors t;
-  const std::int64_t queries = l.heads * l.head_size, keys = l.groups * l.head_size;
-  const kernels::AttentionForward forward{.q = t.bf16(l.sequence, queries),
-                                          .k = t.bf16(l.sequence, keys),
-                                          .v = t.bf16(l.sequence, keys),
-                                          .out = t.bf16(l.sequence, queries),
-                                          .lse = t.f32(l.heads, l.sequence),
-                                          .seq_length = l.sequence,
-                                          .head_size = l.head_size};
-  const kernels::AttentionBackward backward{.q = forward.q,
-                                            .k = forward.k,
-                                            .v = forward.v,
-                                            .out = forward.out,
-                                            .lse = forward.lse,
-                                            .dout = t.bf16(l.sequence, queries),
-                                            .dq = t.bf16(l.sequence, queries),
-                                            .dk = t.bf16(l.sequence, keys),
-                                            .dv = t.bf16(l.sequence, keys),
-                                            .seq_length = l.sequence,
-                                            .head_size = l.head_size};
-  const std::string shape = fmt::format("S{}_A{}_G{}_D{}", l.sequence, l.heads, l.groups, l.head_size);
-  works.push_back({shape, kernels::attention_forward(forward)});
-  works.push_back({shape, kernels::attention_backward(backward), {kernels::attention_forward(forward)}});
+  std::ranges::move(attention_works(l.sequence, l.heads, l.groups, l.head_size), std::back_inserter(works));
 }
 
 void add_rope(Works& works, const LayerShape& l) {

@@ -16,18 +16,18 @@ struct CommandAt {
 };
 
 /// `call` cannot move all its bytes before `partner`, a call of another program, has begun.
-struct Meeting {
+struct CallPartner {
   CommandAt call;
   CommandAt partner;
   double send_share = 0;     ///< of the bytes that `call` sends, those that need `partner`: 0 to 1
   double receive_share = 0;  ///< of those that it receives
 };
 
-/// Which calls of several ranks' programs meet: on a communicator of equal purpose and members, collectives in the
-/// order of the calls, sends with receives in the order in which each pair of ranks names them.
-/// A member of a group that has no program here is taken to be wherever it is waited for.
+/// Which calls of several ranks' programs exchange something, by match_transfers().
+/// A member of a group that has no program here, or does not declare the communicator, is taken to be wherever it is
+/// waited for.
 /// Throws std::invalid_argument where two programs are of one rank, or a call finds no partner in a program that is
 /// there.
-std::vector<Meeting> find_meetings(std::span<const Program> programs);
+std::vector<CallPartner> find_call_partners(std::span<const Program> programs);
 
 }  // namespace underlap

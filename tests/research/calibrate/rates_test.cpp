@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// build/bin/underlap-microbench as a user calls it.
+// `underlap-calibrate rates` as a user calls it.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ using testing::StartsWith;
 /// What the program prints, standard error too where `and_errors`.
 std::string output_of(const std::string& arguments, bool and_errors = false) {
   const std::string command =
-      std::string("'" UNDERLAP_MICROBENCH "' ") + arguments + (and_errors ? " 2>&1" : " 2>/dev/null");
+      std::string("'" UNDERLAP_CALIBRATE "' rates ") + arguments + (and_errors ? " 2>&1" : " 2>/dev/null");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::string output;
   for (int c = 0; (c = std::fgetc(pipe.get())) != EOF;) output += static_cast<char>(c);
@@ -32,7 +32,7 @@ nlohmann::json benchmarks(const std::string& filter) {
   return nlohmann::json::parse(output_of(arguments)).at("benchmarks");
 }
 
-TEST(Microbench, HasEveryRegisteredOperation) {
+TEST(Rates, HasEveryRegisteredOperation) {
   const std::string list = output_of("--benchmark_list_tests");
   for (const kernels::KernelInfo& kernel : kernels::registered_kernels()) {
     EXPECT_THAT(list, HasSubstr("host/" + std::string(kernel.name) + "/"));
@@ -42,12 +42,12 @@ TEST(Microbench, HasEveryRegisteredOperation) {
   }
 }
 
-TEST(Microbench, HasCudaBenchmarksOrSaysWhyNot) {
+TEST(Rates, HasCudaBenchmarksOrSaysWhyNot) {
   const std::string output = output_of("--benchmark_list_tests", true);
-  EXPECT_THAT(output, AnyOf(HasSubstr("cuda/adam/"), HasSubstr("underlap-microbench: no CUDA benchmarks: ")));
+  EXPECT_THAT(output, AnyOf(HasSubstr("cuda/adam/"), HasSubstr("underlap-calibrate: no CUDA benchmarks: ")));
 }
 
-TEST(Microbench, TakesTheShareOfWhatBoundsAnOperation) {
+TEST(Rates, TakesTheShareOfWhatBoundsAnOperation) {
   const nlohmann::json memory = benchmarks("^host/residual_add/").at(0);
   double limit = 0;
   ASSERT_EQ(std::sscanf(memory.at("label").get<std::string>().c_str(), "bound: copy, %lf GB/s", &limit), 1);
@@ -60,7 +60,7 @@ TEST(Microbench, TakesTheShareOfWhatBoundsAnOperation) {
               1e-3);
 }
 
-TEST(Microbench, CountsBandwidthAsNcclTestsDo) {
+TEST(Rates, CountsBandwidthAsNcclTestsDo) {
   const nlohmann::json all = benchmarks("^host/(all_gather|reduce_scatter|all_reduce)/4096/");
   ASSERT_EQ(all.size(), 3U);
   for (const nlohmann::json& one : all) {
@@ -71,9 +71,9 @@ TEST(Microbench, CountsBandwidthAsNcclTestsDo) {
   }
 }
 
-TEST(Microbench, HelpSaysWhatIsMeasuredAndWhatIsNot) {
+TEST(Rates, HelpSaysWhatIsMeasuredAndWhatIsNot) {
   const std::string help = output_of("--help");
-  EXPECT_THAT(help, StartsWith("underlap-microbench: "));
+  EXPECT_THAT(help, StartsWith("underlap-calibrate rates: "));
   for (const char* said : {"roofline_share", "busbw", "NCCL is not measured", "--benchmark_filter"})
     EXPECT_THAT(help, HasSubstr(said));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// underlap-microbench: each operation on the host and on a GPU against the roofline measured in the same run, and
+// underlap-calibrate rates: each operation on the host and on a GPU against the roofline measured in the same run, and
 // collectives by size.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -12,13 +12,15 @@
 #include <string>
 #include <string_view>
 
+#include "platform/exit_code.hpp"
 #include "platform/text/output.hpp"
-#include "research/micro/benchmarks.hpp"
+#include "research/calibrate/commands.hpp"
+#include "research/calibrate/rates/benchmarks.hpp"
 
 namespace underlap::bench {
 namespace {
 
-constexpr std::string_view kHelp = R"(underlap-microbench: operations against the roofline, and collectives by size
+constexpr std::string_view kHelp = R"(underlap-calibrate rates: operations against the roofline, and collectives by size
 
   host/OPERATION/SHAPE            the CPU implementation on one thread, a layer a quarter as wide as Llama 3 8B's, 256 tokens
   host_tiny/OPERATION/SHAPE       the same of a layer of the preset tiny, 128 and 1024 tokens
@@ -41,7 +43,7 @@ NCCL is not measured: its collectives need more than one GPU.
   --warm-up=SECONDS  of GEMM before the first CUDA timing (default 2): an idle GPU has low clocks
   --trial            tiny shapes: tries the program out, measures nothing
 
-Example: underlap-microbench --benchmark_filter='cuda/(gemm|cublaslt)' --benchmark_out=rates.json
+Example: underlap-calibrate rates --benchmark_filter='cuda/(gemm|cublaslt)' --benchmark_out=rates.json
 
 )";
 
@@ -63,15 +65,17 @@ std::optional<std::string> take_argument(int& argc, char** argv, std::string_vie
   return std::nullopt;
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int measure_rates(int argc, char** argv) {
   HostBenchmarks host;
   CudaBenchmarks cuda;
   cuda.is_trial = take_argument(argc, argv, "--trial").has_value();
   if (const auto seconds = take_argument(argc, argv, "--warm-up")) {
     const char* const end = seconds->data() + seconds->size();
     if (std::from_chars(seconds->data(), end, cuda.warm_up_s).ptr != end || seconds->empty() || cuda.warm_up_s < 0) {
-      print_error("underlap-microbench: --warm-up is \"{}\", must be seconds, as --warm-up=2\n", *seconds);
-      return 2;
+      print_error("underlap-calibrate: --warm-up is \"{}\", must be seconds, as --warm-up=2\n", *seconds);
+      return kBadInput;
     }
   }
   // What a benchmark says itself comes before the option.
@@ -79,18 +83,15 @@ int run(int argc, char** argv) {
   if (has_argument(argc, argv, "--help")) print_text(kHelp);
   std::fflush(stdout);
   benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return kBadInput;
   const std::string reason = add_cuda_benchmarks(cuda);
-  if (!reason.empty()) print_error("underlap-microbench: no CUDA benchmarks: {}\n", reason);
+  if (!reason.empty()) print_error("underlap-calibrate: no CUDA benchmarks: {}\n", reason);
   benchmark::AddCustomContext("cuda_kernels", "compiled with --fmad=false: bit-identical results before speed");
   add_host_operations(host);
   add_host_collectives(host);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
-  return 0;
+  return kWell;
 }
 
-}  // namespace
 }  // namespace underlap::bench
-
-int main(int argc, char** argv) { return underlap::bench::run(argc, argv); }

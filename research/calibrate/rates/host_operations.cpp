@@ -13,9 +13,9 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/random.hpp"
-#include "research/micro/benchmarks.hpp"
-#include "research/micro/operation_works.hpp"
-#include "research/micro/roofline.hpp"
+#include "research/calibrate/rates/benchmarks.hpp"
+#include "research/calibrate/rates/operation_works.hpp"
+#include "research/calibrate/rates/roofline.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/check/program_index.hpp"
+#include "impl/device/program_index.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
-namespace underlap::check {
+namespace underlap {
 
+namespace {
 using Type = ProgramCommand::Type;
+}
 
 bool awaits_position(const ProgramCommand& command) {
   if (command.type == Type::synchronize) return command.awaited_stream != ProgramCommand::kAllStreams;
@@ -33,9 +35,14 @@ void ProgramIndex::check_awaited(const ProgramCommand& command) const {
     throw std::invalid_argument("a program waits for a command that it enqueues later");
 }
 
+std::uint32_t ProgramIndex::num_enqueued(std::uint32_t stream, std::uint32_t index) const {
+  const std::vector<std::uint32_t>& all = on_stream_[stream];
+  return static_cast<std::uint32_t>(std::ranges::lower_bound(all, index) - all.begin());
+}
+
 std::uint32_t ProgramIndex::awaited_position(const ProgramCommand& command) const {
   const std::uint64_t before = program_->first_positions[command.awaited_stream];
   return static_cast<std::uint32_t>(std::max(command.awaited_position, before) - before);
 }
 
-}  // namespace underlap::check
+}  // namespace underlap

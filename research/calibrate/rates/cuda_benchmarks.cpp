@@ -11,16 +11,14 @@
 #include <optional>
 
 #include "impl/device/cuda/requirements.hpp"
-#include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "platform/numbers/median.hpp"
-#include "platform/text/output.hpp"
-#include "research/calibrate/cuda_gpu.hpp"
-#include "research/micro/benchmarks.hpp"
-#include "research/micro/cublaslt_alone.hpp"
-#include "research/micro/operation_works.hpp"
-#include "research/micro/roofline.hpp"
+#include "research/calibrate/opened_libraries.hpp"
+#include "research/calibrate/rates/benchmarks.hpp"
+#include "research/calibrate/rates/cublaslt_alone.hpp"
+#include "research/calibrate/rates/operation_works.hpp"
+#include "research/calibrate/rates/roofline.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -30,25 +28,10 @@ constexpr std::int32_t kMembers = 8;
 // As H100 and H200 nodes have it, and as many blocks as NCCL takes there.
 constexpr Communication kLink{.sms = 16, .gb_per_s = 450};
 
-/// Null where the library is missing; what needs it is then skipped and says so.
-template <class Library, class Api>
-std::unique_ptr<Library> open_library() {
-  try {
-    return std::make_unique<Library>(Api::load());
-  } catch (const MachineError& error) {
-    print_error("underlap-microbench: {}\n", error.what());
-    return nullptr;
-  }
-}
-
 /// The current device with its libraries and what it reaches.
 class Machine {
  public:
-  explicit Machine(const CudaBenchmarks& wanted)
-      : wanted_(wanted),
-        products_(open_library<cuda::MatrixProducts, cuda::CublasLtApi>()),
-        attention_(open_library<cuda::Attention, cuda::CudnnApi>()),
-        gpu_(options()) {
+  explicit Machine(const CudaBenchmarks& wanted) : wanted_(wanted), gpu_(options()) {
     gpu_.warm_up(wanted_.warm_up_s);
     roofline_ = measure_roofline();
   }
@@ -58,7 +41,7 @@ class Machine {
 
  private:
   CudaGpuOptions options() const {
-    CudaGpuOptions options{.libraries = {.products = products_.get(), .attention = attention_.get()}};
+    CudaGpuOptions options{.libraries = libraries_.borrowed()};
     if (wanted_.is_trial) {
       options.rotated_bytes = 1 << 16;
       options.warm_up_side = 64;
@@ -71,7 +54,7 @@ class Machine {
   Roofline measure_roofline() {
     const std::int64_t copied = std::int64_t{1} << (wanted_.is_trial ? 18 : 30), side = wanted_.is_trial ? 64 : 8192;
     Roofline roofline{.copy_bytes = 2.0 * static_cast<double>(copied) / (median(gpu_.copy_us(copied, 15)) * 1e-6)};
-    if (products_ != nullptr) {
+    if (libraries_.borrowed().products != nullptr) {
       const Work gemm = gemm_work(side, side, side);
       roofline.gemm_flops = gemm.operation.cost().flops / (median(gpu_.work_us(gemm, 15)) * 1e-6);
     }
@@ -79,8 +62,7 @@ class Machine {
   }
 
   CudaBenchmarks wanted_;
-  std::unique_ptr<cuda::MatrixProducts> products_;
-  std::unique_ptr<cuda::Attention> attention_;
+  OpenedLibraries libraries_;
   CudaGpu gpu_;
   Roofline roofline_;
 };

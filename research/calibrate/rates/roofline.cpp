@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "research/micro/roofline.hpp"
+#include "research/calibrate/rates/roofline.hpp"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>

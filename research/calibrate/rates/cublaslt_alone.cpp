@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "research/micro/cublaslt_alone.hpp"
+#include "research/calibrate/rates/cublaslt_alone.hpp"
 
 #include <algorithm>
 #include <cstdint>

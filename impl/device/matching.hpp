@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "impl/device/program.hpp"
+
+namespace underlap {
+
+/// Numbers communicators, one number on all of its members: a communicator is known by its purpose, its members and how
+/// many of these its rank declared before.
+class ChannelNumbers {
+ public:
+  /// The numbers of a rank's communicators, in the order of their declaration. To be called once for each rank.
+  std::vector<std::uint32_t> add(std::span<const ProgramCommunicator> communicators);
+
+ private:
+  std::map<std::tuple<std::string, std::vector<std::int32_t>, std::int32_t>, std::uint32_t> numbers_;
+};
+
+/// A communicator as all ranks together see it.
+struct Channel {
+  static constexpr std::uint32_t kNotDeclared = ~std::uint32_t{0};
+
+  std::string purpose;
+  std::vector<std::int32_t> members;     ///< global ranks in group order
+  std::vector<std::uint32_t> on_member;  ///< by member: its own number of the communicator, or kNotDeclared
+};
+
+/// One side of an exchange.
+struct Party {
+  static constexpr std::uint32_t kNever = ~std::uint32_t{0};
+
+  std::int32_t rank = 0;            ///< global
+  std::uint32_t program = kNever;   ///< index of the rank's program
+  std::uint32_t command = kNever;   ///< kNever: this side never comes
+  std::uint32_t transfer = kNever;  ///< among the command's transfers
+
+  bool comes() const { return command != kNever; }
+};
+
+/// Transfers that take place together: a collective's of all members, or a send and its receive.
+struct Exchange {
+  std::uint32_t channel = 0;
+  std::vector<Party> parties;  ///< by member; of a point-to-point exchange sender and receiver
+  bool is_point_to_point = false;
+};
+
+/// Who exchanges what with whom. Transfers of one kind match by their order: the k-th collective of each member of a
+/// channel, the k-th send from i to j and the k-th receive at j from i.
+struct Matching {
+  std::vector<Channel> channels;
+  std::vector<Exchange> exchanges;
+  /// By program and command: the exchanges of its transfers. A transfer whose peer is no other member has none.
+  std::vector<std::vector<std::vector<std::uint32_t>>> of_command;
+};
+
+/// Matches the transfers of several ranks' programs. Sides of ranks without a program never come.
+Matching match_transfers(std::span<const Program> programs);
+
+}  // namespace underlap
