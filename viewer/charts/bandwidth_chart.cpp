@@ -5,7 +5,6 @@
 #include <QLineSeries>
 #include <QLogValueAxis>
 #include <QPainter>
-#include <QScatterSeries>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,6 +20,7 @@
 #include "profiler/analysis/details/bandwidth.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
@@ -132,37 +132,14 @@ struct Range {
   }
 };
 
-void add_line(Figure& figure, const QList<QPointF>& points, const QString& name, const QPen& pen) {
-  auto* line = new QLineSeries;
-  line->setName(name);
-  line->setPen(pen);
-  line->append(points);
-  figure.addSeries(line);
-}
-
-void add_marks(Figure& figure, const QList<QPointF>& points, QScatterSeries::MarkerShape shape, const QColor& inner,
-               const QColor& border, double size) {
-  auto* marks = new QScatterSeries;
-  marks->setMarkerShape(shape);
-  marks->setMarkerSize(size);
-  marks->setColor(inner);
-  marks->setBorderColor(border);
-  marks->append(points);
-  figure.addSeries(marks);
-}
-
 // What waits for peers is hollow and dashed.
 void add_series(Figure& figure, const Rates& of) {
   const QColor colour = figure.theme().series(of.collective);
   const QScatterSeries::MarkerShape shape = kShapes.at(of.group_size % kShapes.size()).shape;
-  if (!of.whole.isEmpty()) {
-    add_line(figure, of.whole, of.name + ", with waits", QPen(colour, 1.2, Qt::DashLine));
-    add_marks(figure, of.whole, shape, figure.theme().background, colour, 7);
-  }
-  if (!of.transfer.isEmpty()) {
-    add_line(figure, of.transfer, of.name, QPen(colour, 2));
-    add_marks(figure, of.transfer, shape, colour, colour, 9);
-  }
+  add_line(figure, of.whole, QPen(colour, 1.2, Qt::DashLine), of.name + ", with waits");
+  add_marks(figure, of.whole, {shape, 7, figure.theme().background, colour});
+  add_line(figure, of.transfer, QPen(colour, 2), of.name);
+  add_marks(figure, of.transfer, {shape, 9, colour, colour});
 }
 
 // The axis has its scale and lines from Qt; Qt's labels would be 1e+06.

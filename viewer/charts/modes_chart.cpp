@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <QPainter>
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "profiler/analysis/breakdown.hpp"
-#include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
 #include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
@@ -108,32 +107,32 @@ ChartFigures figures(const ChartInput& input) {
   return of;
 }
 
-// Hidden first, pale; then what is exposed, its wait hatched.
-void paint_row(QPainter& painter, const RowCanvas& canvas, const analysis::FigureRow& row) {
-  const auto ms = [&](Column column) { return row.figures[column].value_or(0) / 1e6; };
-  const std::string& mode = row.names[kMode];
-  const QColor full = canvas.theme.exposed(std::string_view(mode));
-  const QColor stripe = mixed(canvas.theme.background, full, 0.75);
-  const double start = ms(kHidden), end = start + ms(kExposed);
-  draw_bar(painter, canvas.bar(0, start), canvas.theme.hidden(std::string_view(mode)));
-  draw_bar(painter, canvas.bar(start, end), full);
-  draw_bar(painter, canvas.bar(start, std::min(end, start + ms(kWait))), full, Fill::hatched, stripe);
-  draw_bar(painter, canvas.bar(std::max(start, end - ms(kUnsplit)), end), full, Fill::dotted, stripe);
+// Hidden first, pale; then what is exposed, its wait hatched. Bars of one look are of one mode.
+void add_bars(std::vector<RowBars>& bars, const FigureTable& table, const std::string& mode, const Theme& theme) {
+  using Mark = LegendEntry::Mark;
+  const QColor full = theme.exposed(std::string_view(mode)), stripe = mixed(theme.background, full, 0.75);
+  RowBars hidden{{Mark::box, theme.hidden(std::string_view(mode)), {}, "hidden under compute"}, {}};
+  RowBars wait{{Mark::hatched, full, stripe, "exposed, waiting"}, {}};
+  RowBars transfer{{Mark::box, full, {}, "exposed, transferring"}, {}};
+  RowBars unsplit{{Mark::dotted, full, stripe, "exposed, last arrival not known"}, {}};
+  for (const analysis::FigureRow& row : table.rows) {
+    const auto ms = [&](Column column) { return row.names[kMode] == mode ? row.figures[column].value_or(0) / 1e6 : 0; };
+    const double start = ms(kHidden), end = start + ms(kExposed);
+    const double waited = std::min(end, start + ms(kWait)), known = std::max(waited, end - ms(kUnsplit));
+    hidden.spans.push_back({0, start});
+    wait.spans.push_back({start, waited});
+    transfer.spans.push_back({waited, known});
+    unsplit.spans.push_back({known, end});
+  }
+  for (RowBars* part : {&hidden, &wait, &transfer, &unsplit}) bars.push_back(std::move(*part));
 }
 
-std::vector<LegendEntry> legend_of(const FigureTable& table, const Theme& theme) {
-  if (table.rows.empty()) return {};
-  using Mark = LegendEntry::Mark;
-  const std::string_view mode = table.rows.front().names[kMode];
-  const QColor full = theme.exposed(mode), stripe = mixed(theme.background, full, 0.75);
-  const auto has = [&](Column column) {
-    return std::ranges::any_of(table.rows, [&](const auto& row) { return row.figures[column].value_or(0) > 0; });
-  };
-  std::vector<LegendEntry> legend{{Mark::box, theme.hidden(mode), {}, "hidden under compute"}};
-  if (has(kWait)) legend.push_back({Mark::hatched, full, stripe, "exposed, waiting"});
-  if (has(kTransfer)) legend.push_back({Mark::box, full, {}, "exposed, transferring"});
-  if (has(kUnsplit)) legend.push_back({Mark::dotted, full, stripe, "exposed, last arrival not known"});
-  return legend;
+std::vector<RowBars> bars_of(const FigureTable& table, const Theme& theme) {
+  std::vector<RowBars> bars;
+  std::set<std::string> done;
+  for (const analysis::FigureRow& row : table.rows)
+    if (done.insert(row.names[kMode]).second) add_bars(bars, table, row.names[kMode], theme);
+  return bars;
 }
 
 const std::string& group_of(const analysis::FigureRow& row) {
@@ -163,11 +162,9 @@ QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
                .says_titles = {"hidden ms", "exposed ms"},
                .high = longest > 0 ? 1.02 * longest : 1,
                .axis_title = "ms of communication of a step",
-               .when_empty = "no communication"};
-  plot.paint_row = [rows = of.table.rows](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
-    paint_row(painter, canvas, rows[row]);
-  };
-  return draw_rows(of, theme, legend_of(of.table, theme), std::move(plot));
+               .when_empty = "no communication",
+               .bars = bars_of(of.table, theme)};
+  return draw_rows(of, theme, {}, std::move(plot));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <QPainter>
-#include <QPolygonF>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,6 +15,7 @@
 
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
@@ -114,64 +114,71 @@ double reach_of(const std::vector<Series>& series) {
   return 1.1 * std::max(widest, deviations[last]);
 }
 
+QColor interval_colour(const Theme& theme) { return mixed(theme.accent, theme.background, 0.2); }
+
 /// All that is drawn. Its series point into its table.
 struct Plotted {
   explicit Plotted(const FigureTable& of) : table(of) {}
   Plotted(const Plotted&) = delete;
+
+  // Where a step stands in its row: the row's middle is the median, and what is longer lies above.
+  double y(std::size_t row, double ns) const {
+    constexpr double kHalf = 0.45;  // rows do not touch
+    return static_cast<double>(row) - kHalf * std::clamp(series[row].deviation(ns) / reach, -1.0, 1.0);
+  }
+  std::size_t most_steps() const {
+    std::size_t most = 1;
+    for (const Series& one : series) most = std::max(most, one.steps.size());
+    return most;
+  }
+  bool has_intervals() const {
+    return std::ranges::any_of(series, [](const Series& one) { return one.steps.front()->figures[kLow].has_value(); });
+  }
 
   const FigureTable table;
   const std::vector<Series> series = series_of(table);
   const double reach = reach_of(series);
 };
 
-double y_of(const RowCanvas& canvas, double deviation, double reach) {
-  const double half = canvas.row.height() / 2 - 2;
-  return canvas.row.center().y() - half * std::clamp(deviation / reach, -1.0, 1.0);
+void add_median(QChart& chart, const Plotted& all, std::size_t row, const Theme& theme) {
+  const FigureRow& first = *all.series[row].steps.front();
+  const double left = 0.5, right = static_cast<double>(all.most_steps()) + 0.5, middle = static_cast<double>(row);
+  if (first.figures[kLow] && first.figures[kHigh])
+    add_band(chart, {left, all.y(row, *first.figures[kHigh])}, {right, all.y(row, *first.figures[kLow])},
+             interval_colour(theme));
+  add_line(chart, {{left, middle}, {right, middle}}, QPen(theme.accent, 1.2));
 }
 
-void paint_median(QPainter& painter, const RowCanvas& canvas, const Series& one, double reach) {
-  const FigureRow& first = *one.steps.front();
-  if (first.figures[kLow] && first.figures[kHigh]) {
-    const double top = y_of(canvas, one.deviation(*first.figures[kHigh]), reach);
-    const double bottom = y_of(canvas, one.deviation(*first.figures[kLow]), reach);
-    painter.fillRect(QRectF(canvas.row.left(), top, canvas.row.width(), std::max(1.0, bottom - top)),
-                     mixed(canvas.theme.accent, canvas.theme.background, 0.2));
-  }
-  const double middle = canvas.row.center().y();
-  draw_line(painter, {canvas.row.left(), middle}, {canvas.row.right(), middle}, canvas.theme.accent, 1.2);
-}
-
-// What lies beyond the row's edge is an arrow at it.
-void paint_step(QPainter& painter, const QPointF& at, double deviation, double reach, double radius,
-                const Theme& theme) {
-  painter.setPen(Qt::NoPen);
-  if (std::abs(deviation) <= reach) {
-    painter.setBrush(theme.text);
-    painter.drawEllipse(at, radius, radius);
-    return;
-  }
-  const double down = deviation > 0 ? 6 : -6;
-  painter.setBrush(theme.worse);
-  painter.drawPolygon(QPolygonF({at, {at.x() - 4, at.y() + down}, {at.x() + 4, at.y() + down}}));
-}
-
-void paint_steps(QPainter& painter, const RowCanvas& canvas, const Series& one, double reach) {
-  const double radius = std::clamp(canvas.plot.width() / (4 * (canvas.high - canvas.low)), 0.8, 2.4);
-  const QColor link = mixed(canvas.theme.dim_text, canvas.theme.background, 0.6);
-  QPointF before;
-  for (std::size_t i = 0; i < one.steps.size(); ++i) {
-    const FigureRow& step = *one.steps[i];
-    const double deviation = one.deviation(*step.figures[kLength]);
-    const QPointF at(canvas.x(static_cast<double>(i + 1)), y_of(canvas, deviation, reach));
-    const bool is_same_block = i > 0 && one.steps[i - 1]->names[kBlock] == step.names[kBlock];
-    if (is_same_block) draw_line(painter, before, at, link, 0.8);
-    if (i > 0 && !is_same_block) {
-      const double between = (at.x() + before.x()) / 2;
-      draw_line(painter, {between, canvas.row.top()}, {between, canvas.row.bottom()}, link, 1);
+// A line through each block's steps, and an upright one between blocks.
+void add_blocks(QChart& chart, const Plotted& all, std::size_t row, const Theme& theme) {
+  const QColor link = mixed(theme.dim_text, theme.background, 0.6);
+  const std::vector<const FigureRow*>& steps = all.series[row].steps;
+  const double middle = static_cast<double>(row);
+  QList<QPointF> block;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i > 0 && steps[i - 1]->names[kBlock] != steps[i]->names[kBlock]) {
+      const double between = static_cast<double>(i) + 0.5;
+      add_line(chart, {{between, middle - 0.5}, {between, middle + 0.5}}, QPen(link, 1));
+      add_line(chart, std::exchange(block, {}), QPen(link, 0.8));
     }
-    paint_step(painter, at, deviation, reach, radius, canvas.theme);
-    before = at;
+    block.append({static_cast<double>(i + 1), all.y(row, *steps[i]->figures[kLength])});
   }
+  add_line(chart, block, QPen(link, 0.8));
+}
+
+// What lies beyond a row's edge is a triangle at it.
+void add_steps(QChart& chart, const Plotted& all, std::size_t rows, const Theme& theme) {
+  QList<QPointF> inside, beyond;
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t i = 0; i < all.series[row].steps.size(); ++i) {
+      const double ns = *all.series[row].steps[i]->figures[kLength];
+      const bool is_beyond = std::abs(all.series[row].deviation(ns)) > all.reach;
+      (is_beyond ? beyond : inside).append({static_cast<double>(i + 1), all.y(row, ns)});
+    }
+  const double size = std::clamp(300.0 / static_cast<double>(all.most_steps()), 1.6, 4.8);
+  add_marks(chart, inside, {.size = size, .inner = theme.text, .border = theme.text});
+  add_marks(chart, beyond,
+            {.shape = QScatterSeries::MarkerShapeTriangle, .size = 9, .inner = theme.worse, .border = theme.worse});
 }
 
 // Where there is room for it, how far the row reaches; below the steps, of which it must hide none.
@@ -203,22 +210,16 @@ std::vector<PlotRow> rows_of(const std::vector<Series>& series, bool has_interva
 std::string note_of(double reach) {
   return fmt::format(
       "A row reaches from {0:.{1}f} % below to {0:.{1}f} % above its median, the same in all rows; up is longer, and "
-      "an arrow marks a step beyond. Upright lines part blocks.",
+      "a triangle marks a step beyond. Upright lines part blocks.",
       100 * reach, reach < 0.1 ? 1 : 0);
 }
 
 QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
-  const auto plotted = std::make_shared<const Plotted>(of.table);
-  std::size_t most = 1;
-  bool has_intervals = false;
-  for (const Series& one : plotted->series) {
-    most = std::max(most, one.steps.size());
-    has_intervals |= one.steps.front()->figures[kLow].has_value();
-  }
-  RowPlot plot{.rows = rows_of(plotted->series, has_intervals),
+  const auto all = std::make_shared<const Plotted>(of.table);
+  RowPlot plot{.rows = rows_of(all->series, all->has_intervals()),
                .says_titles = {"median ms"},
                .low = 0.5,
-               .high = static_cast<double>(most) + 0.5,
+               .high = static_cast<double>(all->most_steps()) + 0.5,
                .axis_title = "measured step, from 1",
                .least_tick = 1,
                .has_grid = false,
@@ -226,17 +227,20 @@ QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
                .when_empty = "no steps"};
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend{{Mark::dot, theme.text, {}, "a step"}, {Mark::line, theme.accent, {}, "median"}};
-  if (has_intervals) {
+  if (all->has_intervals()) {
     plot.says_titles.emplace_back("95 % interval");
-    legend.push_back({Mark::box, mixed(theme.accent, theme.background, 0.2), {}, "interval of the median"});
+    legend.push_back({Mark::box, interval_colour(theme), {}, "interval of the median"});
   }
-  plot.paint_row = [plotted](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
-    paint_median(painter, canvas, plotted->series[row], plotted->reach);
-    paint_reach(painter, canvas, plotted->reach);
-    paint_steps(painter, canvas, plotted->series[row], plotted->reach);
+  plot.add_series = [all, &theme](QChart& chart, std::size_t rows) {
+    for (std::size_t row = 0; row < rows; ++row) add_median(chart, *all, row, theme);
+    for (std::size_t row = 0; row < rows; ++row) add_blocks(chart, *all, row, theme);
+    add_steps(chart, *all, rows, theme);
+  };
+  plot.paint_under = [all](QPainter& painter, const RowCanvas& canvas, std::size_t) {
+    paint_reach(painter, canvas, all->reach);
   };
   ChartFigures with_note = of;
-  if (!plotted->series.empty()) with_note.note = note_of(plotted->reach);
+  if (!all->series.empty()) with_note.note = note_of(all->reach);
   return draw_rows(with_note, theme, std::move(legend), std::move(plot));
 }
 

@@ -7,7 +7,6 @@
 #include <QGraphicsLayout>
 #include <QGraphicsSceneResizeEvent>
 #include <QLegend>
-#include <QLineSeries>
 #include <QPainter>
 #include <QValueAxis>
 #include <algorithm>
@@ -67,9 +66,9 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
   using Mark = LegendEntry::Mark;
   const QPointF middle = box.center();
   switch (entry.mark) {
-    case Mark::box: return draw_bar(painter, box, entry.colour);
-    case Mark::hatched: return draw_bar(painter, box, entry.colour, Fill::hatched, entry.stripe);
-    case Mark::dotted: return draw_bar(painter, box, entry.colour, Fill::dotted, entry.stripe);
+    case Mark::box: return painter.fillRect(box, entry.colour);
+    case Mark::hatched: painter.fillRect(box, entry.colour); return draw_hatching(painter, box, entry.stripe);
+    case Mark::dotted: painter.fillRect(box, entry.colour); return draw_dots(painter, box, entry.stripe);
     case Mark::line: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 2.5);
     case Mark::thin: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 0.8);
     case Mark::dashed:
@@ -80,7 +79,7 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
       painter.setPen(QPen(entry.colour, 1.8));
       painter.setBrush(entry.mark == Mark::dot ? entry.colour : background);
       return painter.drawEllipse(middle, 4, 4);
-    case Mark::square: return draw_bar(painter, {middle.x() - 4, middle.y() - 4, 8, 8}, entry.colour);
+    case Mark::square: return painter.fillRect(QRectF(middle.x() - 4, middle.y() - 4, 8, 8), entry.colour);
     case Mark::diamond: return draw_shape(painter, entry.colour, kDiamond, middle);
     case Mark::triangle: return draw_shape(painter, entry.colour, kTriangle, middle);
     case Mark::interval: return draw_interval(painter, box.left(), box.right(), middle.y(), 8, entry.colour);
@@ -142,8 +141,6 @@ QValueAxis* Figure::add_value_axis(double low, double high, const QString& title
   dress(*axis_);
   set_ticks(kMostWidth);
   addAxis(axis_, Qt::AlignBottom);
-  if (series().isEmpty()) addSeries(new QLineSeries);  // an axis of no series has no range
-  for (QAbstractSeries* one : series()) one->attachAxis(axis_);
   return axis_;
 }
 
@@ -185,6 +182,7 @@ void Figure::resizeEvent(QGraphicsSceneResizeEvent* event) {
                     std::max(20.0, size.height() - above - below));
   place_plot(plot);
   setPreferredHeight(above + least_plot_height_ + below + 2);  // margins are whole numbers
+  if (when_resized_) when_resized_(plotArea());
   for (Layer* layer : {below_, above_}) layer->resize(size);
 }
 

@@ -7,6 +7,7 @@
 #include <QString>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "viewer/charts/chart.hpp"
@@ -54,10 +55,12 @@ class Figure : public QChart {
   void paint_over(Paint paint) { paint_over_ = std::move(paint); }
   /// The same, below the series.
   void paint_under(Paint paint) { paint_under_ = std::move(paint); }
+  /// Called with the plot's new area.
+  void when_resized(std::function<void(const QRectF& plot)> call) { when_resized_ = std::move(call); }
   const Theme& theme() const { return theme_; }
 
   /// An axis below the plot whose ticks are round numbers, as many as have room and none closer than `least_tick`. It
-  /// is the chart's.
+  /// is the chart's, and has no series yet.
   QValueAxis* add_value_axis(double low, double high, const QString& title, double least_tick = 0);
   /// Colours and fonts as the theme has them.
   void dress(QAbstractAxis&) const;
@@ -86,6 +89,7 @@ class Figure : public QChart {
   double least_plot_height_ = 0;
   Paint paint_over_;
   Paint paint_under_;
+  std::function<void(const QRectF&)> when_resized_;
   double least_tick_ = 0;
   QValueAxis* axis_ = nullptr;  // the chart's
   // The scene's, as items in this one.

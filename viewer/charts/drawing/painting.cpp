@@ -9,26 +9,6 @@ namespace underlap::viewer {
 namespace {
 
 constexpr double kStripeDistance = 5;
-constexpr double kNarrowest = 0.5;
-
-// Lines from bottom left to top right, each cut at the bar's edges by itself: QSvgGenerator knows no clipping.
-void draw_hatching(QPainter& painter, const QRectF& bar, const QColor& stripe) {
-  painter.setPen(QPen(stripe, 1.2));
-  // The pattern is laid over the whole chart and not over each bar, so that bars beside each other go on.
-  const double first = std::ceil((bar.left() + bar.top()) / kStripeDistance) * kStripeDistance;
-  for (double sum = first; sum < bar.right() + bar.bottom(); sum += kStripeDistance) {
-    const double left = std::max(bar.left(), sum - bar.bottom());
-    const double right = std::min(bar.right(), sum - bar.top());
-    if (left < right) painter.drawLine(QPointF(left, sum - left), QPointF(right, sum - right));
-  }
-}
-
-void draw_dots(QPainter& painter, const QRectF& bar, const QColor& stripe) {
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(stripe);
-  for (double y = bar.top() + 3; y < bar.bottom() - 1; y += kStripeDistance)
-    for (double x = bar.left() + 3; x < bar.right() - 1; x += kStripeDistance) painter.drawEllipse({x, y}, 0.9, 0.9);
-}
 
 // As WCAG 2 has it, its curve simplified.
 double luminance(const QColor& colour) {
@@ -66,12 +46,23 @@ void draw_text(QPainter& painter, const QRectF& box, Qt::Alignment alignment, co
   painter.drawText(box, static_cast<int>(alignment) | Qt::TextSingleLine | Qt::TextDontClip, shown);
 }
 
-void draw_bar(QPainter& painter, QRectF bar, const QColor& colour, Fill fill, const QColor& stripe) {
-  if (!(bar.width() > 0)) return;
-  bar.setWidth(std::max(bar.width(), kNarrowest));
-  painter.fillRect(bar, colour);
-  if (fill == Fill::hatched) draw_hatching(painter, bar, stripe);
-  if (fill == Fill::dotted) draw_dots(painter, bar, stripe);
+// Lines from bottom left to top right, each cut at the bar's edges by itself: QSvgGenerator knows no clipping.
+void draw_hatching(QPainter& painter, const QRectF& bar, const QColor& stripe) {
+  painter.setPen(QPen(stripe, 1.2));
+  // The pattern is laid over the whole chart and not over each bar, so that bars beside each other go on.
+  const double first = std::ceil((bar.left() + bar.top()) / kStripeDistance) * kStripeDistance;
+  for (double sum = first; sum < bar.right() + bar.bottom(); sum += kStripeDistance) {
+    const double left = std::max(bar.left(), sum - bar.bottom());
+    const double right = std::min(bar.right(), sum - bar.top());
+    if (left < right) painter.drawLine(QPointF(left, sum - left), QPointF(right, sum - right));
+  }
+}
+
+void draw_dots(QPainter& painter, const QRectF& bar, const QColor& stripe) {
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(stripe);
+  for (double y = bar.top() + 3; y < bar.bottom() - 1; y += kStripeDistance)
+    for (double x = bar.left() + 3; x < bar.right() - 1; x += kStripeDistance) painter.drawEllipse({x, y}, 0.9, 0.9);
 }
 
 void draw_interval(QPainter& painter, double low, double high, double y, double cap, const QColor& colour,
