@@ -83,15 +83,10 @@ QColor colour_of(const std::string& verdict, const Theme& theme) {
 
 QColor beyond_colour(const Theme& theme) { return mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1); }
 
-struct Range {
-  double low = 0;
-  double high = 0;
-};
-
 // Far enough for the changes and the tolerance; limits that go on beyond are cut, or they would press all else
 // together.
 Range range_of(const FigureTable& table) {
-  Range needed, limits;
+  Range needed{0, 0}, limits{0, 0};
   for (const FigureRow& row : table.rows) {
     const double change = row.figures[kChange].value_or(0);
     needed.low = std::min(needed.low, change);

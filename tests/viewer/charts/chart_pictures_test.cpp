@@ -240,7 +240,7 @@ TEST(BandwidthPicture, SeriesHoldTheFiguresAndAxesHoldTheSeries) {
       points += line->points();
   ASSERT_EQ(points.size(), static_cast<qsizetype>(chart.figures.table.rows.size()));
   for (const auto& row : chart.figures.table.rows) {
-    const QPointF point(*row.figures[0], *row.figures[3]);
+    const QPointF point(*row.figures[0] / 1e6, *row.figures[3]);
     EXPECT_TRUE(points.contains(point));
     const QPointF at = picture.drawn->mapToPosition(point, picture.drawn->series().front());
     EXPECT_TRUE(picture.plot.contains(at));
@@ -284,33 +284,36 @@ TEST(GatePicture, MarksStandAtTheirChangesInTheColourOfTheirVerdicts) {
   }
 }
 
-/// Where a value of the step's plot stands, above those of dp and tp, half as high each.
+/// Where a value of the step's plot stands, which is the first of those in the chart.
 struct StepsOverRanks {
-  explicit StepsOverRanks(const Picture& of) : picture(of), height((of.plot.height() - 2 * 40) / 2) {}
-
-  double x(double ranks) const {
-    return picture.plot.left() + 14 + (std::log2(ranks) - 1) / 5 * (picture.plot.width() - 28);
+  explicit StepsOverRanks(const Picture& of) : picture(of) {
+    for (QGraphicsItem* item : of.drawn->childItems())
+      if (plot == nullptr) plot = dynamic_cast<QChart*>(item);
   }
-  double y(double ms) const { return picture.plot.top() + height * (1 - ms / (1.05 * 1.1 * 144)); }
+
+  QPointF at(double ranks, double ms) const {
+    return plot->mapToPosition({std::log2(ranks), ms}, plot->series().front());
+  }
   bool is_free(double px, double py) const { return picture.at(px, py) == Theme::light().background; }
 
   const Picture& picture;
-  double height;
+  QChart* plot = nullptr;
 };
 
 TEST(ScalingPicture, MeasuredPointsAreFilledAndModelledOnesHollow) {
   const Picture picture(make_chart("scaling", {.scaling = &made_up_scaling()}), Theme::light());
   const StepsOverRanks steps(picture);
-  EXPECT_EQ(picture.at(steps.x(8), steps.y(108)), Theme::light().accent);
-  EXPECT_TRUE(picture.has_near(Theme::light().accent, steps.x(64), steps.y(144) + 4, 2));
-  EXPECT_TRUE(steps.is_free(steps.x(64) - 2, steps.y(144)));
-  EXPECT_TRUE(picture.has_near(Theme::light().accent, steps.x(64), steps.y(1.1 * 144) + 3, 2));  // its interval
+  const QPointF measured = steps.at(8, 108), modelled = steps.at(64, 144), limit = steps.at(64, 1.1 * 144);
+  EXPECT_EQ(picture.at(measured.x(), measured.y()), Theme::light().accent);
+  EXPECT_TRUE(picture.has_near(Theme::light().accent, modelled.x(), modelled.y() + 4, 2));
+  EXPECT_TRUE(steps.is_free(modelled.x() - 2, modelled.y()));
+  EXPECT_FALSE(steps.is_free(limit.x(), limit.y() + 3));  // its interval
 }
 
 TEST(ScalingPicture, TheIdealIsAThinLineFromTheSmallestSizeOn) {
   const Picture picture(make_chart("scaling", {.scaling = &made_up_scaling()}), Theme::light());
   const StepsOverRanks steps(picture);
-  const double x = steps.x(32), y = steps.y(66);  // of "on", modelled: 66 ms with 2 ranks, 97 with 64
+  const auto [x, y] = steps.at(32, 66);  // of "on", modelled: 66 ms with 2 ranks, 97 with 64
   EXPECT_FALSE(steps.is_free(x, y) && steps.is_free(x, y - 1) && steps.is_free(x, y + 1));
   EXPECT_TRUE(steps.is_free(x, y - 3));
   EXPECT_TRUE(steps.is_free(x, y + 3));

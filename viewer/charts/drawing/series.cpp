@@ -2,10 +2,19 @@
 #include "viewer/charts/drawing/series.hpp"
 
 #include <QAreaSeries>
-#include <QChart>
 #include <QLineSeries>
+#include <array>
 
 namespace underlap::viewer {
+
+PointShape point_shape(std::size_t index) {
+  using Mark = LegendEntry::Mark;
+  constexpr std::array kShapes{PointShape{QScatterSeries::MarkerShapeCircle, Mark::dot},
+                               PointShape{QScatterSeries::MarkerShapeRectangle, Mark::square},
+                               PointShape{QScatterSeries::MarkerShapeRotatedRectangle, Mark::diamond},
+                               PointShape{QScatterSeries::MarkerShapeTriangle, Mark::triangle}};
+  return kShapes.at(index % kShapes.size());
+}
 
 void add_line(QChart& chart, const QList<QPointF>& points, const QPen& pen, const QString& name) {
   if (points.isEmpty()) return;

@@ -7,10 +7,19 @@
 #include <QPointF>
 #include <QScatterSeries>
 #include <QString>
+#include <cstddef>
 
-class QChart;
+#include "viewer/charts/drawing/figure.hpp"
 
 namespace underlap::viewer {
+
+/// A shape of points, and the mark that stands for it in a legend.
+struct PointShape {
+  QScatterSeries::MarkerShape shape;
+  LegendEntry::Mark mark;
+};
+/// Another shape for each index; beyond the fourth they repeat.
+PointShape point_shape(std::size_t index);
 
 /// How a point is marked.
 struct MarkStyle {
