@@ -20,7 +20,6 @@
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
 #include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
 // Where a change of the step went, as a waterfall from one step to the other: what compute became by the same kernels,

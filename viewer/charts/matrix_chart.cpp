@@ -14,7 +14,6 @@
 
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
 // The cells of a run as a heat map: a grid where the matrix has two axes, else a row a cell. Colour says what overlap

@@ -186,9 +186,7 @@ void add_ranks_axis(const Figure& figure, QChart& chart, const std::set<double>&
   for (const double one : ranks) axis->append(QString::number(one, 'f', 0), std::log2(one));
   axis->setLabelsVisible(has_labels);
   if (has_labels) axis->setTitleText("ranks");
-  figure.dress(*axis);
-  chart.addAxis(axis, Qt::AlignBottom);
-  for (QAbstractSeries* series : chart.series()) series->attachAxis(axis);
+  figure.add_axis(chart, Qt::AlignBottom, axis);
 }
 
 void add_times_axis(const Figure& figure, QChart& chart, const Plot& plot) {
@@ -199,9 +197,7 @@ void add_times_axis(const Figure& figure, QChart& chart, const Plot& plot) {
   axis->setTickCount(plot.what == kStep ? 5 : 4);
   axis->applyNiceNumbers();
   axis->setLabelFormat("%g");
-  figure.dress(*axis);
-  chart.addAxis(axis, Qt::AlignLeft);
-  for (QAbstractSeries* series : chart.series()) series->attachAxis(axis);
+  figure.add_axis(chart, Qt::AlignLeft, axis);
 }
 
 constexpr double kStepShare = 2;  ///< how much higher the step's plot is than another

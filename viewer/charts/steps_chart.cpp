@@ -8,15 +8,14 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
 #include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
 // Every measured step in its order, cell by cell or rank by rank, around its median: whether a run drifted, which steps
@@ -27,57 +26,17 @@ namespace {
 using analysis::FigureRow;
 using analysis::FigureTable;
 
-enum Name : std::size_t { kOf, kBlock, kStep };
-enum Column : std::size_t { kLength, kMedian, kLow, kHigh };
+using Of = report::StepsTable;
 
 constexpr double kShownShare = 0.98;       ///< of the steps; the rest lie beyond the edges of their rows
 constexpr double kLeastDeviation = 0.002;  ///< steps of virtual time do not differ at all
 
-FigureTable empty_table(const std::string& of) {
-  return {{{of, of}, {"block", "block"}, {"step", "step"}},
-          {{"length", "length"}, {"median", "median"}, {"low", "median_low"}, {"high", "median_high"}},
-          {}};
-}
-
-void add_cell(FigureTable& table, const report::CellResult& cell, const report::CellSummary& summary) {
-  if (!summary.step_ms) return;
-  const auto& interval = summary.step_ms->interval;
-  const auto ns = [](double ms) { return std::optional(1e6 * ms); };
-  for (const report::StepSample& sample : cell.samples)
-    table.rows.push_back({{cell.name, std::to_string(sample.block), std::to_string(sample.step)},
-                          {static_cast<double>(sample.step_ns), ns(summary.step_ms->value),
-                           interval ? ns(interval->low) : std::nullopt, interval ? ns(interval->high) : std::nullopt}});
-}
-
-// Stalled steps, too.
-void add_rank(FigureTable& table, const analysis::RankSummary& rank, std::span<const analysis::Window> windows) {
-  const double median = analysis::typical(rank, [](const analysis::Split& split) { return split.window_ns; });
-  for (const analysis::Window& window : windows)
-    if (window.rank == rank.rank)
-      table.rows.push_back(
-          {{fmt::format("rank {}", rank.rank), std::to_string(window.block), std::to_string(window.step)},
-           {static_cast<double>(window.length_ns()), median, std::nullopt, std::nullopt}});
-}
-
-ChartFigures figures_of_run(const ChartInput& input) {
-  ChartFigures of = headed("Steps over time", how_made(input.run->info), run_text(input));
-  of.table = empty_table("cell");
-  for (std::size_t i = 0; i < input.run->cells.size(); ++i)
-    add_cell(of.table, input.run->cells[i], input.summaries->at(i));
-  return of;
-}
-
-ChartFigures figures_of_trace(const ChartInput& input) {
-  ChartFigures of = headed("Steps over time, by rank", how_made(*input.trace), trace_text(input));
-  of.table = empty_table("rank");
-  if (!input.summary->shows_steps()) return of;
-  const std::vector<analysis::Window> windows = input.summary->all_windows();
-  for (const analysis::RankSummary& rank : input.summary->shown()) add_rank(of.table, rank, windows);
-  return of;
-}
-
 ChartFigures figures(const ChartInput& input) {
-  return input.run != nullptr ? figures_of_run(input) : figures_of_trace(input);
+  const bool is_run = input.run != nullptr;
+  ChartFigures of = is_run ? headed("Steps over time", how_made(input.run->info), run_text(input))
+                           : headed("Steps over time, by rank", how_made(*input.trace), trace_text(input));
+  of.table = is_run ? report::steps_figures(*input.run, *input.summaries) : report::steps_figures(*input.summary);
+  return of;
 }
 
 // The steps of one row of the plot.
@@ -85,7 +44,7 @@ struct Series {
   std::string name;
   std::vector<const FigureRow*> steps;
 
-  double median() const { return std::max(1.0, steps.front()->figures[kMedian].value_or(1)); }
+  double median() const { return std::max(1.0, steps.front()->figures[Of::median].value_or(1)); }
   double deviation(double ns) const { return ns / median() - 1; }
 };
 
@@ -93,8 +52,8 @@ std::vector<Series> series_of(const FigureTable& table) {
   std::vector<Series> series;
   std::map<std::string, std::size_t> at;
   for (const FigureRow& row : table.rows) {
-    const auto [found, is_new] = at.emplace(row.names[kOf], series.size());
-    if (is_new) series.push_back({row.names[kOf], {}});
+    const auto [found, is_new] = at.emplace(row.names[Of::of], series.size());
+    if (is_new) series.push_back({row.names[Of::of], {}});
     series[found->second].steps.push_back(&row);
   }
   return series;
@@ -105,8 +64,8 @@ double reach_of(const std::vector<Series>& series) {
   std::vector<double> deviations{0};
   double widest = kLeastDeviation;
   for (const Series& one : series) {
-    for (const FigureRow* step : one.steps) deviations.push_back(std::abs(one.deviation(*step->figures[kLength])));
-    for (const Column limit : {kLow, kHigh})
+    for (const FigureRow* step : one.steps) deviations.push_back(std::abs(one.deviation(*step->figures[Of::length])));
+    for (const Of::Column limit : {Of::low, Of::high})
       if (const auto ns = one.steps.front()->figures[limit]) widest = std::max(widest, std::abs(one.deviation(*ns)));
   }
   std::ranges::sort(deviations);
@@ -132,7 +91,8 @@ struct Plotted {
     return most;
   }
   bool has_intervals() const {
-    return std::ranges::any_of(series, [](const Series& one) { return one.steps.front()->figures[kLow].has_value(); });
+    return std::ranges::any_of(series,
+                               [](const Series& one) { return one.steps.front()->figures[Of::low].has_value(); });
   }
 
   const FigureTable table;
@@ -143,8 +103,8 @@ struct Plotted {
 void add_median(QChart& chart, const Plotted& all, std::size_t row, const Theme& theme) {
   const FigureRow& first = *all.series[row].steps.front();
   const double left = 0.5, right = static_cast<double>(all.most_steps()) + 0.5, middle = static_cast<double>(row);
-  if (first.figures[kLow] && first.figures[kHigh])
-    add_band(chart, {left, all.y(row, *first.figures[kHigh])}, {right, all.y(row, *first.figures[kLow])},
+  if (first.figures[Of::low] && first.figures[Of::high])
+    add_band(chart, {left, all.y(row, *first.figures[Of::high])}, {right, all.y(row, *first.figures[Of::low])},
              interval_colour(theme));
   add_line(chart, {{left, middle}, {right, middle}}, QPen(theme.accent, 1.2));
 }
@@ -156,12 +116,12 @@ void add_blocks(QChart& chart, const Plotted& all, std::size_t row, const Theme&
   const double middle = static_cast<double>(row);
   QList<QPointF> block;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (i > 0 && steps[i - 1]->names[kBlock] != steps[i]->names[kBlock]) {
+    if (i > 0 && steps[i - 1]->names[Of::block] != steps[i]->names[Of::block]) {
       const double between = static_cast<double>(i) + 0.5;
       add_line(chart, {{between, middle - 0.5}, {between, middle + 0.5}}, QPen(link, 1));
       add_line(chart, std::exchange(block, {}), QPen(link, 0.8));
     }
-    block.append({static_cast<double>(i + 1), all.y(row, *steps[i]->figures[kLength])});
+    block.append({static_cast<double>(i + 1), all.y(row, *steps[i]->figures[Of::length])});
   }
   add_line(chart, block, QPen(link, 0.8));
 }
@@ -171,7 +131,7 @@ void add_steps(QChart& chart, const Plotted& all, std::size_t rows, const Theme&
   QList<QPointF> inside, beyond;
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t i = 0; i < all.series[row].steps.size(); ++i) {
-      const double ns = *all.series[row].steps[i]->figures[kLength];
+      const double ns = *all.series[row].steps[i]->figures[Of::length];
       const bool is_beyond = std::abs(all.series[row].deviation(ns)) > all.reach;
       (is_beyond ? beyond : inside).append({static_cast<double>(i + 1), all.y(row, ns)});
     }
@@ -191,8 +151,8 @@ void paint_reach(QPainter& painter, const RowCanvas& canvas, double reach) {
 }
 
 QString interval_text(const FigureRow& row) {
-  if (!row.figures[kLow] || !row.figures[kHigh]) return "-";
-  return QString("[%1, %2]").arg(number_text(*row.figures[kLow] / 1e6), number_text(*row.figures[kHigh] / 1e6));
+  if (!row.figures[Of::low] || !row.figures[Of::high]) return "-";
+  return QString("[%1, %2]").arg(number_text(*row.figures[Of::low] / 1e6), number_text(*row.figures[Of::high] / 1e6));
 }
 
 std::vector<PlotRow> rows_of(const std::vector<Series>& series, bool has_intervals) {

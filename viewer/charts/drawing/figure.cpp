@@ -170,6 +170,10 @@ void Figure::add_log_axis(QChart& chart, Qt::Alignment side, const Range& range,
   axis->setRange(range.low, range.high);
   axis->setLabelFormat("%g");
   axis->setTitleText(title);
+  add_axis(chart, side, axis);
+}
+
+void Figure::add_axis(QChart& chart, Qt::Alignment side, QAbstractAxis* axis) const {
   dress(*axis);
   chart.addAxis(axis, side);
   for (QAbstractSeries* series : chart.series()) series->attachAxis(axis);

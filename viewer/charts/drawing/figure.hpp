@@ -82,8 +82,8 @@ class Figure : public QChart {
   QChart& add_plot(double share);
   /// The height between plots, where a title has its place.
   static constexpr double kPlotGap = 40;
-  /// Colours and fonts as the theme has them.
-  void dress(QAbstractAxis&) const;
+  /// Adds an axis to `chart`, for all series that it has, in the theme's colours. It is the chart's.
+  void add_axis(QChart& chart, Qt::Alignment side, QAbstractAxis*) const;
 
  protected:
   void resizeEvent(QGraphicsSceneResizeEvent*) override;
@@ -91,6 +91,7 @@ class Figure : public QChart {
  private:
   class Layer;
 
+  void dress(QAbstractAxis&) const;
   void set_ticks(double width) const;
   double heading_height(double width) const;
   double note_height(double width) const;

@@ -16,6 +16,11 @@ double luminance(const QColor& colour) {
          0.0722 * std::pow(colour.blueF(), 2.2);
 }
 
+int digits_of(double value) {
+  const double size = std::abs(value);
+  return size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+}
+
 }  // namespace
 
 QFont chart_font(int pixels, bool is_bold) {
@@ -83,5 +88,9 @@ void draw_line(QPainter& painter, const QPointF& from, const QPointF& to, const 
 QColor readable_on(const QColor& background) {
   return luminance(background) > 0.179 ? QColor(0x10, 0x12, 0x15) : QColor(0xf6, 0xf7, 0xf8);
 }
+
+QString number_text(double value) { return QString::number(value, 'f', value == 0 ? 0 : digits_of(value)); }
+
+QString signed_text(double value) { return (value > 0 ? "+" : "") + number_text(value); }
 
 }  // namespace underlap::viewer
