@@ -172,6 +172,27 @@ TEST(ModesPicture, SaysThatThereIsNoCommunication) {
   EXPECT_TRUE(picture.has_near(Theme::light().dim_text, picture.plot.center().x(), picture.plot.center().y(), 40));
 }
 
+// Neither its name nor its colour is in any folder of the project.
+TEST(ModesPicture, ShowsAModeThatNobodyRegistered) {
+  const char* seventh = "seventh";
+  ASSERT_FALSE(mode_from(seventh));
+  std::vector<report::CellSummary> summaries(1);
+  summaries[0].name = "cell";
+  summaries[0].modes[seventh] = {.comm_ms = 10, .exposed_ms = 6, .exposed_transfer_ms = 6};
+  ChartInput input = paced().input();
+  input.summaries = &summaries;
+  for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
+    const Picture picture(make_chart("modes", input), *theme);
+    for (const auto& [colour, ms] : {std::pair(theme->hidden(std::string_view(seventh)), 2),
+                                     std::pair(theme->exposed(std::string_view(seventh)), 8)}) {
+      EXPECT_EQ(picture.at(picture.x(ms), picture.y(0, 1)), colour);
+      bool is_in_legend = false;
+      for (int x = 0; x < kChartSize.width(); ++x) is_in_legend |= picture.at(x, picture.plot.top() - 32) == colour;
+      EXPECT_TRUE(is_in_legend) << ms;
+    }
+  }
+}
+
 TEST(StepsPicture, MedianAndIntervalGoThroughTheRowAndEachStepHasADot) {
   const RecordedRun& run = modes();
   const Chart chart = make_chart("steps", run.input());
