@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <QAbstractAxis>
+#include <QAbstractBarSeries>
+#include <QBarSet>
 #include <QChart>
 #include <QGraphicsLayout>
 #include <QLineSeries>
@@ -228,6 +230,23 @@ TEST(ChangePicture, APartThatMakesTheStepShorterIsOfTheBetterColour) {
   }
 }
 
+// Kernels that ran side by side and are gone may take more than the step.
+TEST(ChangePicture, ABarMayLieOnBothSidesOfZero) {
+  Chart chart = make_chart("change", paced().input());
+  chart.figures.table.rows = {{{"compute: contention", "compute", ""}, {{}, {}, -15e6}},
+                              {{"compute: concurrency", "compute", ""}, {{}, {}, 20e6}},
+                              {{"step", "step", ""}, {10e6, 15e6, 5e6}}};
+  const Theme& theme = Theme::light();
+  const Picture picture(chart, theme);
+  for (const double ms : {-4.0, 1.0, 9.0}) {
+    EXPECT_EQ(picture.at(picture.x(ms), picture.y(1, 4) - 5), theme.better) << ms;
+    EXPECT_EQ(picture.at(picture.x(ms), picture.y(2, 4) - 5), theme.worse) << ms;
+  }
+  EXPECT_EQ(picture.at(picture.x(12), picture.y(1, 4) - 5), theme.background);
+  EXPECT_EQ(picture.at(picture.x(-2), picture.y(3, 4) - 5), theme.background);
+  EXPECT_EQ(picture.at(picture.x(2), picture.y(3, 4) - 5), theme.compute);
+}
+
 TEST(MatrixPicture, OnlyACellWhoseIntervalDoesNotHoldOneIsColoured) {
   const Chart chart = make_chart("matrix", paced().input());
   const Picture picture(chart, Theme::light());  // 5 overlaps by 2 values
@@ -369,6 +388,19 @@ TEST(ChartPictures, LongNamesLeaveThePlotItsRoom) {
   }
   const gate::GateReport report = made_up_gate();  // with a long name of its own, and long figures
   EXPECT_GT(Picture(make_chart("gate", {.gate = &report}), Theme::light()).plot.width(), 0.3 * kChartSize.width());
+}
+
+// A file of SVG would show the others below the plot.
+TEST(ChartPictures, HaveSeriesOfThoseRowsThatHaveRoom) {
+  const Chart chart = make_chart("modes", modes().input());
+  const std::unique_ptr<QChart> drawn = draw(chart, Theme::light());
+  const auto rows_at = [&](QSize size) {
+    drawn->resize(size);
+    return qobject_cast<QAbstractBarSeries*>(drawn->series().front())->barSets().front()->count();
+  };
+  const auto all = static_cast<int>(chart.figures.table.rows.size());
+  EXPECT_LT(rows_at({800, 300}), all);
+  EXPECT_EQ(rows_at(fitting_size(chart, Theme::light())), all);
 }
 
 TEST(ChartPictures, FittingSizeHasRoomForTheLastRow) {
