@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <QPainter>
+#include <QPolygonF>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -73,7 +74,12 @@ double reach_of(const std::vector<Series>& series) {
   return 1.1 * std::max(widest, deviations[last]);
 }
 
-QColor interval_colour(const Theme& theme) { return mixed(theme.accent, theme.background, 0.2); }
+// What is painted below it shows through.
+QColor interval_colour(const Theme& theme) {
+  QColor colour = theme.accent;
+  colour.setAlphaF(0.2F);
+  return colour;
+}
 
 /// All that is drawn. Its series point into its table.
 struct Plotted {
@@ -109,21 +115,26 @@ void add_median(QChart& chart, const Plotted& all, std::size_t row, const Theme&
   add_line(chart, {{left, middle}, {right, middle}}, QPen(theme.accent, 1.2));
 }
 
-// A line through each block's steps, and an upright one between blocks.
-void add_blocks(QChart& chart, const Plotted& all, std::size_t row, const Theme& theme) {
-  const QColor link = mixed(theme.dim_text, theme.background, 0.6);
+// A line through each block's steps, and an upright one between blocks. Qt's series have no gaps, and one for each
+// block of a long run takes seconds.
+void paint_blocks(QPainter& painter, const RowCanvas& canvas, const Plotted& all, std::size_t row) {
+  const QColor link = mixed(canvas.theme.dim_text, canvas.theme.background, 0.6);
   const std::vector<const FigureRow*>& steps = all.series[row].steps;
-  const double middle = static_cast<double>(row);
-  QList<QPointF> block;
+  QPolygonF block;
+  const auto paint_block = [&] {
+    painter.setPen(QPen(link, 0.8));
+    painter.drawPolyline(std::exchange(block, {}));
+  };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (i > 0 && steps[i - 1]->names[Of::block] != steps[i]->names[Of::block]) {
-      const double between = static_cast<double>(i) + 0.5;
-      add_line(chart, {{between, middle - 0.5}, {between, middle + 0.5}}, QPen(link, 1));
-      add_line(chart, std::exchange(block, {}), QPen(link, 0.8));
+      paint_block();
+      const double between = canvas.x(static_cast<double>(i) + 0.5);
+      draw_line(painter, {between, canvas.row.top()}, {between, canvas.row.bottom()}, link, 1);
     }
-    block.append({static_cast<double>(i + 1), all.y(row, *steps[i]->figures[Of::length])});
+    const double below_middle = all.y(row, *steps[i]->figures[Of::length]) - static_cast<double>(row);
+    block.append({canvas.x(static_cast<double>(i + 1)), canvas.row.center().y() + below_middle * canvas.row.height()});
   }
-  add_line(chart, block, QPen(link, 0.8));
+  paint_block();
 }
 
 // What lies beyond a row's edge is a triangle at it.
@@ -193,11 +204,11 @@ QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
   }
   plot.add_series = [all, &theme](QChart& chart, std::size_t rows) {
     for (std::size_t row = 0; row < rows; ++row) add_median(chart, *all, row, theme);
-    for (std::size_t row = 0; row < rows; ++row) add_blocks(chart, *all, row, theme);
     add_steps(chart, *all, rows, theme);
   };
-  plot.paint_under = [all](QPainter& painter, const RowCanvas& canvas, std::size_t) {
+  plot.paint_under = [all](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
     paint_reach(painter, canvas, all->reach);
+    paint_blocks(painter, canvas, *all, row);
   };
   ChartFigures with_note = of;
   if (!all->series.empty()) with_note.note = note_of(all->reach);
