@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <QAbstractAxis>
-#include <QLineSeries>
-#include <QLogValueAxis>
 #include <QPainter>
-#include <QScatterSeries>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -21,7 +16,7 @@
 #include "profiler/analysis/details/bandwidth.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
 // Bus bandwidth by message size, as nccl-tests defines it: whether messages are large enough for the link, and what
@@ -70,17 +65,7 @@ ChartFigures figures(const ChartInput& input) {
   return of;
 }
 
-// And a shape for each group size.
-struct Shape {
-  QScatterSeries::MarkerShape shape;
-  LegendEntry::Mark mark;
-};
-constexpr std::array kShapes{Shape{QScatterSeries::MarkerShapeCircle, LegendEntry::Mark::dot},
-                             Shape{QScatterSeries::MarkerShapeRectangle, LegendEntry::Mark::square},
-                             Shape{QScatterSeries::MarkerShapeRotatedRectangle, LegendEntry::Mark::diamond},
-                             Shape{QScatterSeries::MarkerShapeTriangle, LegendEntry::Mark::triangle}};
-
-/// The points of one collective and group size.
+/// The points of one collective and group size: megabytes, GB/s.
 struct Rates {
   QString name;
   std::size_t collective = 0;  ///< which of those that the trace has
@@ -91,7 +76,7 @@ struct Rates {
 
 void take(QList<QPointF>& points, const FigureRow& row, Column column) {
   const double bytes = row.figures[kBytes].value_or(0), rate = row.figures[column].value_or(0);
-  if (bytes > 0 && rate > 0) points.append({bytes, rate});  // a logarithm takes nothing else
+  if (bytes > 0 && rate > 0) points.append({bytes / 1e6, rate});  // a logarithm takes nothing else
 }
 
 std::size_t place_of(std::vector<std::string>& known, const std::string& name) {
@@ -116,95 +101,27 @@ std::vector<Rates> rates_of(const FigureTable& table) {
   return rates;
 }
 
-struct Range {
-  double low = HUGE_VAL;
-  double high = 0;
-
-  void take(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  // A quarter of a decade around all points, and a decade in all at least.
-  Range with_room() const {
-    if (!(high > 0)) return {1, 10};
-    const double room = std::pow(10, std::max(0.15, 0.5 * (1 - std::log10(high / low))));
-    return {low / room, high * room};
-  }
-};
-
-void add_line(Figure& figure, const QList<QPointF>& points, const QString& name, const QPen& pen) {
-  auto* line = new QLineSeries;
-  line->setName(name);
-  line->setPen(pen);
-  line->append(points);
-  figure.addSeries(line);
-}
-
-void add_marks(Figure& figure, const QList<QPointF>& points, QScatterSeries::MarkerShape shape, const QColor& inner,
-               const QColor& border, double size) {
-  auto* marks = new QScatterSeries;
-  marks->setMarkerShape(shape);
-  marks->setMarkerSize(size);
-  marks->setColor(inner);
-  marks->setBorderColor(border);
-  marks->append(points);
-  figure.addSeries(marks);
+// A quarter of a decade around all points, and a decade in all at least.
+Range with_room(const Range& range) {
+  const double room = std::pow(10, std::max(0.15, 0.5 * (1 - std::log10(range.high / range.low))));
+  return {range.low / room, range.high * room};
 }
 
 // What waits for peers is hollow and dashed.
 void add_series(Figure& figure, const Rates& of) {
   const QColor colour = figure.theme().series(of.collective);
-  const QScatterSeries::MarkerShape shape = kShapes.at(of.group_size % kShapes.size()).shape;
-  if (!of.whole.isEmpty()) {
-    add_line(figure, of.whole, of.name + ", with waits", QPen(colour, 1.2, Qt::DashLine));
-    add_marks(figure, of.whole, shape, figure.theme().background, colour, 7);
-  }
-  if (!of.transfer.isEmpty()) {
-    add_line(figure, of.transfer, of.name, QPen(colour, 2));
-    add_marks(figure, of.transfer, shape, colour, colour, 9);
-  }
-}
-
-// The axis has its scale and lines from Qt; Qt's labels would be 1e+06.
-void add_log_axis(Figure& figure, Qt::Alignment side, const Range& range) {
-  auto* axis = new QLogValueAxis;
-  figure.dress(*axis);
-  axis->setBase(10);
-  axis->setRange(range.low, range.high);
-  axis->setLabelsVisible(false);
-  axis->setGridLineVisible(false);
-  figure.addAxis(axis, side);
-  for (QAbstractSeries* series : figure.series()) series->attachAxis(axis);
-}
-
-double share_of(double value, const Range& range) {
-  return std::log10(value / range.low) / std::log10(range.high / range.low);
-}
-
-void paint_axes(QPainter& painter, const QRectF& plot, const Range& sizes, const Range& rates, const Theme& theme) {
-  for (const Tick& tick : size_ticks(sizes.low, sizes.high)) {
-    const double x = plot.left() + share_of(tick.value, sizes) * plot.width();
-    draw_line(painter, {x, plot.bottom()}, {x, plot.bottom() + 4}, theme.dim_text);
-    draw_text(painter, {x - 40, plot.bottom() + 5, 80, 16}, Qt::AlignCenter, tick.text, theme.dim_text, kSmallPixels);
-  }
-  for (const Tick& tick : number_ticks(rates.low, rates.high)) {
-    const double y = plot.bottom() - share_of(tick.value, rates) * plot.height();
-    draw_line(painter, {plot.left() - 4, y}, {plot.left(), y}, theme.dim_text);
-    draw_line(painter, {plot.left(), y}, {plot.right(), y}, mixed(theme.grid, theme.background, 0.8), 0.8);
-    draw_text(painter, {plot.left() - 58, y - 8, 50, 16}, Qt::AlignRight | Qt::AlignVCenter, tick.text, theme.dim_text,
-              kSmallPixels);
-  }
-  draw_text(painter, {plot.left(), plot.bottom() + 22, plot.width(), 16}, Qt::AlignCenter, "size of the message",
-            theme.dim_text, kSmallPixels);
-  draw_text(painter, {14, plot.top() - 18, 200, 16}, Qt::AlignLeft | Qt::AlignVCenter, "bus bandwidth, GB/s",
-            theme.dim_text, kSmallPixels);
+  const QScatterSeries::MarkerShape shape = point_shape(of.group_size).shape;
+  add_line(figure, of.whole, QPen(colour, 1.2, Qt::DashLine), of.name + ", with waits");
+  add_marks(figure, of.whole, {shape, 7, figure.theme().background, colour});
+  add_line(figure, of.transfer, QPen(colour, 2), of.name);
+  add_marks(figure, of.transfer, {shape, 9, colour, colour});
 }
 
 std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend;
   for (const Rates& of : rates)
-    legend.push_back({kShapes.at(of.group_size % kShapes.size()).mark, theme.series(of.collective), {}, of.name});
+    legend.push_back({point_shape(of.group_size).mark, theme.series(of.collective), {}, of.name});
   const auto has = [&](auto points) {
     return std::ranges::any_of(rates, [&](const Rates& of) { return !(of.*points).isEmpty(); });
   };
@@ -216,6 +133,7 @@ std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme&
 QChart* draw_bandwidth(const ChartFigures& of, const Theme& theme) {
   const std::vector<Rates> rates = rates_of(of.table);
   auto figure = std::make_unique<Figure>(of, theme, legend_of(rates, theme));
+  figure->set_plot([](double) { return QMarginsF(72, 8, 24, 44); }, 260);
   Range sizes, speeds;
   for (const Rates& one : rates) {
     for (const QList<QPointF>* points : {&one.transfer, &one.whole})
@@ -225,17 +143,14 @@ QChart* draw_bandwidth(const ChartFigures& of, const Theme& theme) {
       }
     add_series(*figure, one);
   }
-  if (rates.empty()) figure->addSeries(new QLineSeries);
-  const Range x = sizes.with_room(), y = speeds.with_room();
-  add_log_axis(*figure, Qt::AlignBottom, x);
-  add_log_axis(*figure, Qt::AlignLeft, y);
-  figure->set_plot([](double) { return QMarginsF(72, 20, 24, 44); }, 260);
-  figure->paint_under([x, y, &theme, is_empty = rates.empty()](QPainter& painter, const QRectF& plot) {
-    if (is_empty)
+  if (rates.empty()) {
+    figure->paint_under([&theme](QPainter& painter, const QRectF& plot) {
       draw_text(painter, plot, Qt::AlignCenter, "no communication with known bytes", theme.dim_text, kTitlePixels);
-    else
-      paint_axes(painter, plot, x, y, theme);
-  });
+    });
+  } else {
+    figure->add_log_axis(*figure, Qt::AlignBottom, with_room(sizes), "size of the message, MB");
+    figure->add_log_axis(*figure, Qt::AlignLeft, with_room(speeds), "bus bandwidth, GB/s");
+  }
   return figure.release();
 }
 

@@ -19,7 +19,7 @@
 #include "profiler/report/where_time_went.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
 // Where a change of the step went, as a waterfall from one step to the other: what compute became by the same kernels,
@@ -188,42 +188,58 @@ ChartFigures figures(const ChartInput& input) {
 }
 
 // A row of the waterfall: a bar from where the row above ended.
-struct Bar {
+struct Part {
   QString label;
   double from = 0;
   double to = 0;
   bool is_step = false;
 };
 
-std::vector<Bar> bars_of(const FigureTable& table) {
+std::vector<Part> parts_of(const FigureTable& table) {
   const FigureRow& step = table.rows.back();
   const auto ms = [](const FigureRow& row, Column column) { return row.figures[column].value_or(0) / 1e6; };
   double level = ms(step, kBaseline);
-  std::vector<Bar> bars{{"baseline step", 0, level, true}};
+  std::vector<Part> parts{{"baseline step", 0, level, true}};
   for (const FigureRow& row : table.rows) {
     if (row.names[kKind] == kStepKind) continue;
-    bars.push_back({QString::fromStdString(row.names[kPart]), level, level + ms(row, kChange), false});
-    level = bars.back().to;
+    parts.push_back({QString::fromStdString(row.names[kPart]), level, level + ms(row, kChange), false});
+    level = parts.back().to;
   }
-  bars.push_back({"candidate step", 0, ms(step, kCandidate), true});
-  return bars;
+  parts.push_back({"candidate step", 0, ms(step, kCandidate), true});
+  return parts;
 }
 
 // From 0 where the changes can be seen so, else from just below all levels.
-std::pair<double, double> range_of(const std::vector<Bar>& bars) {
-  double low = bars.front().to, high = low;
-  for (const Bar& bar : bars) {
-    low = std::min(low, bar.to);
-    high = std::max(high, bar.to);
+std::pair<double, double> range_of(const std::vector<Part>& parts) {
+  double low = parts.front().to, high = low;
+  for (const Part& part : parts) {
+    low = std::min(low, part.to);
+    high = std::max(high, part.to);
   }
   const double spread = high - low;
   if (spread <= 0) return {0, high > 0 ? 1.1 * high : 1};
   return {spread > 0.4 * high ? std::min(0.0, low) : std::max(0.0, low - 0.35 * spread), high + 0.08 * spread};
 }
 
-QColor colour_of(const Bar& bar, const Theme& theme) {
-  if (bar.is_step) return theme.compute;
-  return bar.to > bar.from ? theme.worse : theme.better;
+std::vector<RowBars> bars_of(const std::vector<Part>& parts, double low, const Theme& theme) {
+  using Mark = LegendEntry::Mark;
+  RowBars step{{Mark::box, theme.compute, {}, "step"}, {}};
+  RowBars shorter{{Mark::box, theme.better, {}, "makes it shorter"}, {}};
+  RowBars longer{{Mark::box, theme.worse, {}, "makes it longer"}, {}};
+  for (const Part& part : parts) {
+    step.spans.push_back(part.is_step ? Span{std::max(0.0, low), part.to} : Span{});
+    shorter.spans.push_back(!part.is_step && part.to < part.from ? Span{part.from, part.to} : Span{});
+    longer.spans.push_back(!part.is_step && part.to > part.from ? Span{part.from, part.to} : Span{});
+  }
+  return {step, shorter, longer};
+}
+
+// From part to part: each level goes down to the next row, and there along its bar, which covers it.
+QList<QPointF> levels_of(const std::vector<Part>& parts, std::size_t rows) {
+  QList<QPointF> levels;
+  for (std::size_t i = 0; i + 1 < rows; ++i)
+    for (const std::size_t row : {i, i + 1}) levels.append({parts[i].to, static_cast<double>(row)});
+  return levels;
 }
 
 // An axis that does not begin at 0 cuts the steps' bars, which then open to the left.
@@ -233,49 +249,35 @@ void paint_cut(QPainter& painter, const RowCanvas& canvas) {
     draw_line(painter, {x - 3, bar.bottom() + 2}, {x + 3, bar.top() - 2}, canvas.theme.background, 2.5);
 }
 
-void paint_bar(QPainter& painter, const RowCanvas& canvas, const Bar& bar, bool is_last) {
-  draw_bar(painter, canvas.bar(bar.is_step ? canvas.low : bar.from, bar.to), colour_of(bar, canvas.theme));
-  if (bar.is_step && canvas.low > 0) paint_cut(painter, canvas);
-  if (bar.to == bar.from)
-    draw_line(painter, {canvas.x(bar.to), canvas.bar(0, 0).top()}, {canvas.x(bar.to), canvas.bar(0, 0).bottom()},
-              canvas.theme.dim_text, 1.5);
-  if (is_last) return;
-  const double below = canvas.bar(0, 0).top() + canvas.row.height();
-  draw_line(painter, {canvas.x(bar.to), canvas.bar(0, 0).bottom()}, {canvas.x(bar.to), below}, canvas.theme.dim_text,
-            0.8);
-}
-
-std::vector<PlotRow> rows_of(const std::vector<Bar>& bars) {
+std::vector<PlotRow> rows_of(const std::vector<Part>& parts) {
   std::vector<PlotRow> rows;
-  const double baseline = bars.front().to;
-  for (const Bar& bar : bars) {
-    const double change = bar.to - (bar.is_step ? baseline : bar.from);
+  const double baseline = parts.front().to;
+  for (const Part& part : parts) {
+    const double change = part.to - (part.is_step ? baseline : part.from);
     const QString share = baseline > 0 ? signed_text(100 * change / baseline) + " %" : "-";
     const bool is_first = rows.empty();
-    rows.push_back(
-        {.label = bar.label, .says = {bar.is_step ? number_text(bar.to) : signed_text(change), is_first ? "" : share}});
+    rows.push_back({.label = part.label,
+                    .says = {part.is_step ? number_text(part.to) : signed_text(change), is_first ? "" : share}});
   }
   return rows;
 }
 
 QChart* draw_change(const ChartFigures& of, const Theme& theme) {
-  std::vector<Bar> bars = bars_of(of.table);
-  const auto [low, high] = range_of(bars);
-  RowPlot plot{.rows = rows_of(bars),
+  std::vector<Part> parts = parts_of(of.table);
+  const auto [low, high] = range_of(parts);
+  RowPlot plot{.rows = rows_of(parts),
                .says_titles = {"ms", "of baseline"},
                .low = low,
                .high = high,
                .axis_title = low > 0 ? "ms of a step; the axis does not begin at 0" : "ms of a step",
-               .least_row_height = 17};
-  plot.paint_row = [bars = std::move(bars)](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
-    paint_bar(painter, canvas, bars[row], row + 1 == bars.size());
+               .bars = bars_of(parts, low, theme)};
+  plot.add_series = [parts, pen = QPen(theme.dim_text, 0.8)](QChart& chart, std::size_t rows) {
+    add_line(chart, levels_of(parts, rows), pen);
   };
-  using Mark = LegendEntry::Mark;
-  return draw_rows(of, theme,
-                   {{Mark::box, theme.compute, {}, "step"},
-                    {Mark::box, theme.better, {}, "makes it shorter"},
-                    {Mark::box, theme.worse, {}, "makes it longer"}},
-                   std::move(plot));
+  plot.paint_over = [parts = std::move(parts)](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
+    if (parts[row].is_step && canvas.low > 0) paint_cut(painter, canvas);
+  };
+  return draw_rows(of, theme, {}, std::move(plot));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <QPainter>
-#include <QPolygonF>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "profiler/gate/words.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
 // What a gate found: each metric's change between its limits, beside the most that passes.
@@ -81,15 +81,12 @@ QColor colour_of(const std::string& verdict, const Theme& theme) {
   return verdict == "regression" ? theme.worse : verdict == "pass" ? theme.better : theme.dim_text;
 }
 
-struct Range {
-  double low = 0;
-  double high = 0;
-};
+QColor beyond_colour(const Theme& theme) { return mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1); }
 
 // Far enough for the changes and the tolerance; limits that go on beyond are cut, or they would press all else
 // together.
 Range range_of(const FigureTable& table) {
-  Range needed, limits;
+  Range needed{0, 0}, limits{0, 0};
   for (const FigureRow& row : table.rows) {
     const double change = row.figures[kChange].value_or(0);
     needed.low = std::min(needed.low, change);
@@ -105,14 +102,19 @@ Range range_of(const FigureTable& table) {
 }
 
 // Shapes beside colours: a triangle regressed, a ring could not be told.
-void paint_mark(QPainter& painter, const QPointF& at, const std::string& verdict, const RowCanvas& canvas) {
-  const QColor colour = colour_of(verdict, canvas.theme);
-  painter.setPen(QPen(colour, 1.8));
-  painter.setBrush(verdict == "inconclusive" ? canvas.theme.background : colour);
-  if (verdict == "regression")
-    painter.drawPolygon(QPolygonF({{at.x(), at.y() - 5}, {at.x() - 5, at.y() + 4}, {at.x() + 5, at.y() + 4}}));
-  else
-    painter.drawEllipse(at, 4, 4);
+void add_marks_of(QChart& chart, const std::vector<FigureRow>& rows, std::size_t shown, const char* verdict,
+                  const Theme& theme) {
+  QList<QPointF> points;
+  for (std::size_t i = 0; i < shown; ++i)
+    if (rows[i].names[kVerdict] == verdict && rows[i].figures[kChange])
+      points.append({*rows[i].figures[kChange], static_cast<double>(i)});
+  const QColor colour = colour_of(verdict, theme);
+  const bool is_regression = colour == theme.worse, is_told = colour != theme.dim_text;
+  add_marks(chart, points,
+            {.shape = is_regression ? QScatterSeries::MarkerShapeTriangle : QScatterSeries::MarkerShapeCircle,
+             .size = is_regression ? 11.0 : 9.0,
+             .inner = is_told ? colour : theme.background,
+             .border = colour});
 }
 
 void paint_limits(QPainter& painter, const RowCanvas& canvas, const FigureRow& row) {
@@ -128,16 +130,14 @@ void paint_limits(QPainter& painter, const RowCanvas& canvas, const FigureRow& r
 }
 
 void paint_row(QPainter& painter, const RowCanvas& canvas, const FigureRow& row) {
-  const double y = canvas.row.center().y();
   if (!row.figures[kChange]) return;
   const double tolerance = canvas.x(*row.figures[kTolerance]);
   const double zero = canvas.x(0);
   painter.fillRect(QRectF(tolerance, canvas.row.top(), canvas.plot.right() - tolerance, canvas.row.height()),
-                   mixed(canvas.theme.worse, canvas.theme.background, canvas.theme.is_dark ? 0.16 : 0.1));
+                   beyond_colour(canvas.theme));
   draw_line(painter, {zero, canvas.row.top()}, {zero, canvas.row.bottom()}, canvas.theme.dim_text, 1);
   draw_line(painter, {tolerance, canvas.row.top()}, {tolerance, canvas.row.bottom()}, canvas.theme.worse, 1);
   paint_limits(painter, canvas, row);
-  paint_mark(painter, {canvas.x(*row.figures[kChange]), y}, row.names[kVerdict], canvas);
 }
 
 std::vector<PlotRow> rows_of(const FigureTable& table) {
@@ -163,18 +163,20 @@ QChart* draw_gate(const ChartFigures& of, const Theme& theme) {
                .axis_title = "worse by, %",
                .what = "metric",
                .when_empty = "no metric was compared"};
-  plot.paint_row = [rows = of.table.rows](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
+  plot.add_series = [rows = of.table.rows, &theme](QChart& chart, std::size_t shown) {
+    for (const char* verdict : {"pass", "inconclusive", "regression"}) add_marks_of(chart, rows, shown, verdict, theme);
+  };
+  plot.paint_under = [rows = of.table.rows](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
     paint_row(painter, canvas, rows[row]);
   };
   using Mark = LegendEntry::Mark;
-  return draw_rows(
-      of, theme,
-      {{Mark::triangle, theme.worse, {}, "regression"},
-       {Mark::ring, theme.dim_text, {}, "inconclusive"},
-       {Mark::dot, theme.better, {}, "pass"},
-       {Mark::interval, theme.dim_text, {}, "limits"},
-       {Mark::box, mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1), {}, "beyond tolerance"}},
-      std::move(plot));
+  return draw_rows(of, theme,
+                   {{Mark::triangle, theme.worse, {}, "regression"},
+                    {Mark::ring, theme.dim_text, {}, "inconclusive"},
+                    {Mark::dot, theme.better, {}, "pass"},
+                    {Mark::interval, theme.dim_text, {}, "limits"},
+                    {Mark::box, beyond_colour(theme), {}, "beyond tolerance"}},
+                   std::move(plot));
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
 // The cells of a run as a heat map: a grid where the matrix has two axes, else a row a cell. Colour says what overlap
@@ -116,6 +115,11 @@ struct TextLine {
   bool is_bold = false;
 };
 
+struct Tile {
+  QColor colour;
+  std::vector<TextLine> lines;
+};
+
 // In as many lines as the tile has room for: what is left over stands behind the second, which is short. A low tile has
 // the first line alone.
 void paint_tile(QPainter& painter, const QRectF& tile, const QColor& colour, std::vector<TextLine> lines) {
@@ -167,59 +171,40 @@ bool is_grid(const FigureTable& table) {
   return places.size() == table.rows.size() && places.size() > 1;
 }
 
-class Grid {
- public:
-  explicit Grid(const FigureTable& table)
-      : table_(table), rows_(values_of(table, kRowAxis)), columns_(values_of(table, kColumnAxis)) {
-    for (const std::string& row : rows_)
-      label_width_ = std::max(label_width_, text_width(QString::fromStdString(row), kTextPixels));
-    label_width_ =
-        std::max(label_width_, text_width(QString::fromStdString(table.names[kRowAxis].title), kSmallPixels));
-  }
-
-  double least_height() const { return 62 * static_cast<double>(rows_.size()); }
-  QMarginsF margins(double width) const { return {kEdge + std::min(label_width_, 0.25 * width) + 8, 36, kEdge, 4}; }
-
-  void paint(QPainter& painter, const QRectF& plot, const Theme& theme) const {
-    const double width = plot.width() / static_cast<double>(columns_.size());
-    const double height = plot.height() / static_cast<double>(rows_.size());
-    paint_labels(painter, plot, width, height, theme);
-    for (const FigureRow& row : table_.rows) {
-      const double x = plot.left() + width * static_cast<double>(place(columns_, row.names[kColumnAxis]));
-      const double y = plot.top() + height * static_cast<double>(place(rows_, row.names[kRowAxis]));
-      paint_tile(painter, {x, y, width, height}, ratio_colour(row, theme), lines_of(row));
-    }
-  }
-
- private:
-  static std::ptrdiff_t place(const std::vector<std::string>& values, const std::string& value) {
-    return std::ranges::find(values, value) - values.begin();
-  }
-
-  void paint_labels(QPainter& painter, const QRectF& plot, double width, double height, const Theme& theme) const {
-    const double label = plot.left() - 8 - kEdge;
-    draw_text(painter, {kEdge, plot.top() - 18, label, 16}, Qt::AlignLeft | Qt::AlignVCenter,
-              QString::fromStdString(table_.names[kRowAxis].title), theme.dim_text, kSmallPixels);
-    draw_text(painter, {plot.left(), plot.top() - 35, plot.width(), 16}, Qt::AlignCenter,
-              QString::fromStdString(table_.names[kColumnAxis].title), theme.dim_text, kSmallPixels);
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      draw_text(painter, {plot.left() + width * static_cast<double>(i) + 3, plot.top() - 18, width - 6, 16},
-                Qt::AlignCenter, QString::fromStdString(columns_[i]), theme.text);
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      draw_text(painter, {kEdge, plot.top() + height * static_cast<double>(i), label, height},
-                Qt::AlignLeft | Qt::AlignVCenter, QString::fromStdString(rows_[i]), theme.text);
-  }
-
-  FigureTable table_;
-  std::vector<std::string> rows_;
-  std::vector<std::string> columns_;
-  double label_width_ = 0;
+/// Tiles in rows and columns, with the names of either.
+struct Tiles {
+  QString rows_title = {};
+  QString columns_title = {};
+  std::vector<QString> rows;
+  std::vector<QString> columns;
+  std::vector<std::vector<Tile>> tiles;  ///< of each row; one without a colour is a gap
+  double least_height = 17;              ///< of a row, at which its tiles show all
+  double most_height = 60;
 };
 
-struct Tile {
-  QColor colour;
-  QString text;
-};
+std::vector<QString> texts_of(const std::vector<std::string>& values) {
+  std::vector<QString> texts;
+  for (const std::string& value : values) texts.push_back(QString::fromStdString(value));
+  return texts;
+}
+
+Tiles grid_of(const FigureTable& table, const Theme& theme) {
+  const std::vector<std::string> rows = values_of(table, kRowAxis), columns = values_of(table, kColumnAxis);
+  Tiles grid{.rows_title = QString::fromStdString(table.names[kRowAxis].title),
+             .columns_title = QString::fromStdString(table.names[kColumnAxis].title),
+             .rows = texts_of(rows),
+             .columns = texts_of(columns),
+             .tiles = std::vector(rows.size(), std::vector<Tile>(columns.size())),
+             .least_height = 62,
+             .most_height = HUGE_VAL};
+  const auto place = [](const std::vector<std::string>& values, const std::string& value) {
+    return static_cast<std::size_t>(std::ranges::find(values, value) - values.begin());
+  };
+  for (const FigureRow& row : table.rows)
+    grid.tiles[place(rows, row.names[kRowAxis])][place(columns, row.names[kColumnAxis])] = {ratio_colour(row, theme),
+                                                                                            lines_of(row)};
+  return grid;
+}
 
 // A column of a matrix that is no grid: each has a scale of colours of its own.
 struct MatrixColumn {
@@ -227,91 +212,75 @@ struct MatrixColumn {
   Tile (*tile)(const FigureRow&, double largest_exposed, const Theme&);
 };
 
-Tile unknown(const Theme& theme) { return {theme.background, "-"}; }
+Tile tile_of(const QColor& colour, const QString& text) { return {colour, {{text}}}; }
+Tile unknown(const Theme& theme) { return tile_of(theme.background, "-"); }
 
 constexpr MatrixColumn kColumns[] = {
     {"step ms",
      [](const FigureRow& row, double, const Theme& theme) {
        const auto ns = row.figures[kStep];
-       return ns ? Tile{theme.surface, number_text(*ns / 1e6)} : unknown(theme);
+       return ns ? tile_of(theme.surface, number_text(*ns / 1e6)) : unknown(theme);
      }},
     {"step/off",
      [](const FigureRow& row, double, const Theme& theme) {
        const auto ratio = row.figures[kRatio];
-       return ratio ? Tile{ratio_colour(row, theme), QString::number(*ratio, 'f', 3)} : unknown(theme);
+       return ratio ? tile_of(ratio_colour(row, theme), QString::number(*ratio, 'f', 3)) : unknown(theme);
      }},
     {"exposed ms",
      [](const FigureRow& row, double largest, const Theme& theme) {
        const auto ns = row.figures[kExposed];
        const double strength = ns && largest > 0 ? 0.7 * *ns / largest : 0;
-       return ns ? Tile{mixed(theme.accent, theme.surface, strength), number_text(*ns / 1e6)} : unknown(theme);
+       return ns ? tile_of(mixed(theme.accent, theme.surface, strength), number_text(*ns / 1e6)) : unknown(theme);
      }},
     {"hidden %",
      [](const FigureRow& row, double, const Theme& theme) {
        const auto pct = row.figures[kOverlap];
-       return pct ? Tile{theme.surface, QString::number(*pct, 'f', 1)} : unknown(theme);
+       return pct ? tile_of(theme.surface, QString::number(*pct, 'f', 1)) : unknown(theme);
      }},
     {"E",
      [](const FigureRow& row, double, const Theme& theme) {
        const auto e = row.figures[kEfficiency];
-       return e ? Tile{efficiency_colour(*e, theme), QString::number(*e, 'f', 2)} : unknown(theme);
+       return e ? tile_of(efficiency_colour(*e, theme), QString::number(*e, 'f', 2)) : unknown(theme);
      }},
 };
-constexpr std::size_t kNumColumns = std::size(kColumns);
+Tiles cell_rows_of(const FigureTable& table, const Theme& theme) {
+  Tiles tiles;
+  double largest_exposed = 0;
+  for (const FigureRow& row : table.rows)
+    largest_exposed = std::max(largest_exposed, row.figures[kExposed].value_or(0));
+  for (const MatrixColumn& column : kColumns) tiles.columns.emplace_back(column.title);
+  for (const FigureRow& row : table.rows) {
+    tiles.rows.push_back(QString::fromStdString(row.names.front()));
+    std::vector<Tile>& of_row = tiles.tiles.emplace_back();
+    for (const MatrixColumn& column : kColumns) of_row.push_back(column.tile(row, largest_exposed, theme));
+  }
+  return tiles;
+}
 
-class CellRows {
- public:
-  explicit CellRows(const FigureTable& table) : table_(table) {
-    for (const FigureRow& row : table.rows) {
-      label_width_ = std::max(label_width_, text_width(QString::fromStdString(row.names.front()), kTextPixels));
-      largest_exposed_ = std::max(largest_exposed_, row.figures[kExposed].value_or(0));
+void paint(QPainter& painter, const QRectF& plot, const Tiles& of, const Theme& theme) {
+  constexpr double kLeastHeight = 17;
+  const auto room = static_cast<std::size_t>(plot.height() / kLeastHeight + 0.01);
+  const std::size_t shown = std::min(of.rows.size(), std::max<std::size_t>(room, 1));
+  const double height = std::min(of.most_height, plot.height() / static_cast<double>(std::max<std::size_t>(shown, 1)));
+  const double width = plot.width() / static_cast<double>(of.columns.size()), label = plot.left() - 8 - kEdge;
+  draw_text(painter, {kEdge, plot.top() - 18, label, 16}, Qt::AlignLeft | Qt::AlignVCenter, of.rows_title,
+            theme.dim_text, kSmallPixels);
+  draw_text(painter, {plot.left(), plot.top() - 35, plot.width(), 16}, Qt::AlignCenter, of.columns_title,
+            theme.dim_text, kSmallPixels);
+  for (std::size_t column = 0; column < of.columns.size(); ++column)
+    draw_text(painter, {plot.left() + width * static_cast<double>(column) + 3, plot.top() - 18, width - 6, 16},
+              Qt::AlignCenter, of.columns[column], theme.text);
+  for (std::size_t row = 0; row < shown; ++row) {
+    QRectF tile(plot.left(), plot.top() + height * static_cast<double>(row), width, height);
+    draw_text(painter, {kEdge, tile.top(), label, height}, Qt::AlignLeft | Qt::AlignVCenter, of.rows[row], theme.text);
+    for (const auto& [colour, lines] : of.tiles[row]) {
+      if (colour.isValid()) paint_tile(painter, tile, colour, lines);
+      tile.translate(width, 0);
     }
   }
-
-  double least_height() const { return kLeastRow * static_cast<double>(table_.rows.size()); }
-  QMarginsF margins(double width) const { return {kEdge + std::min(label_width_, 0.4 * width) + 10, 20, kEdge, 18}; }
-
-  void paint(QPainter& painter, const QRectF& plot, const Theme& theme) const {
-    const auto room = static_cast<std::size_t>(plot.height() / kLeastRow + 0.01);
-    const std::size_t shown = std::min(table_.rows.size(), std::max<std::size_t>(room, 1));
-    const double height = std::min(60.0, plot.height() / static_cast<double>(std::max<std::size_t>(shown, 1)));
-    const double width = plot.width() / static_cast<double>(kNumColumns);
-    for (std::size_t i = 0; i < kNumColumns; ++i)
-      draw_text(painter, {plot.left() + width * static_cast<double>(i), plot.top() - 19, width, 16}, Qt::AlignCenter,
-                kColumns[i].title, theme.dim_text, kSmallPixels);
-    for (std::size_t row = 0; row < shown; ++row)
-      paint_row(painter, table_.rows[row], {plot.left(), plot.top() + height * static_cast<double>(row), width, height},
-                theme);
-    if (shown < table_.rows.size())
-      draw_text(painter, {kEdge, plot.bottom() + 2, plot.right() - kEdge, 16}, Qt::AlignLeft | Qt::AlignVCenter,
-                QString("%1 more in a higher chart").arg(table_.rows.size() - shown), theme.worse, kSmallPixels);
-  }
-
- private:
-  static constexpr double kLeastRow = 17;
-
-  void paint_row(QPainter& painter, const FigureRow& row, QRectF tile, const Theme& theme) const {
-    draw_text(painter, {kEdge, tile.top(), tile.left() - 10 - kEdge, tile.height()}, Qt::AlignLeft | Qt::AlignVCenter,
-              QString::fromStdString(row.names.front()), theme.text);
-    for (const MatrixColumn& column : kColumns) {
-      const Tile shown = column.tile(row, largest_exposed_, theme);
-      paint_tile(painter, tile, shown.colour, {{shown.text}});
-      tile.translate(tile.width(), 0);
-    }
-  }
-
-  FigureTable table_;
-  double label_width_ = 0;
-  double largest_exposed_ = 0;
-};
-
-// Layout and painting of either form; both functions draw with the same.
-template <class Form>
-void take_form(Figure& figure, const FigureTable& table) {
-  const auto form = std::make_shared<const Form>(table);
-  figure.set_plot([form](double width) { return form->margins(width); }, form->least_height());
-  figure.paint_over(
-      [form, &theme = figure.theme()](QPainter& painter, const QRectF& plot) { form->paint(painter, plot, theme); });
+  if (shown < of.rows.size())
+    draw_text(painter, {kEdge, plot.bottom() + 2, plot.right() - kEdge, 16}, Qt::AlignLeft | Qt::AlignVCenter,
+              QString("%1 more in a higher chart").arg(of.rows.size() - shown), theme.worse, kSmallPixels);
 }
 
 QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
@@ -321,10 +290,13 @@ QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
       std::vector<LegendEntry>{{Mark::box, mixed(theme.better, theme.background, 0.75), {}, "30 % shorter or more"},
                                {Mark::box, mixed(theme.worse, theme.background, 0.75), {}, "30 % longer or more"},
                                {Mark::box, theme.surface, {}, "not told apart, or nothing to hold against"}});
-  if (is_grid(of.table))
-    take_form<Grid>(*figure, of.table);
-  else
-    take_form<CellRows>(*figure, of.table);
+  const Tiles tiles = is_grid(of.table) ? grid_of(of.table, theme) : cell_rows_of(of.table, theme);
+  double label = text_width(tiles.rows_title, kSmallPixels);
+  for (const QString& row : tiles.rows) label = std::max(label, text_width(row, kTextPixels));
+  const double above = tiles.columns_title.isEmpty() ? 20 : 36;
+  figure->set_plot([=](double width) { return QMarginsF(kEdge + std::min(label, 0.4 * width) + 8, above, kEdge, 18); },
+                   tiles.least_height * static_cast<double>(tiles.rows.size()));
+  figure->paint_over([tiles, &theme](QPainter& painter, const QRectF& plot) { paint(painter, plot, tiles, theme); });
   return figure.release();
 }
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <QPainter>
 #include <algorithm>
-#include <cstddef>
-#include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "profiler/analysis/breakdown.hpp"
+#include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
 #include "viewer/charts/words.hpp"
 
 // Communication by mode: how much of it compute hides, and of what is exposed how much only waits. Cells with overlap
@@ -20,75 +16,7 @@ namespace underlap::viewer {
 namespace {
 
 using analysis::FigureTable;
-using analysis::FigureUnit;
-using report::CellSummary;
-using report::PurposeSummary;
-using OptionalFigure = std::optional<double>;
-
-enum Name : std::size_t { kCell, kMode, kOffCell };
-enum Column : std::size_t { kComm, kHidden, kExposed, kWait, kTransfer, kUnsplit };
-
-FigureTable empty_table(const std::string& what) {
-  return {{{what, what}, {"mode", "mode"}, {"off cell", "off_cell"}},
-          {{"comm", "comm"},
-           {"hidden", "hidden"},
-           {"exposed", "exposed"},
-           {"exp. wait", "exposed_wait"},
-           {"exp. xfer", "exposed_transfer"},
-           {"exp. not split", "exposed_unsplit"}},
-          {}};
-}
-
-OptionalFigure ns_of(double ms) { return 1e6 * ms; }
-
-// A wait of which nothing is known is none of 0.
-std::vector<OptionalFigure> figures_of(const PurposeSummary& of) {
-  const bool is_split = of.exposed_unsplit_ms == 0 || of.exposed_unsplit_ms < of.exposed_ms;
-  return {ns_of(of.comm_ms),
-          ns_of(std::max(0.0, of.comm_ms - of.exposed_ms)),
-          ns_of(of.exposed_ms),
-          is_split ? ns_of(of.exposed_wait_ms) : std::nullopt,
-          is_split ? ns_of(of.exposed_transfer_ms) : std::nullopt,
-          ns_of(of.exposed_unsplit_ms)};
-}
-
-// Off cells in their order, each followed by those that are held against it.
-std::vector<const CellSummary*> in_groups(const std::vector<CellSummary>& summaries) {
-  std::vector<const CellSummary*> ordered;
-  for (const CellSummary& first : summaries) {
-    if (!first.off_cell.empty() && first.off_cell != first.name) continue;
-    ordered.push_back(&first);
-    for (const CellSummary& other : summaries)
-      if (&other != &first && other.off_cell == first.name) ordered.push_back(&other);
-  }
-  return ordered;
-}
-
-// Groups of one rank have operations that take no time.
-void add_rows_of_run(FigureTable& table, const std::vector<CellSummary>& summaries) {
-  for (const CellSummary* summary : in_groups(summaries))
-    for (const auto& [mode, of] : summary->modes)
-      if (of.comm_ms > 0) table.rows.push_back({{summary->name, mode, summary->off_cell}, figures_of(of)});
-}
-
-double unsplit_of(const analysis::Summary& summary, const std::string& mode) {
-  return analysis::typical(
-      summary, analysis::part_of(&analysis::Split::modes, mode, &analysis::CommunicationSplit::exposed_unsplit_ns));
-}
-
-void add_rows_of_trace(FigureTable& table, const ChartInput& input) {
-  const FigureTable by_mode = analysis::breakdown(*input.trace, *input.summary, analysis::Breakdown::mode);
-  std::map<std::string, std::size_t> at;
-  for (std::size_t i = 0; i < by_mode.columns.size(); ++i) at[by_mode.columns[i].key] = i;
-  for (const analysis::FigureRow& row : by_mode.rows) {
-    const auto figure = [&](const char* key) { return row.figures[at.at(key)]; };
-    const double comm = figure("comm").value_or(0), exposed = figure("exposed").value_or(0);
-    if (comm <= 0) continue;
-    table.rows.push_back({{"all ranks", row.names.front(), ""},
-                          {comm, std::max(0.0, comm - exposed), exposed, figure("exposed_wait"),
-                           figure("exposed_transfer"), unsplit_of(*input.summary, row.names.front())}});
-  }
-}
+using Of = report::ModesTable;
 
 constexpr const char* kNote =
     "Per step, mean over the ranks. Each part is a median by itself, and modes may run at once, so that parts need not "
@@ -100,55 +28,49 @@ ChartFigures figures(const ChartInput& input) {
       is_run ? headed("Communication by mode: hidden and exposed", how_made(input.run->info), run_text(input))
              : headed("Communication by mode: hidden and exposed", how_made(*input.trace), trace_text(input));
   of.note = kNote;
-  of.table = empty_table(is_run ? "cell" : "ranks");
-  if (is_run)
-    add_rows_of_run(of.table, *input.summaries);
-  else
-    add_rows_of_trace(of.table, input);
+  of.table = is_run ? report::modes_figures(*input.summaries) : report::modes_figures(*input.trace, *input.summary);
   return of;
 }
 
-// Hidden first, pale; then what is exposed, its wait hatched.
-void paint_row(QPainter& painter, const RowCanvas& canvas, const analysis::FigureRow& row) {
-  const auto ms = [&](Column column) { return row.figures[column].value_or(0) / 1e6; };
-  const std::string& mode = row.names[kMode];
-  const QColor full = canvas.theme.exposed(std::string_view(mode));
-  const QColor stripe = mixed(canvas.theme.background, full, 0.75);
-  const double start = ms(kHidden), end = start + ms(kExposed);
-  draw_bar(painter, canvas.bar(0, start), canvas.theme.hidden(std::string_view(mode)));
-  draw_bar(painter, canvas.bar(start, end), full);
-  draw_bar(painter, canvas.bar(start, std::min(end, start + ms(kWait))), full, Fill::hatched, stripe);
-  draw_bar(painter, canvas.bar(std::max(start, end - ms(kUnsplit)), end), full, Fill::dotted, stripe);
+// Hidden first, pale; then what is exposed, its wait hatched. Bars of one look are of one mode.
+void add_bars(std::vector<RowBars>& bars, const FigureTable& table, const std::string& mode, const Theme& theme) {
+  using Mark = LegendEntry::Mark;
+  const QColor full = theme.exposed(std::string_view(mode)), stripe = mixed(theme.background, full, 0.75);
+  RowBars hidden{{Mark::box, theme.hidden(std::string_view(mode)), {}, "hidden under compute"}, {}};
+  RowBars wait{{Mark::hatched, full, stripe, "exposed, waiting"}, {}};
+  RowBars transfer{{Mark::box, full, {}, "exposed, transferring"}, {}};
+  RowBars unsplit{{Mark::dotted, full, stripe, "exposed, last arrival not known"}, {}};
+  for (const analysis::FigureRow& row : table.rows) {
+    const report::ModeBar ends = row.names[Of::mode] == mode ? report::mode_bar(row) : report::ModeBar{};
+    hidden.spans.push_back({0, ends.hidden});
+    wait.spans.push_back({ends.hidden, ends.waited});
+    transfer.spans.push_back({ends.waited, ends.transferred});
+    unsplit.spans.push_back({ends.transferred, ends.exposed});
+  }
+  for (RowBars* part : {&hidden, &wait, &transfer, &unsplit}) bars.push_back(std::move(*part));
 }
 
-std::vector<LegendEntry> legend_of(const FigureTable& table, const Theme& theme) {
-  if (table.rows.empty()) return {};
-  using Mark = LegendEntry::Mark;
-  const std::string_view mode = table.rows.front().names[kMode];
-  const QColor full = theme.exposed(mode), stripe = mixed(theme.background, full, 0.75);
-  const auto has = [&](Column column) {
-    return std::ranges::any_of(table.rows, [&](const auto& row) { return row.figures[column].value_or(0) > 0; });
-  };
-  std::vector<LegendEntry> legend{{Mark::box, theme.hidden(mode), {}, "hidden under compute"}};
-  if (has(kWait)) legend.push_back({Mark::hatched, full, stripe, "exposed, waiting"});
-  if (has(kTransfer)) legend.push_back({Mark::box, full, {}, "exposed, transferring"});
-  if (has(kUnsplit)) legend.push_back({Mark::dotted, full, stripe, "exposed, last arrival not known"});
-  return legend;
+std::vector<RowBars> bars_of(const FigureTable& table, const Theme& theme) {
+  std::vector<RowBars> bars;
+  std::set<std::string> done;
+  for (const analysis::FigureRow& row : table.rows)
+    if (done.insert(row.names[Of::mode]).second) add_bars(bars, table, row.names[Of::mode], theme);
+  return bars;
 }
 
 const std::string& group_of(const analysis::FigureRow& row) {
-  return row.names[kOffCell].empty() ? row.names[kCell] : row.names[kOffCell];
+  return row.names[Of::off_cell].empty() ? row.names[Of::cell] : row.names[Of::off_cell];
 }
 
 std::vector<PlotRow> rows_of(const FigureTable& table) {
   std::vector<PlotRow> rows;
   const analysis::FigureRow* before = nullptr;
   for (const analysis::FigureRow& row : table.rows) {
-    const bool is_same_cell = before != nullptr && before->names[kCell] == row.names[kCell];
-    rows.push_back({.label = is_same_cell ? "" : QString::fromStdString(row.names[kCell]),
-                    .sublabel = QString::fromStdString(row.names[kMode]),
-                    .says = {number_text(row.figures[kHidden].value_or(0) / 1e6),
-                             number_text(row.figures[kExposed].value_or(0) / 1e6)},
+    const bool is_same_cell = before != nullptr && before->names[Of::cell] == row.names[Of::cell];
+    rows.push_back({.label = is_same_cell ? "" : QString::fromStdString(row.names[Of::cell]),
+                    .sublabel = QString::fromStdString(row.names[Of::mode]),
+                    .says = {number_text(row.figures[Of::hidden].value_or(0) / 1e6),
+                             number_text(row.figures[Of::exposed].value_or(0) / 1e6)},
                     .begins_group = before != nullptr && group_of(*before) != group_of(row)});
     before = &row;
   }
@@ -157,17 +79,14 @@ std::vector<PlotRow> rows_of(const FigureTable& table) {
 
 QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
   double longest = 0;
-  for (const analysis::FigureRow& row : of.table.rows)
-    longest = std::max(longest, (row.figures[kHidden].value_or(0) + row.figures[kExposed].value_or(0)) / 1e6);
+  for (const analysis::FigureRow& row : of.table.rows) longest = std::max(longest, report::mode_bar(row).exposed);
   RowPlot plot{.rows = rows_of(of.table),
                .says_titles = {"hidden ms", "exposed ms"},
                .high = longest > 0 ? 1.02 * longest : 1,
                .axis_title = "ms of communication of a step",
-               .when_empty = "no communication"};
-  plot.paint_row = [rows = of.table.rows](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
-    paint_row(painter, canvas, rows[row]);
-  };
-  return draw_rows(of, theme, legend_of(of.table, theme), std::move(plot));
+               .when_empty = "no communication",
+               .bars = bars_of(of.table, theme)};
+  return draw_rows(of, theme, {}, std::move(plot));
 }
 
 }  // namespace

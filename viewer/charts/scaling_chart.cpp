@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <QCategoryAxis>
 #include <QPainter>
-#include <QPolygonF>
+#include <QValueAxis>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -17,7 +17,7 @@
 #include "profiler/report/scaling/scaling.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
 // What became of a step over more ranks: the step, and each mode's exposed communication below it on the same axis of
@@ -105,13 +105,10 @@ struct Line {
 struct Plot {
   std::string what;
   std::vector<Line> lines;
-  double low = 0;
-  double high = 0;
-  bool is_log = false;
+  Range range;  ///< in ms
 
-  double share(double value) const {
-    return is_log ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
-  }
+  // Where small values could not be told on a linear axis.
+  bool is_log() const { return range.low > 0 && range.high > 20 * range.low; }
 };
 
 /// All that is drawn. Its plots point into its table.
@@ -125,181 +122,103 @@ struct Plotted {
     });
   }
 
-  const FigureTable table;
+  const FigureTable& table;
   std::vector<std::string> cells;
   std::set<double> ranks;
   std::vector<Plot> plots;
 };
 
-void widen(Plot& plot) {
-  double least = HUGE_VAL;
-  for (const Line& line : plot.lines)
-    for (const FigureRow* row : line.points)
-      for (const Column column : {kLength, kHigh, kLow, kIdeal})
-        if (const auto value = row->figures[column]) {
-          plot.high = std::max(plot.high, *value);
-          least = std::min(least, *value);
-        }
-  constexpr double kMostOfALine = 20;  // times the least: beyond it small steps could not be told
-  plot.is_log = least > 0 && plot.high > kMostOfALine * least;
-  if (plot.is_log) plot.low = least / 1.2;
-  plot.high = plot.high > 0 ? plot.high * (plot.is_log ? 1.2 : 1.05) : 1;
-}
-
 Plotted::Plotted(const FigureTable& of) : table(of) {
-  double longest = 0;
-  for (const FigureRow& row : table.rows) longest = std::max(longest, row.figures[kLength].value_or(0));
   for (const FigureRow& row : table.rows) {
     if (!row.figures[kLength]) continue;
     auto cell = std::ranges::find(cells, row.names[kCell]);
     if (cell == cells.end()) cell = cells.insert(cells.end(), row.names[kCell]);
     ranks.insert(*row.figures[kRanks]);
     auto plot = std::ranges::find(plots, row.names[kWhat], &Plot::what);
-    if (plot == plots.end()) plot = plots.insert(plots.end(), Plot{.what = row.names[kWhat], .lines = {}});
+    if (plot == plots.end()) plot = plots.insert(plots.end(), Plot{.what = row.names[kWhat], .lines = {}, .range = {}});
     const auto number = static_cast<std::size_t>(cell - cells.begin());
     const bool is_modelled = row.names[kTimes] == kModelled;
     const auto is_its = [&](const Line& line) { return line.cell == number && line.is_modelled == is_modelled; };
     auto line = std::ranges::find_if(plot->lines, is_its);
     if (line == plot->lines.end()) line = plot->lines.insert(plot->lines.end(), Line{number, is_modelled, {}});
     line->points.push_back(&row);
+    for (const Column column : {kLength, kHigh, kLow, kIdeal})
+      if (const auto value = row.figures[column]) plot->range.take(*value / 1e6);
   }
-  for (Plot& plot : plots) widen(plot);
-  std::erase_if(plots, [&](const Plot& plot) { return plot.what != kStep && plot.high < kLeastExposed * longest; });
+  double longest = 0;
+  for (const Plot& plot : plots) longest = std::max(longest, plot.range.high);
+  std::erase_if(plots,
+                [&](const Plot& plot) { return plot.what != kStep && plot.range.high < kLeastExposed * longest; });
 }
 
-constexpr std::array kMarks{LegendEntry::Mark::dot, LegendEntry::Mark::square, LegendEntry::Mark::diamond,
-                            LegendEntry::Mark::triangle};
-
-QPolygonF shape_of(LegendEntry::Mark mark) {
-  switch (mark) {
-    case LegendEntry::Mark::square: return QPolygonF({{-3.5, -3.5}, {3.5, -3.5}, {3.5, 3.5}, {-3.5, 3.5}});
-    case LegendEntry::Mark::diamond: return QPolygonF({{0, -5}, {-5, 0}, {0, 5}, {5, 0}});
-    default: return QPolygonF({{0, -5}, {-5, 4}, {5, 4}});
-  }
+QPointF point_of(const FigureRow& row, Column column) {
+  return {std::log2(*row.figures[kRanks]), *row.figures[column] / 1e6};
 }
 
-/// One plot in its place.
-struct Canvas {
-  const Plotted& all;
-  const Plot& plot;
-  const Theme& theme;
-  QRectF area;
-
-  double x(double ranks) const {
-    const double low = std::log2(*all.ranks.begin()), high = std::log2(*all.ranks.rbegin());
-    constexpr double kInset = 14;  // marks do not stand on the edges
-    const double share = high > low ? (std::log2(ranks) - low) / (high - low) : 0.5;
-    return area.left() + kInset + share * (area.width() - 2 * kInset);
-  }
-  double y(double value) const { return area.bottom() - std::clamp(plot.share(value), 0.0, 1.0) * area.height(); }
-  QPointF at(const FigureRow& row, Column column) const { return {x(*row.figures[kRanks]), y(*row.figures[column])}; }
-};
-
-std::vector<Tick> ticks_of(const Plot& plot, double height) {
-  const double low = plot.low / 1e6, high = plot.high / 1e6;
-  if (plot.is_log) return number_ticks(low, high);
-  std::vector<Tick> ticks;
-  const double distance = tick_distance(low, high, std::max(1, static_cast<int>(height / 28)));
-  for (double value = 0; value <= high; value += distance) ticks.push_back({value, QString::number(value, 'g', 6)});
-  return ticks;
-}
-
-void paint_frame(QPainter& painter, const Canvas& canvas) {
-  const auto& [all, plot, theme, area] = canvas;
-  double free_below = area.bottom() + 8;
-  for (const Tick& tick : ticks_of(plot, area.height())) {
-    const double y = canvas.y(1e6 * tick.value);
-    if (y > free_below) continue;
-    draw_line(painter, {area.left(), y}, {area.right(), y}, mixed(theme.grid, theme.background, 0.8), 0.8);
-    draw_text(painter, {area.left() - 66, y - 8, 60, 16}, Qt::AlignRight | Qt::AlignVCenter, tick.text, theme.dim_text,
-              kSmallPixels);
-    free_below = y - 15;
-  }
-  draw_line(painter, area.bottomLeft(), area.bottomRight(), theme.dim_text);
-  draw_text(painter, {area.left() - 58, area.top() - 22, area.width(), 16}, Qt::AlignLeft | Qt::AlignVCenter,
-            QString::fromStdString(plot.what + (plot.is_log ? ", ms, logarithmic" : ", ms")), theme.text, kTextPixels);
-}
-
-// Sizes whose labels have room; the largest always has.
-void paint_ranks(QPainter& painter, const Canvas& canvas) {
-  const auto& [all, plot, theme, area] = canvas;
-  double free_from = area.right() + 40;
-  for (auto ranks = all.ranks.rbegin(); ranks != all.ranks.rend(); ++ranks) {
-    const double x = canvas.x(*ranks);
-    const QString text = QString::number(*ranks, 'f', 0);
-    const double half = text_width(text, kSmallPixels) / 2;
-    draw_line(painter, {x, area.bottom()}, {x, area.bottom() + 4}, theme.dim_text);
-    if (x + half > free_from) continue;
-    draw_text(painter, {x - half - 4, area.bottom() + 5, 2 * half + 8, 16}, Qt::AlignCenter, text, theme.dim_text,
-              kSmallPixels);
-    free_from = x - half - 8;
-  }
-  draw_text(painter, {area.left(), area.bottom() + 22, area.width(), 16}, Qt::AlignCenter, "ranks", theme.dim_text,
-            kSmallPixels);
-}
-
-void paint_path(QPainter& painter, const Canvas& canvas, const Line& line, Column column, const QPen& pen) {
-  QPolygonF path;
+QList<QPointF> points_of(const Line& line, Column column) {
+  QList<QPointF> points;
   for (const FigureRow* row : line.points)
-    if (row->figures[column]) path << canvas.at(*row, column);
-  painter.setPen(pen);
-  painter.setBrush(Qt::NoBrush);
-  painter.drawPolyline(path);
+    if (row->figures[column]) points.append(point_of(*row, column));
+  return points;
 }
 
-void paint_mark(QPainter& painter, const QPointF& at, LegendEntry::Mark mark, const QColor& border,
-                const QColor& inner) {
-  painter.setPen(QPen(border, 1.5));
-  painter.setBrush(inner);
-  if (mark == LegendEntry::Mark::dot)
-    painter.drawEllipse(at, 3.5, 3.5);
-  else
-    painter.drawPolygon(shape_of(mark).translated(at));
-}
-
-void paint_line(QPainter& painter, const Canvas& canvas, const Line& line) {
-  const QColor colour = canvas.theme.series(line.cell);
-  const LegendEntry::Mark mark = kMarks.at(line.cell / Theme::kSeriesColors % kMarks.size());
-  paint_path(painter, canvas, line, kLength,
-             QPen(colour, line.is_modelled ? 1.4 : 2, line.is_modelled ? Qt::DashLine : Qt::SolidLine));
-  for (const FigureRow* row : line.points) {
+void add_line_of(QChart& chart, const Line& line, const Theme& theme) {
+  const QColor colour = theme.series(line.cell);
+  add_line(chart, points_of(line, kLength),
+           QPen(colour, line.is_modelled ? 1.4 : 2, line.is_modelled ? Qt::DashLine : Qt::SolidLine));
+  for (const FigureRow* row : line.points)
     if (row->figures[kLow] && row->figures[kHigh])
-      draw_line(painter, canvas.at(*row, kLow), canvas.at(*row, kHigh), colour, 1.2);
-    paint_mark(painter, canvas.at(*row, kLength), mark, colour, line.is_modelled ? canvas.theme.background : colour);
-  }
+      add_line(chart, {point_of(*row, kLow), point_of(*row, kHigh)}, QPen(colour, 1.2));
+  add_marks(chart, points_of(line, kLength),
+            {.shape = point_shape(line.cell / Theme::kSeriesColors).shape,
+             .size = line.is_modelled ? 7.0 : 8.5,
+             .inner = line.is_modelled ? theme.background : colour,
+             .border = colour});
 }
 
-void paint_plot(QPainter& painter, const Canvas& canvas) {
-  paint_frame(painter, canvas);
-  for (const Line& line : canvas.plot.lines)
-    paint_path(painter, canvas, line, kIdeal,
-               QPen(mixed(canvas.theme.series(line.cell), canvas.theme.background, 0.6), 0.8));
-  for (const Line& line : canvas.plot.lines) paint_line(painter, canvas, line);
+// Ranks by their logarithm, with a label at each number of them that there is; Qt leaves out labels without room.
+void add_ranks_axis(const Figure& figure, QChart& chart, const std::set<double>& ranks, bool has_labels) {
+  auto* axis = new QCategoryAxis;
+  axis->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
+  const double low = std::log2(*ranks.begin()), high = std::log2(*ranks.rbegin());
+  const double room = high > low ? 0.02 * (high - low) : 0.5;
+  axis->setRange(low - room, high + room);
+  for (const double one : ranks) axis->append(QString::number(one, 'f', 0), std::log2(one));
+  axis->setLabelsVisible(has_labels);
+  if (has_labels) axis->setTitleText("ranks");
+  figure.add_axis(chart, Qt::AlignBottom, axis);
 }
 
-constexpr double kGap = 40;       ///< between plots, for a title
+void add_times_axis(const Figure& figure, QChart& chart, const Plot& plot) {
+  if (plot.is_log())
+    return figure.add_log_axis(chart, Qt::AlignLeft, {plot.range.low / 1.2, 1.2 * plot.range.high}, "");
+  auto* axis = new QValueAxis;
+  axis->setRange(0, plot.range.high > 0 ? plot.range.high : 1);
+  axis->setTickCount(plot.what == kStep ? 5 : 4);
+  axis->applyNiceNumbers();
+  axis->setLabelFormat("%g");
+  figure.add_axis(chart, Qt::AlignLeft, axis);
+}
+
 constexpr double kStepShare = 2;  ///< how much higher the step's plot is than another
 
-void paint(QPainter& painter, const QRectF& area, const Plotted& all, const Theme& theme) {
-  if (all.plots.empty())
-    return draw_text(painter, area, Qt::AlignCenter, "no measured steps", theme.dim_text, kTitlePixels);
-  const double shares = kStepShare + static_cast<double>(all.plots.size()) - 1;
-  const double unit = std::max(1.0, (area.height() - kGap * static_cast<double>(all.plots.size() - 1)) / shares);
-  double top = area.top();
-  for (const Plot& plot : all.plots) {
-    const double height = unit * (&plot == &all.plots.front() ? kStepShare : 1);
-    const Canvas canvas{all, plot, theme, QRectF(area.left(), top, area.width(), height)};
-    paint_plot(painter, canvas);
-    if (&plot == &all.plots.back()) paint_ranks(painter, canvas);
-    top += height + kGap;
-  }
+// Returns it with its title.
+std::pair<const QChart*, QString> add_plot_of(Figure& figure, const Plotted& all, const Plot& plot) {
+  const Theme& theme = figure.theme();
+  QChart& chart = figure.add_plot(&plot == &all.plots.front() ? kStepShare : 1);
+  for (const Line& line : plot.lines)
+    add_line(chart, points_of(line, kIdeal), QPen(mixed(theme.series(line.cell), theme.background, 0.6), 0.8));
+  for (const Line& line : plot.lines) add_line_of(chart, line, theme);
+  add_ranks_axis(figure, chart, all.ranks, &plot == &all.plots.back());
+  add_times_axis(figure, chart, plot);
+  return {&chart, QString::fromStdString(plot.what + (plot.is_log() ? ", ms, logarithmic" : ", ms"))};
 }
 
 std::vector<LegendEntry> legend_of(const Plotted& all, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend;
   for (std::size_t cell = 0; cell < all.cells.size(); ++cell)
-    legend.push_back({kMarks.at(cell / Theme::kSeriesColors % kMarks.size()),
+    legend.push_back({point_shape(cell / Theme::kSeriesColors).mark,
                       theme.series(cell),
                       {},
                       QString::fromStdString(all.cells[cell])});
@@ -310,13 +229,20 @@ std::vector<LegendEntry> legend_of(const Plotted& all, const Theme& theme) {
 }
 
 QChart* draw_scaling(const ChartFigures& of, const Theme& theme) {
-  const auto all = std::make_shared<const Plotted>(of.table);
-  auto figure = std::make_unique<Figure>(of, theme, legend_of(*all, theme));
+  const Plotted all(of.table);
+  auto figure = std::make_unique<Figure>(of, theme, legend_of(all, theme));
   constexpr double kLeastPlot = 80;
-  const double plots = std::max(1.0, static_cast<double>(all->plots.size()));
+  const double plots = std::max(1.0, static_cast<double>(all.plots.size()));
   figure->set_plot([](double) { return QMarginsF(72, 26, 24, 44); },
-                   kLeastPlot * (kStepShare + plots - 1) + kGap * (plots - 1));
-  figure->paint_over([all, &theme](QPainter& painter, const QRectF& area) { paint(painter, area, *all, theme); });
+                   kLeastPlot * (kStepShare + plots - 1) + Figure::kPlotGap * (plots - 1));
+  std::vector<std::pair<const QChart*, QString>> titled;
+  for (const Plot& plot : all.plots) titled.push_back(add_plot_of(*figure, all, plot));
+  figure->paint_over([titled, &theme](QPainter& painter, const QRectF& area) {
+    if (titled.empty()) draw_text(painter, area, Qt::AlignCenter, "no measured steps", theme.dim_text, kTitlePixels);
+    for (const auto& [chart, title] : titled)
+      draw_text(painter, {area.left() - 58, chart->plotArea().top() - 25, area.width(), 16},
+                Qt::AlignLeft | Qt::AlignVCenter, title, theme.text);
+  });
   return figure.release();
 }
 

@@ -9,14 +9,14 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/drawing/tick_labels.hpp"
+#include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
 // Every measured step in its order, cell by cell or rank by rank, around its median: whether a run drifted, which steps
@@ -27,57 +27,17 @@ namespace {
 using analysis::FigureRow;
 using analysis::FigureTable;
 
-enum Name : std::size_t { kOf, kBlock, kStep };
-enum Column : std::size_t { kLength, kMedian, kLow, kHigh };
+using Of = report::StepsTable;
 
 constexpr double kShownShare = 0.98;       ///< of the steps; the rest lie beyond the edges of their rows
 constexpr double kLeastDeviation = 0.002;  ///< steps of virtual time do not differ at all
 
-FigureTable empty_table(const std::string& of) {
-  return {{{of, of}, {"block", "block"}, {"step", "step"}},
-          {{"length", "length"}, {"median", "median"}, {"low", "median_low"}, {"high", "median_high"}},
-          {}};
-}
-
-void add_cell(FigureTable& table, const report::CellResult& cell, const report::CellSummary& summary) {
-  if (!summary.step_ms) return;
-  const auto& interval = summary.step_ms->interval;
-  const auto ns = [](double ms) { return std::optional(1e6 * ms); };
-  for (const report::StepSample& sample : cell.samples)
-    table.rows.push_back({{cell.name, std::to_string(sample.block), std::to_string(sample.step)},
-                          {static_cast<double>(sample.step_ns), ns(summary.step_ms->value),
-                           interval ? ns(interval->low) : std::nullopt, interval ? ns(interval->high) : std::nullopt}});
-}
-
-// Stalled steps, too.
-void add_rank(FigureTable& table, const analysis::RankSummary& rank, std::span<const analysis::Window> windows) {
-  const double median = analysis::typical(rank, [](const analysis::Split& split) { return split.window_ns; });
-  for (const analysis::Window& window : windows)
-    if (window.rank == rank.rank)
-      table.rows.push_back(
-          {{fmt::format("rank {}", rank.rank), std::to_string(window.block), std::to_string(window.step)},
-           {static_cast<double>(window.length_ns()), median, std::nullopt, std::nullopt}});
-}
-
-ChartFigures figures_of_run(const ChartInput& input) {
-  ChartFigures of = headed("Steps over time", how_made(input.run->info), run_text(input));
-  of.table = empty_table("cell");
-  for (std::size_t i = 0; i < input.run->cells.size(); ++i)
-    add_cell(of.table, input.run->cells[i], input.summaries->at(i));
-  return of;
-}
-
-ChartFigures figures_of_trace(const ChartInput& input) {
-  ChartFigures of = headed("Steps over time, by rank", how_made(*input.trace), trace_text(input));
-  of.table = empty_table("rank");
-  if (!input.summary->shows_steps()) return of;
-  const std::vector<analysis::Window> windows = input.summary->all_windows();
-  for (const analysis::RankSummary& rank : input.summary->shown()) add_rank(of.table, rank, windows);
-  return of;
-}
-
 ChartFigures figures(const ChartInput& input) {
-  return input.run != nullptr ? figures_of_run(input) : figures_of_trace(input);
+  const bool is_run = input.run != nullptr;
+  ChartFigures of = is_run ? headed("Steps over time", how_made(input.run->info), run_text(input))
+                           : headed("Steps over time, by rank", how_made(*input.trace), trace_text(input));
+  of.table = is_run ? report::steps_figures(*input.run, *input.summaries) : report::steps_figures(*input.summary);
+  return of;
 }
 
 // The steps of one row of the plot.
@@ -85,7 +45,7 @@ struct Series {
   std::string name;
   std::vector<const FigureRow*> steps;
 
-  double median() const { return std::max(1.0, steps.front()->figures[kMedian].value_or(1)); }
+  double median() const { return std::max(1.0, steps.front()->figures[Of::median].value_or(1)); }
   double deviation(double ns) const { return ns / median() - 1; }
 };
 
@@ -93,8 +53,8 @@ std::vector<Series> series_of(const FigureTable& table) {
   std::vector<Series> series;
   std::map<std::string, std::size_t> at;
   for (const FigureRow& row : table.rows) {
-    const auto [found, is_new] = at.emplace(row.names[kOf], series.size());
-    if (is_new) series.push_back({row.names[kOf], {}});
+    const auto [found, is_new] = at.emplace(row.names[Of::of], series.size());
+    if (is_new) series.push_back({row.names[Of::of], {}});
     series[found->second].steps.push_back(&row);
   }
   return series;
@@ -105,8 +65,8 @@ double reach_of(const std::vector<Series>& series) {
   std::vector<double> deviations{0};
   double widest = kLeastDeviation;
   for (const Series& one : series) {
-    for (const FigureRow* step : one.steps) deviations.push_back(std::abs(one.deviation(*step->figures[kLength])));
-    for (const Column limit : {kLow, kHigh})
+    for (const FigureRow* step : one.steps) deviations.push_back(std::abs(one.deviation(*step->figures[Of::length])));
+    for (const Of::Column limit : {Of::low, Of::high})
       if (const auto ns = one.steps.front()->figures[limit]) widest = std::max(widest, std::abs(one.deviation(*ns)));
   }
   std::ranges::sort(deviations);
@@ -114,64 +74,82 @@ double reach_of(const std::vector<Series>& series) {
   return 1.1 * std::max(widest, deviations[last]);
 }
 
+// What is painted below it shows through.
+QColor interval_colour(const Theme& theme) {
+  QColor colour = theme.accent;
+  colour.setAlphaF(0.2F);
+  return colour;
+}
+
 /// All that is drawn. Its series point into its table.
 struct Plotted {
   explicit Plotted(const FigureTable& of) : table(of) {}
   Plotted(const Plotted&) = delete;
+
+  // Where a step stands in its row: the row's middle is the median, and what is longer lies above.
+  double y(std::size_t row, double ns) const {
+    constexpr double kHalf = 0.45;  // rows do not touch
+    return static_cast<double>(row) - kHalf * std::clamp(series[row].deviation(ns) / reach, -1.0, 1.0);
+  }
+  std::size_t most_steps() const {
+    std::size_t most = 1;
+    for (const Series& one : series) most = std::max(most, one.steps.size());
+    return most;
+  }
+  bool has_intervals() const {
+    return std::ranges::any_of(series,
+                               [](const Series& one) { return one.steps.front()->figures[Of::low].has_value(); });
+  }
 
   const FigureTable table;
   const std::vector<Series> series = series_of(table);
   const double reach = reach_of(series);
 };
 
-double y_of(const RowCanvas& canvas, double deviation, double reach) {
-  const double half = canvas.row.height() / 2 - 2;
-  return canvas.row.center().y() - half * std::clamp(deviation / reach, -1.0, 1.0);
+void add_median(QChart& chart, const Plotted& all, std::size_t row, const Theme& theme) {
+  const FigureRow& first = *all.series[row].steps.front();
+  const double left = 0.5, right = static_cast<double>(all.most_steps()) + 0.5, middle = static_cast<double>(row);
+  if (first.figures[Of::low] && first.figures[Of::high])
+    add_band(chart, {left, all.y(row, *first.figures[Of::high])}, {right, all.y(row, *first.figures[Of::low])},
+             interval_colour(theme));
+  add_line(chart, {{left, middle}, {right, middle}}, QPen(theme.accent, 1.2));
 }
 
-void paint_median(QPainter& painter, const RowCanvas& canvas, const Series& one, double reach) {
-  const FigureRow& first = *one.steps.front();
-  if (first.figures[kLow] && first.figures[kHigh]) {
-    const double top = y_of(canvas, one.deviation(*first.figures[kHigh]), reach);
-    const double bottom = y_of(canvas, one.deviation(*first.figures[kLow]), reach);
-    painter.fillRect(QRectF(canvas.row.left(), top, canvas.row.width(), std::max(1.0, bottom - top)),
-                     mixed(canvas.theme.accent, canvas.theme.background, 0.2));
-  }
-  const double middle = canvas.row.center().y();
-  draw_line(painter, {canvas.row.left(), middle}, {canvas.row.right(), middle}, canvas.theme.accent, 1.2);
-}
-
-// What lies beyond the row's edge is an arrow at it.
-void paint_step(QPainter& painter, const QPointF& at, double deviation, double reach, double radius,
-                const Theme& theme) {
-  painter.setPen(Qt::NoPen);
-  if (std::abs(deviation) <= reach) {
-    painter.setBrush(theme.text);
-    painter.drawEllipse(at, radius, radius);
-    return;
-  }
-  const double down = deviation > 0 ? 6 : -6;
-  painter.setBrush(theme.worse);
-  painter.drawPolygon(QPolygonF({at, {at.x() - 4, at.y() + down}, {at.x() + 4, at.y() + down}}));
-}
-
-void paint_steps(QPainter& painter, const RowCanvas& canvas, const Series& one, double reach) {
-  const double radius = std::clamp(canvas.plot.width() / (4 * (canvas.high - canvas.low)), 0.8, 2.4);
+// A line through each block's steps, and an upright one between blocks. Qt's series have no gaps, and one for each
+// block of a long run takes seconds.
+void paint_blocks(QPainter& painter, const RowCanvas& canvas, const Plotted& all, std::size_t row) {
   const QColor link = mixed(canvas.theme.dim_text, canvas.theme.background, 0.6);
-  QPointF before;
-  for (std::size_t i = 0; i < one.steps.size(); ++i) {
-    const FigureRow& step = *one.steps[i];
-    const double deviation = one.deviation(*step.figures[kLength]);
-    const QPointF at(canvas.x(static_cast<double>(i + 1)), y_of(canvas, deviation, reach));
-    const bool is_same_block = i > 0 && one.steps[i - 1]->names[kBlock] == step.names[kBlock];
-    if (is_same_block) draw_line(painter, before, at, link, 0.8);
-    if (i > 0 && !is_same_block) {
-      const double between = (at.x() + before.x()) / 2;
+  const std::vector<const FigureRow*>& steps = all.series[row].steps;
+  QPolygonF block;
+  const auto paint_block = [&] {
+    painter.setPen(QPen(link, 0.8));
+    painter.drawPolyline(std::exchange(block, {}));
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i > 0 && steps[i - 1]->names[Of::block] != steps[i]->names[Of::block]) {
+      paint_block();
+      const double between = canvas.x(static_cast<double>(i) + 0.5);
       draw_line(painter, {between, canvas.row.top()}, {between, canvas.row.bottom()}, link, 1);
     }
-    paint_step(painter, at, deviation, reach, radius, canvas.theme);
-    before = at;
+    const double below_middle = all.y(row, *steps[i]->figures[Of::length]) - static_cast<double>(row);
+    block.append({canvas.x(static_cast<double>(i + 1)), canvas.row.center().y() + below_middle * canvas.row.height()});
   }
+  paint_block();
+}
+
+// What lies beyond a row's edge is a triangle at it.
+void add_steps(QChart& chart, const Plotted& all, std::size_t rows, const Theme& theme) {
+  QList<QPointF> inside, beyond;
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t i = 0; i < all.series[row].steps.size(); ++i) {
+      const double ns = *all.series[row].steps[i]->figures[Of::length];
+      const bool is_beyond = std::abs(all.series[row].deviation(ns)) > all.reach;
+      (is_beyond ? beyond : inside).append({static_cast<double>(i + 1), all.y(row, ns)});
+    }
+  const double size = std::clamp(300.0 / static_cast<double>(all.most_steps()), 1.6, 4.8);
+  add_marks(chart, inside, {.size = size, .inner = theme.text, .border = theme.text});
+  add_marks(chart, beyond,
+            {.shape = QScatterSeries::MarkerShapeTriangle, .size = 9, .inner = theme.worse, .border = theme.worse});
 }
 
 // Where there is room for it, how far the row reaches; below the steps, of which it must hide none.
@@ -184,8 +162,8 @@ void paint_reach(QPainter& painter, const RowCanvas& canvas, double reach) {
 }
 
 QString interval_text(const FigureRow& row) {
-  if (!row.figures[kLow] || !row.figures[kHigh]) return "-";
-  return QString("[%1, %2]").arg(number_text(*row.figures[kLow] / 1e6), number_text(*row.figures[kHigh] / 1e6));
+  if (!row.figures[Of::low] || !row.figures[Of::high]) return "-";
+  return QString("[%1, %2]").arg(number_text(*row.figures[Of::low] / 1e6), number_text(*row.figures[Of::high] / 1e6));
 }
 
 std::vector<PlotRow> rows_of(const std::vector<Series>& series, bool has_intervals) {
@@ -203,22 +181,16 @@ std::vector<PlotRow> rows_of(const std::vector<Series>& series, bool has_interva
 std::string note_of(double reach) {
   return fmt::format(
       "A row reaches from {0:.{1}f} % below to {0:.{1}f} % above its median, the same in all rows; up is longer, and "
-      "an arrow marks a step beyond. Upright lines part blocks.",
+      "a triangle marks a step beyond. Upright lines part blocks.",
       100 * reach, reach < 0.1 ? 1 : 0);
 }
 
 QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
-  const auto plotted = std::make_shared<const Plotted>(of.table);
-  std::size_t most = 1;
-  bool has_intervals = false;
-  for (const Series& one : plotted->series) {
-    most = std::max(most, one.steps.size());
-    has_intervals |= one.steps.front()->figures[kLow].has_value();
-  }
-  RowPlot plot{.rows = rows_of(plotted->series, has_intervals),
+  const auto all = std::make_shared<const Plotted>(of.table);
+  RowPlot plot{.rows = rows_of(all->series, all->has_intervals()),
                .says_titles = {"median ms"},
                .low = 0.5,
-               .high = static_cast<double>(most) + 0.5,
+               .high = static_cast<double>(all->most_steps()) + 0.5,
                .axis_title = "measured step, from 1",
                .least_tick = 1,
                .has_grid = false,
@@ -226,17 +198,20 @@ QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
                .when_empty = "no steps"};
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend{{Mark::dot, theme.text, {}, "a step"}, {Mark::line, theme.accent, {}, "median"}};
-  if (has_intervals) {
+  if (all->has_intervals()) {
     plot.says_titles.emplace_back("95 % interval");
-    legend.push_back({Mark::box, mixed(theme.accent, theme.background, 0.2), {}, "interval of the median"});
+    legend.push_back({Mark::box, interval_colour(theme), {}, "interval of the median"});
   }
-  plot.paint_row = [plotted](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
-    paint_median(painter, canvas, plotted->series[row], plotted->reach);
-    paint_reach(painter, canvas, plotted->reach);
-    paint_steps(painter, canvas, plotted->series[row], plotted->reach);
+  plot.add_series = [all, &theme](QChart& chart, std::size_t rows) {
+    for (std::size_t row = 0; row < rows; ++row) add_median(chart, *all, row, theme);
+    add_steps(chart, *all, rows, theme);
+  };
+  plot.paint_under = [all](QPainter& painter, const RowCanvas& canvas, std::size_t row) {
+    paint_reach(painter, canvas, all->reach);
+    paint_blocks(painter, canvas, *all, row);
   };
   ChartFigures with_note = of;
-  if (!plotted->series.empty()) with_note.note = note_of(plotted->reach);
+  if (!all->series.empty()) with_note.note = note_of(all->reach);
   return draw_rows(with_note, theme, std::move(legend), std::move(plot));
 }
 

@@ -16,7 +16,7 @@
 namespace underlap::report {
 namespace {
 
-// Two colours that differ in lightness too, and a pattern over one of them: nobody needs to see colours.
+// Two colours that differ in lightness too, and patterns over one of them: nobody needs to see colours.
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1c1e21; --soft: #5c6370; --line: #d4d8de; --panel: #f4f6f8;
         --hidden: #7fb2dc; --exposed: #c04a00; --stripe: #ffffff; --step: #33475b; --good: #00639c; --bad: #a83c00; }
@@ -46,7 +46,7 @@ pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
 .picture .axis th, .picture .axis td { color: var(--soft); font-size: 13px; padding-top: .5rem; }
 svg { display: block; width: 100%; overflow: visible; } svg text { fill: var(--soft); font-size: 12px; }
 .grid { fill: var(--line); } .hidden { fill: var(--hidden); } .exposed { fill: var(--exposed); }
-.stripes { fill: url(#stripes); } .stripe { stroke: var(--stripe); stroke-width: 1.6; }
+.stripes { fill: url(#stripes); } .dots { fill: url(#dots); } .dot { fill: var(--stripe); } .stripe { stroke: var(--stripe); stroke-width: 1.6; }
 .step { fill: var(--step); } .range { fill: var(--step); opacity: .38; } .off { fill: var(--exposed); }
 .entry { white-space: nowrap; margin-right: 1rem; } .key { display: inline-block; width: 1.6rem; vertical-align: -2px; margin-right: .4rem; }
 )";
@@ -56,6 +56,8 @@ constexpr const char* kPatterns =
     "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>"
     "<pattern id=\"stripes\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
     "patternTransform=\"rotate(45)\"><line class=\"stripe\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\"/></pattern>"
+    "<pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
+    "<circle class=\"dot\" cx=\"2.5\" cy=\"2.5\" r=\"1\"/></pattern>"
     "</defs></svg>\n";
 
 std::string paragraph(const std::string& text, const char* kind = "") {

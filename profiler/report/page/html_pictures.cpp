@@ -7,16 +7,20 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "platform/text/escape.hpp"
+#include "profiler/report/charts/chart_tables.hpp"
 #include "profiler/report/page/html.hpp"
 
 namespace underlap::report {
 namespace {
+
+using analysis::FigureRow;
+using analysis::FigureTable;
 
 // A cell with overlap off and what is held against it, as indices in the order of the matrix.
 using Group = std::vector<std::size_t>;
@@ -126,81 +130,104 @@ std::string picture_row(const std::string& label, const std::string& drawing, co
       markup_text(label), kRowHeight, markup_text(says), drawing);
 }
 
-double highest(const Estimate& estimate) {
-  return std::max(estimate.value, estimate.interval ? estimate.interval->high : 0.0);
-}
-
 int digits_for(double largest_ms) { return largest_ms >= 1000 ? 0 : largest_ms >= 100 ? 1 : largest_ms >= 10 ? 2 : 3; }
 
-std::string step_drawing(const Estimate& step, const std::optional<Estimate>& off, const Scale& scale) {
-  std::string drawing = grid(scale) + rect("step", 0, scale.percent(step.value), 8, 6);
-  if (step.interval) {
-    const double low = scale.percent(step.interval->low);
-    drawing += rect("range", low, scale.percent(step.interval->high) - low, 4, 14);
+/// What the pictures are drawn from, as the viewer's charts of the same run.
+struct PictureFigures {
+  FigureTable steps;
+  FigureTable modes;
+};
+
+// The first row with such names; null where there is none.
+const FigureRow* first_row(const FigureTable& table, const std::vector<std::string>& names) {
+  const auto begins = [&](const FigureRow& row) {
+    return std::ranges::equal(names, row.names | std::views::take(names.size()));
+  };
+  const auto found = std::ranges::find_if(table.rows, begins);
+  return found == table.rows.end() ? nullptr : &*found;
+}
+
+double ms_of(const FigureRow& row, std::size_t column) { return row.figures[column].value_or(0) / 1e6; }
+
+std::string step_drawing(const FigureRow& step, const FigureRow* off, const Scale& scale) {
+  const double median = scale.percent(ms_of(step, StepsTable::median));
+  std::string drawing = grid(scale) + rect("step", 0, median, 8, 6);
+  if (step.figures[StepsTable::low]) {
+    const double low = scale.percent(ms_of(step, StepsTable::low));
+    drawing += rect("range", low, scale.percent(ms_of(step, StepsTable::high)) - low, 4, 14);
   }
-  drawing += mark("step", scale.percent(step.value), 2, 18, 3);
-  return off ? drawing + mark("off", scale.percent(off->value), 0, kRowHeight, 2) : drawing;
+  drawing += mark("step", median, 2, 18, 3);
+  return off == nullptr ? drawing
+                        : drawing + mark("off", scale.percent(ms_of(*off, StepsTable::median)), 0, kRowHeight, 2);
 }
 
-std::string step_text(const Estimate& step, int digits) {
-  const std::string value = fmt::format("{:.{}f} ms", step.value, digits);
-  if (!step.interval) return value;
-  return value + fmt::format(" [{:.{}f}, {:.{}f}]", step.interval->low, digits, step.interval->high, digits);
+std::string step_text(const FigureRow& step, int digits) {
+  const std::string value = fmt::format("{:.{}f} ms", ms_of(step, StepsTable::median), digits);
+  if (!step.figures[StepsTable::low]) return value;
+  return value + fmt::format(" [{:.{}f}, {:.{}f}]", ms_of(step, StepsTable::low), digits, ms_of(step, StepsTable::high),
+                             digits);
 }
 
-std::string step_rows(const RunResults& results, const std::vector<CellSummary>& summaries, const Group& group) {
+// The cell of a group that the others are held against; empty where there is none.
+std::string off_cell_of(const std::vector<CellSummary>& summaries, const Group& group) {
+  for (const std::size_t cell : group)
+    if (summaries[cell].name == summaries[cell].off_cell) return summaries[cell].name;
+  return "";
+}
+
+std::string step_rows(const RunResults& results, const FigureTable& steps, const Group& group,
+                      const std::string& off_cell) {
   double largest = 0;
-  std::optional<Estimate> off;
-  for (const std::size_t cell : group) {
-    if (summaries[cell].step_ms) largest = std::max(largest, highest(*summaries[cell].step_ms));
-    if (summaries[cell].name == summaries[cell].off_cell) off = summaries[cell].step_ms;
-  }
+  for (const std::size_t cell : group)
+    if (const FigureRow* step = first_row(steps, {results.cells[cell].name}))
+      largest = std::max({largest, ms_of(*step, StepsTable::median), ms_of(*step, StepsTable::high)});
   const Scale scale(largest);
   std::string text = axis_row("step, ms", scale);
   for (const std::size_t cell : group) {
-    const auto& step = summaries[cell].step_ms;
+    const FigureRow* step = first_row(steps, {results.cells[cell].name});
     const std::string label = label_of(results, group, cell);
-    text += step ? picture_row(label, step_drawing(*step, off, scale), step_text(*step, digits_for(largest)))
-                 : picture_row(label, "", "no step was measured");
+    text += step != nullptr ? picture_row(label, step_drawing(*step, first_row(steps, {off_cell}), scale),
+                                          step_text(*step, digits_for(largest)))
+                            : picture_row(label, "", "no step was measured");
   }
   return text;
 }
 
-std::string communication_drawing(const PurposeSummary& figures, const Scale& scale) {
-  const double hidden = scale.percent(std::max(0.0, figures.comm_ms - figures.exposed_ms));
-  const double exposed = scale.percent(figures.exposed_ms);
-  return grid(scale) + rect("hidden", 0, hidden, 3, 16) + rect("exposed", hidden, exposed, 3, 16) +
-         rect("stripes", hidden, exposed, 3, 16);
+std::string communication_drawing(const ModeBar& bar, const Scale& scale) {
+  const auto part = [&](const char* kind, double from, double to) {
+    return from < to ? rect(kind, scale.percent(from), scale.percent(to) - scale.percent(from), 3, 16) : "";
+  };
+  return grid(scale) + rect("hidden", 0, scale.percent(bar.hidden), 3, 16) + part("exposed", bar.hidden, bar.exposed) +
+         part("stripes", bar.hidden, bar.waited) + part("dots", bar.transferred, bar.exposed);
 }
 
-std::string mode_rows(const RunResults& results, const std::vector<CellSummary>& summaries, const Group& group,
+std::string mode_rows(const RunResults& results, const FigureTable& modes, const Group& group,
                       const std::string& mode) {
   double largest = 0;
   for (const std::size_t cell : group)
-    if (const auto found = summaries[cell].modes.find(mode); found != summaries[cell].modes.end())
-      largest = std::max(largest, found->second.comm_ms);
-  if (largest == 0) return "";  // a group of one rank exchanges nothing
+    if (const FigureRow* row = first_row(modes, {results.cells[cell].name, mode}))
+      largest = std::max(largest, mode_bar(*row).exposed);
   const Scale scale(largest);
   std::string text = axis_row(mode + " communication, ms", scale);
   for (const std::size_t cell : group) {
-    const auto found = summaries[cell].modes.find(mode);
-    if (found == summaries[cell].modes.end()) continue;
-    const PurposeSummary& figures = found->second;
+    const FigureRow* row = first_row(modes, {results.cells[cell].name, mode});
+    if (row == nullptr) continue;
     const int digits = digits_for(largest);
-    text +=
-        picture_row(label_of(results, group, cell), communication_drawing(figures, scale),
-                    fmt::format("{:.{}f} hidden, {:.{}f} exposed", std::max(0.0, figures.comm_ms - figures.exposed_ms),
-                                digits, figures.exposed_ms, digits));
+    text += picture_row(label_of(results, group, cell), communication_drawing(mode_bar(*row), scale),
+                        fmt::format("{:.{}f} hidden, {:.{}f} exposed", ms_of(*row, ModesTable::hidden), digits,
+                                    ms_of(*row, ModesTable::exposed), digits));
   }
   return text;
 }
 
-std::string picture(const RunResults& results, const std::vector<CellSummary>& summaries, const Group& group) {
-  std::set<std::string> modes;
-  for (const std::size_t cell : group)
-    for (const auto& [mode, figures] : summaries[cell].modes) modes.insert(mode);
-  std::string rows = step_rows(results, summaries, group);
-  for (const std::string& mode : modes) rows += mode_rows(results, summaries, group, mode);
+std::string picture(const RunResults& results, const std::vector<CellSummary>& summaries, const PictureFigures& figures,
+                    const Group& group) {
+  std::set<std::string> names, modes;
+  for (const std::size_t cell : group) names.insert(results.cells[cell].name);
+  for (const FigureRow& row : figures.modes.rows)
+    if (names.contains(row.names[ModesTable::cell])) modes.insert(row.names[ModesTable::mode]);
+  std::string rows = step_rows(results, figures.steps, group, off_cell_of(summaries, group));
+  for (const std::string& mode : modes) rows += mode_rows(results, figures.modes, group, mode);
   const std::string title = title_of(results, group);
   return fmt::format("{}<table class=\"picture\">\n{}</table>\n",
                      title.empty() ? "" : fmt::format("<h3>{}</h3>\n", markup_text(title)), rows);
@@ -219,9 +246,17 @@ std::string pictures(const RunResults& results, const std::vector<CellSummary>& 
               "step and its interval");
   text += key(mark("off", 50, 0, 14, 2), "step with overlap off");
   text += key(rect("hidden", 0, 100, 1, 12), "hidden under compute");
-  text += key(rect("exposed", 0, 100, 1, 12) + rect("stripes", 0, 100, 1, 12), "exposed") + "</p>\n";
+  const PictureFigures figures{steps_figures(results, summaries), modes_figures(summaries)};
+  const std::string exposed = rect("exposed", 0, 100, 1, 12);
+  const auto has = [&](ModesTable::Column column) {
+    return std::ranges::any_of(figures.modes.rows, [&](const FigureRow& row) { return ms_of(row, column) > 0; });
+  };
+  if (has(ModesTable::wait)) text += key(exposed + rect("stripes", 0, 100, 1, 12), "exposed, waiting");
+  if (has(ModesTable::transfer)) text += key(exposed, "exposed, transferring");
+  if (has(ModesTable::unsplit)) text += key(exposed + rect("dots", 0, 100, 1, 12), "exposed, last arrival not known");
+  text += "</p>\n";
   text += "<p class=\"soft\">Communication is per step, mean over the ranks.</p>\n";
-  for (const Group& group : groups_of(summaries)) text += picture(results, summaries, group);
+  for (const Group& group : groups_of(summaries)) text += picture(results, summaries, figures, group);
   return text;
 }
 

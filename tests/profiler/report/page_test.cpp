@@ -69,6 +69,22 @@ TEST(ReportPage, StacksHiddenOnExposedCommunicationOfOffAndOn) {
   EXPECT_THAT(page, HasSubstr("class=\"exposed\" x=\"73.529%\" width=\"24.510%\""));
 }
 
+// As the viewer's chart of the same figures: stripes for a wait, dots where the last arrival is not known.
+TEST(ReportPage, MarksWhatOfExposedCommunicationOnlyWaits) {
+  const std::string plain = report_html(off_and_on());
+  EXPECT_THAT(plain, HasSubstr("exposed, transferring"));
+  EXPECT_THAT(plain, Not(AnyOf(HasSubstr("class=\"stripes\" x="), HasSubstr("class=\"dots\" x="))));
+  analysis::Split split = split_of(3000, 3000, 1000, 0);
+  analysis::CommunicationSplit& dp = split.modes["dp"];
+  dp.exposed_wait_ns = dp.exposed_unsplit_ns = dp.exposed_transfer_ns / 2;
+  dp.exposed_transfer_ns = 0;
+  const std::string page = report_html(run_of({two_blocks("on", "on", split)}));
+  EXPECT_THAT(page, HasSubstr("class=\"stripes\" x=\"73.529%\" width=\"12.255%\""));
+  EXPECT_THAT(page, HasSubstr("class=\"dots\" x=\"85.784%\" width=\"12.255%\""));
+  EXPECT_THAT(page, AllOf(HasSubstr("exposed, waiting"), HasSubstr("exposed, last arrival not known")));
+  EXPECT_THAT(page, Not(HasSubstr("exposed, transferring")));
+}
+
 TEST(ReportPage, SaysWhetherItsTimesAreMeasuredOrModelled) {
   RunResults results = off_and_on();
   EXPECT_THAT(report_html(results), HasSubstr("<strong>Measured</strong> on the CPUs"));

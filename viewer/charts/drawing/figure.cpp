@@ -7,7 +7,7 @@
 #include <QGraphicsLayout>
 #include <QGraphicsSceneResizeEvent>
 #include <QLegend>
-#include <QLineSeries>
+#include <QLogValueAxis>
 #include <QPainter>
 #include <QValueAxis>
 #include <algorithm>
@@ -67,9 +67,9 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
   using Mark = LegendEntry::Mark;
   const QPointF middle = box.center();
   switch (entry.mark) {
-    case Mark::box: return draw_bar(painter, box, entry.colour);
-    case Mark::hatched: return draw_bar(painter, box, entry.colour, Fill::hatched, entry.stripe);
-    case Mark::dotted: return draw_bar(painter, box, entry.colour, Fill::dotted, entry.stripe);
+    case Mark::box: return painter.fillRect(box, entry.colour);
+    case Mark::hatched: painter.fillRect(box, entry.colour); return draw_hatching(painter, box, entry.stripe);
+    case Mark::dotted: painter.fillRect(box, entry.colour); return draw_dots(painter, box, entry.stripe);
     case Mark::line: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 2.5);
     case Mark::thin: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 0.8);
     case Mark::dashed:
@@ -80,11 +80,33 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
       painter.setPen(QPen(entry.colour, 1.8));
       painter.setBrush(entry.mark == Mark::dot ? entry.colour : background);
       return painter.drawEllipse(middle, 4, 4);
-    case Mark::square: return draw_bar(painter, {middle.x() - 4, middle.y() - 4, 8, 8}, entry.colour);
+    case Mark::square: return painter.fillRect(QRectF(middle.x() - 4, middle.y() - 4, 8, 8), entry.colour);
     case Mark::diamond: return draw_shape(painter, entry.colour, kDiamond, middle);
     case Mark::triangle: return draw_shape(painter, entry.colour, kTriangle, middle);
     case Mark::interval: return draw_interval(painter, box.left(), box.right(), middle.y(), 8, entry.colour);
   }
+}
+
+// Without what Qt puts around a plot.
+void make_bare(QChart& chart) {
+  chart.setAnimationOptions(QChart::NoAnimation);
+  chart.setBackgroundBrush(Qt::NoBrush);
+  chart.setBackgroundPen(Qt::NoPen);
+  chart.setBackgroundRoundness(0);
+  chart.legend()->hide();
+  chart.layout()->setContentsMargins(0, 0, 0, 0);  // or the ground has a frame of whatever lies below
+}
+
+// Qt lays a chart out from the outside, and setPlotArea() leaves the axes where they were: so the margins are those
+// that bring the plot where it is to be.
+void place_plot(QChart& chart, const QRectF& plot) {
+  chart.setMargins(QMargins(0, 0, 0, 0));
+  chart.layout()->activate();
+  const QRectF free = chart.plotArea();
+  const auto whole = [](double distance) { return std::max(0, static_cast<int>(std::lround(distance))); };
+  chart.setMargins({whole(plot.left() - free.left()), whole(plot.top() - free.top()),
+                    whole(free.right() - plot.right()), whole(free.bottom() - plot.bottom())});
+  chart.layout()->activate();
 }
 
 }  // namespace
@@ -119,12 +141,8 @@ Figure::Figure(const ChartFigures& figures, const Theme& theme, std::vector<Lege
       margins_([](double) { return QMarginsF(60, 0, 20, 50); }),
       below_(new Layer(*this, kBelowSeries, &Figure::paint_below)),
       above_(new Layer(*this, kAboveAll, &Figure::paint_above)) {
-  setAnimationOptions(QChart::NoAnimation);
+  make_bare(*this);
   setBackgroundBrush(theme.background);
-  setBackgroundPen(Qt::NoPen);
-  setBackgroundRoundness(0);
-  QChart::legend()->hide();
-  layout()->setContentsMargins(0, 0, 0, 0);  // or the ground has a frame of whatever lies below
 }
 
 void Figure::set_plot(Margins margins, double least_height) {
@@ -142,9 +160,29 @@ QValueAxis* Figure::add_value_axis(double low, double high, const QString& title
   dress(*axis_);
   set_ticks(kMostWidth);
   addAxis(axis_, Qt::AlignBottom);
-  if (series().isEmpty()) addSeries(new QLineSeries);  // an axis of no series has no range
-  for (QAbstractSeries* one : series()) one->attachAxis(axis_);
   return axis_;
+}
+
+void Figure::add_log_axis(QChart& chart, Qt::Alignment side, const Range& range, const QString& title) const {
+  constexpr double kFewDecades = 2.5;  // which have too few powers of ten
+  auto* axis = new QLogValueAxis;
+  axis->setBase(std::log10(range.high / range.low) < kFewDecades ? 2 : 10);
+  axis->setRange(range.low, range.high);
+  axis->setLabelFormat("%g");
+  axis->setTitleText(title);
+  add_axis(chart, side, axis);
+}
+
+void Figure::add_axis(QChart& chart, Qt::Alignment side, QAbstractAxis* axis) const {
+  dress(*axis);
+  chart.addAxis(axis, side);
+  for (QAbstractSeries* series : chart.series()) series->attachAxis(axis);
+}
+
+QChart& Figure::add_plot(double share) {
+  plots_.push_back({new QChart(this), share});
+  make_bare(*plots_.back().chart);
+  return *plots_.back().chart;
 }
 
 void Figure::set_ticks(double width) const {
@@ -183,22 +221,23 @@ void Figure::resizeEvent(QGraphicsSceneResizeEvent* event) {
   // Room for a plot is left however small the whole is.
   const QRectF plot(margins.left(), above, std::max(20.0, size.width() - margins.left() - margins.right()),
                     std::max(20.0, size.height() - above - below));
-  place_plot(plot);
+  place_plots(plot);
   setPreferredHeight(above + least_plot_height_ + below + 2);  // margins are whole numbers
+  if (when_resized_) when_resized_(plotArea());
   for (Layer* layer : {below_, above_}) layer->resize(size);
 }
 
-// Qt lays a chart out from the outside, and setPlotArea() leaves the axes where they were: so the margins are those
-// that bring the plot where it is to be.
-void Figure::place_plot(const QRectF& plot) {
-  if (axis_ != nullptr) set_ticks(plot.width());
-  setMargins(QMargins(0, 0, 0, 0));
-  layout()->activate();
-  const QRectF free = plotArea();
-  const auto whole = [](double distance) { return std::max(0, static_cast<int>(std::lround(distance))); };
-  setMargins({whole(plot.left() - free.left()), whole(plot.top() - free.top()), whole(free.right() - plot.right()),
-              whole(free.bottom() - plot.bottom())});
-  layout()->activate();
+void Figure::place_plots(const QRectF& area) {
+  if (axis_ != nullptr) set_ticks(area.width());
+  place_plot(*this, area);
+  double shares = 0, top = area.top();
+  for (const Plot& plot : plots_) shares += plot.share;
+  for (const auto& [plot, share] : plots_) {
+    const double height = share / shares * (area.height() - kPlotGap * static_cast<double>(plots_.size() - 1));
+    plot->setGeometry({{0, 0}, size()});
+    place_plot(*plot, {area.left(), top, area.width(), std::max(1.0, height)});
+    top += height + kPlotGap;
+  }
 }
 
 void Figure::paint_below(QPainter& painter) const {

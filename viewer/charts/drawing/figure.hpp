@@ -5,8 +5,11 @@
 #include <QColor>
 #include <QMarginsF>
 #include <QString>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "viewer/charts/chart.hpp"
@@ -38,6 +41,16 @@ struct LegendEntry {
   QString text;
 };
 
+struct Range {
+  double low = HUGE_VAL;
+  double high = -HUGE_VAL;
+
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
 /// A chart with its title, where its figures come from, a legend that takes as many lines as it needs, and a note. Qt's
 /// own cut what does not fit in one line.
 class Figure : public QChart {
@@ -54,13 +67,23 @@ class Figure : public QChart {
   void paint_over(Paint paint) { paint_over_ = std::move(paint); }
   /// The same, below the series.
   void paint_under(Paint paint) { paint_under_ = std::move(paint); }
+  /// Called with the plot's new area.
+  void when_resized(std::function<void(const QRectF& plot)> call) { when_resized_ = std::move(call); }
   const Theme& theme() const { return theme_; }
 
   /// An axis below the plot whose ticks are round numbers, as many as have room and none closer than `least_tick`. It
-  /// is the chart's.
+  /// is the chart's, and has no series yet.
   QValueAxis* add_value_axis(double low, double high, const QString& title, double least_tick = 0);
-  /// Colours and fonts as the theme has them.
-  void dress(QAbstractAxis&) const;
+  /// A logarithmic axis of `chart`, which is this one or one of its plots, for all series that it has. `range` is above
+  /// 0.
+  void add_log_axis(QChart& chart, Qt::Alignment side, const Range& range, const QString& title) const;
+  /// A plot of its own in this one's place, below those before it; `share` is its part of their height. It is the
+  /// chart's.
+  QChart& add_plot(double share);
+  /// The height between plots, where a title has its place.
+  static constexpr double kPlotGap = 40;
+  /// Adds an axis to `chart`, for all series that it has, in the theme's colours. It is the chart's.
+  void add_axis(QChart& chart, Qt::Alignment side, QAbstractAxis*) const;
 
  protected:
   void resizeEvent(QGraphicsSceneResizeEvent*) override;
@@ -68,10 +91,11 @@ class Figure : public QChart {
  private:
   class Layer;
 
+  void dress(QAbstractAxis&) const;
   void set_ticks(double width) const;
   double heading_height(double width) const;
   double note_height(double width) const;
-  void place_plot(const QRectF& plot);
+  void place_plots(const QRectF& area);
   void paint_below(QPainter&) const;
   void paint_above(QPainter&) const;
   void paint_heading(QPainter&) const;
@@ -86,8 +110,14 @@ class Figure : public QChart {
   double least_plot_height_ = 0;
   Paint paint_over_;
   Paint paint_under_;
+  std::function<void(const QRectF&)> when_resized_;
   double least_tick_ = 0;
   QValueAxis* axis_ = nullptr;  // the chart's
+  struct Plot {
+    QChart* chart = nullptr;  // an item in this one
+    double share = 1;
+  };
+  std::vector<Plot> plots_;
   // The scene's, as items in this one.
   Layer* below_ = nullptr;
   Layer* above_ = nullptr;

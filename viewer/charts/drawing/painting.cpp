@@ -9,31 +9,16 @@ namespace underlap::viewer {
 namespace {
 
 constexpr double kStripeDistance = 5;
-constexpr double kNarrowest = 0.5;
-
-// Lines from bottom left to top right, each cut at the bar's edges by itself: QSvgGenerator knows no clipping.
-void draw_hatching(QPainter& painter, const QRectF& bar, const QColor& stripe) {
-  painter.setPen(QPen(stripe, 1.2));
-  // The pattern is laid over the whole chart and not over each bar, so that bars beside each other go on.
-  const double first = std::ceil((bar.left() + bar.top()) / kStripeDistance) * kStripeDistance;
-  for (double sum = first; sum < bar.right() + bar.bottom(); sum += kStripeDistance) {
-    const double left = std::max(bar.left(), sum - bar.bottom());
-    const double right = std::min(bar.right(), sum - bar.top());
-    if (left < right) painter.drawLine(QPointF(left, sum - left), QPointF(right, sum - right));
-  }
-}
-
-void draw_dots(QPainter& painter, const QRectF& bar, const QColor& stripe) {
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(stripe);
-  for (double y = bar.top() + 3; y < bar.bottom() - 1; y += kStripeDistance)
-    for (double x = bar.left() + 3; x < bar.right() - 1; x += kStripeDistance) painter.drawEllipse({x, y}, 0.9, 0.9);
-}
 
 // As WCAG 2 has it, its curve simplified.
 double luminance(const QColor& colour) {
   return 0.2126 * std::pow(colour.redF(), 2.2) + 0.7152 * std::pow(colour.greenF(), 2.2) +
          0.0722 * std::pow(colour.blueF(), 2.2);
+}
+
+int digits_of(double value) {
+  const double size = std::abs(value);
+  return size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
 }
 
 }  // namespace
@@ -66,12 +51,23 @@ void draw_text(QPainter& painter, const QRectF& box, Qt::Alignment alignment, co
   painter.drawText(box, static_cast<int>(alignment) | Qt::TextSingleLine | Qt::TextDontClip, shown);
 }
 
-void draw_bar(QPainter& painter, QRectF bar, const QColor& colour, Fill fill, const QColor& stripe) {
-  if (!(bar.width() > 0)) return;
-  bar.setWidth(std::max(bar.width(), kNarrowest));
-  painter.fillRect(bar, colour);
-  if (fill == Fill::hatched) draw_hatching(painter, bar, stripe);
-  if (fill == Fill::dotted) draw_dots(painter, bar, stripe);
+// Lines from bottom left to top right, each cut at the bar's edges by itself: QSvgGenerator knows no clipping.
+void draw_hatching(QPainter& painter, const QRectF& bar, const QColor& stripe) {
+  painter.setPen(QPen(stripe, 1.2));
+  // The pattern is laid over the whole chart and not over each bar, so that bars beside each other go on.
+  const double first = std::ceil((bar.left() + bar.top()) / kStripeDistance) * kStripeDistance;
+  for (double sum = first; sum < bar.right() + bar.bottom(); sum += kStripeDistance) {
+    const double left = std::max(bar.left(), sum - bar.bottom());
+    const double right = std::min(bar.right(), sum - bar.top());
+    if (left < right) painter.drawLine(QPointF(left, sum - left), QPointF(right, sum - right));
+  }
+}
+
+void draw_dots(QPainter& painter, const QRectF& bar, const QColor& stripe) {
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(stripe);
+  for (double y = bar.top() + 3; y < bar.bottom() - 1; y += kStripeDistance)
+    for (double x = bar.left() + 3; x < bar.right() - 1; x += kStripeDistance) painter.drawEllipse({x, y}, 0.9, 0.9);
 }
 
 void draw_interval(QPainter& painter, double low, double high, double y, double cap, const QColor& colour,
@@ -92,5 +88,9 @@ void draw_line(QPainter& painter, const QPointF& from, const QPointF& to, const 
 QColor readable_on(const QColor& background) {
   return luminance(background) > 0.179 ? QColor(0x10, 0x12, 0x15) : QColor(0xf6, 0xf7, 0xf8);
 }
+
+QString number_text(double value) { return QString::number(value, 'f', value == 0 ? 0 : digits_of(value)); }
+
+QString signed_text(double value) { return (value > 0 ? "+" : "") + number_text(value); }
 
 }  // namespace underlap::viewer

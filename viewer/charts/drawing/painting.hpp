@@ -25,12 +25,10 @@ void draw_sentence(QPainter&, const QRectF& box, const QString&, const QColor&, 
 void draw_text(QPainter&, const QRectF& box, Qt::Alignment, const QString&, const QColor&, int pixels = kTextPixels,
                bool is_bold = false);
 
-/// How a bar is filled. Patterns are drawn as lines, since a file of SVG would lose those of a brush.
-enum class Fill { plain, hatched, dotted };
-
-/// A bar; `stripe` is the colour of its pattern. Bars that are narrower than half a unit are drawn that wide: a sliver
-/// must not vanish.
-void draw_bar(QPainter&, QRectF bar, const QColor& colour, Fill fill = Fill::plain, const QColor& stripe = {});
+/// Patterns over a bar. They are drawn as lines and circles: files of SVG lose a brush with a texture, and those with a
+/// pattern of Qt's are neither smooth nor read by every program.
+void draw_hatching(QPainter&, const QRectF& bar, const QColor& stripe);
+void draw_dots(QPainter&, const QRectF& bar, const QColor& stripe);
 
 /// A line from low to high with caps, and around it nothing.
 void draw_interval(QPainter&, double low, double high, double y, double cap, const QColor&, double width = 1.5);
@@ -40,5 +38,11 @@ void draw_line(QPainter&, const QPointF& from, const QPointF& to, const QColor&,
 
 /// Black or white, whichever can be read on `background`.
 QColor readable_on(const QColor& background);
+
+/// "12.3" with as many digits behind the point as leave about three that count; "-" for what is not known.
+QString number_text(double value);
+
+/// The same with its sign; a change of nothing has none.
+QString signed_text(double value);
 
 }  // namespace underlap::viewer

@@ -33,8 +33,22 @@ struct RowCanvas {
   QRectF bar(double from, double to) const;
 };
 
+/// From one value of the axis to another, no matter which is larger; nothing where both are the same.
+struct Span {
+  double from = 0;
+  double to = 0;
+};
+
+/// Bars of one look, one in each row. Those that some row has are in the legend, each text once.
+struct RowBars {
+  LegendEntry key;  ///< a box, hatched or dotted
+  std::vector<Span> spans;
+};
+
 /// Rows one below another over one axis of values.
 struct RowPlot {
+  using PaintRow = std::function<void(QPainter&, const RowCanvas&, std::size_t row)>;
+
   std::vector<PlotRow> rows;
   std::vector<QString> says_titles = {};
   double low = 0;
@@ -43,12 +57,18 @@ struct RowPlot {
   double least_tick = 0;  ///< distance of the axis' ticks
   bool has_grid = true;
   double least_row_height = 17;
-  QString what = "row";         ///< for the line that counts those for which there is no room
-  QString when_empty = "none";  ///< stands in the plot where there is no row
-  std::function<void(QPainter&, const RowCanvas&, std::size_t row)> paint_row = {};
+  QString what = "row";            ///< for the line that counts those for which there is no room
+  QString when_empty = "none";     ///< stands in the plot where there is no row
+  std::vector<RowBars> bars = {};  ///< in each row from the inside out, none over another
+  /// Adds series below the bars of the first rows; row i has its middle at i, the next one's is below it at i + 1.
+  std::function<void(QChart&, std::size_t rows)> add_series = {};
+  /// What Qt has no series for, below and above them.
+  PaintRow paint_under = {};
+  PaintRow paint_over = {};
 };
 
 /// The chart of `plot`, which the caller owns. Rows that do not fit are left out from the end, and counted above.
+/// `legend` comes before the parts of the bars.
 QChart* draw_rows(const ChartFigures&, const Theme&, std::vector<LegendEntry> legend, RowPlot plot);
 
 }  // namespace underlap::viewer
