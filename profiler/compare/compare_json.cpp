@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "platform/fields/json_fields.hpp"
 #include "profiler/compare/compare_report.hpp"
-#include "profiler/report/fields/json_fields.hpp"
 
 namespace underlap::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using report::schema::encode;
+using fields::encode;
 
 Json from_to(std::int64_t from, std::int64_t to) { return {{"from_ns", from}, {"to_ns", to}, {"delta_ns", to - from}}; }
 

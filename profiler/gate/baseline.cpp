@@ -9,13 +9,13 @@
 #include <string_view>
 #include <utility>
 
+#include "platform/fields/json_schema.hpp"
 #include "profiler/compare/sides.hpp"
-#include "profiler/report/fields/json_schema.hpp"
 
 // The one list of the file's fields, which writer and reader follow.
 namespace underlap::compare {
 
-using report::schema::Is, report::schema::NewerField;
+using fields::Is, fields::NewerField;
 
 void visit_fields(Is<OperationFigure> auto& operation, auto&& field) {
   field("name", operation.name);
@@ -58,7 +58,7 @@ void visit_fields(Is<RunFigures> auto& run, auto&& field) {
 namespace underlap::gate {
 namespace {
 
-using report::schema::Cursor;
+using fields::Cursor;
 
 constexpr std::string_view kBaselineSchema = "underlap.baseline/1";
 
@@ -108,27 +108,26 @@ void check_baseline(const std::vector<RunFigures>& runs) {
 }
 
 std::string baseline_text(const std::vector<RunFigures>& runs) {
-  const report::schema::Json document{{"schema", kBaselineSchema}, {"runs", report::schema::encode(runs)}};
+  const fields::Json document{{"schema", kBaselineSchema}, {"runs", fields::encode(runs)}};
   return json_text(document, 1) + "\n";
 }
 
 std::string baseline_json_schema() {
-  using report::schema::Json;
-  Json document{{"$schema", report::schema::kJsonSchemaDraft}, {"title", kBaselineSchema}, {"type", "object"}};
+  using fields::Json;
+  Json document{{"$schema", fields::kJsonSchemaDraft}, {"title", kBaselineSchema}, {"type", "object"}};
   document["properties"]["schema"]["const"] = kBaselineSchema;
-  document["properties"]["runs"] = report::schema::schema_of<std::vector<RunFigures>>();
+  document["properties"]["runs"] = fields::schema_of<std::vector<RunFigures>>();
   document["required"] = Json::array({"schema", "runs"});
   return json_text(document, 1) + "\n";
 }
 
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
-  const report::schema::Json document = read_json_file(file);
+  const fields::Json document = read_json_file(file);
   const Cursor root(document, file.string(), Cursor::Numbers::finite);
-  report::schema::check_schema(
-      root.at("schema"), kBaselineSchema,
-      fmt::format("\"{}\": save the baseline anew with `underlap baseline save`", kBaselineSchema));
+  fields::check_schema(root.at("schema"), kBaselineSchema,
+                       fmt::format("\"{}\": save the baseline anew with `underlap baseline save`", kBaselineSchema));
   std::vector<RunFigures> runs;
-  report::schema::decode(root.at("runs"), runs);
+  fields::decode(root.at("runs"), runs);
   check(root, runs);
   return runs;
 }

@@ -4,32 +4,23 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <map>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "platform/fields/field_wrappers.hpp"
+#include "platform/fields/json_cursor.hpp"
+#include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
-#include "profiler/report/fields/field_wrappers.hpp"
-#include "profiler/report/results_reader.hpp"
 
-namespace underlap::report::schema {
+namespace underlap::fields {
 
 using Json = nlohmann::ordered_json;
-using AxisValues = std::vector<std::pair<std::string, std::string>>;  ///< stand as an object
-
-template <class T>
-concept Map = requires {
-  typename T::mapped_type;
-};
-
-template <class T>
-concept List = requires(T& list) {
-  list.emplace_back();
-};
 
 template <class T>
 Json encode(const T& value);
@@ -43,32 +34,60 @@ void add_field(Json& object, const char* key, const T& field) {
   } else if constexpr (requires { field.optional_field; }) {
     if (field.is_present) object[key] = encode(field.optional_field);
   } else if constexpr (requires { field.make; }) {
-    object[key] = field.make();
+    object[key] = encode(field.make());
+  } else if constexpr (requires { field.pairs; }) {
+    object[key] = Json::object();
+    for (const auto& [name, value] : field.pairs) {
+      if (object[key].contains(name)) throw std::invalid_argument(std::string(key) + " has two of " + name);
+      object[key][name] = encode(value);
+    }
   } else if constexpr (requires { field.json_text; }) {
     object[key] = field.json_text.empty() ? Json() : parse_json_or_discard(field.json_text);
-    if (object[key].is_discarded())
-      throw std::invalid_argument("write_results: a cell's plan is not JSON: " + field.json_text);
+    if (object[key].is_discarded()) throw std::invalid_argument(std::string(key) + " is not JSON: " + field.json_text);
   } else {
     object[key] = encode(field);
   }
+}
+
+Json object_of(const auto& visit) {
+  Json json = Json::object();
+  visit([&](const char* key, const auto& field) { add_field(json, key, field); });
+  return json;
+}
+
+/// The key of a map as text.
+template <class Key>
+std::string key_text(const Key& key) {
+  if constexpr (std::is_enum_v<Key>)
+    return std::string(to_string(key));
+  else if constexpr (std::is_arithmetic_v<Key>)
+    return std::to_string(key);
+  else
+    return key;
 }
 
 /// A value as JSON: of a described type an object of its fields, of an enumeration its name (to_string()).
 template <class T>
 Json encode(const T& value) {
   Json json;
-  if constexpr (Described<T>) {
-    json = Json::object();
-    visit_fields(value, [&](const char* key, const auto& field) { add_field(json, key, field); });
+  if constexpr (std::same_as<T, Json>) {
+    json = value;
+  } else if constexpr (Described<T>) {
+    json = object_of([&](const auto& field) { visit_fields(value, field); });
+  } else if constexpr (requires { value.visit_object; }) {
+    if (!value.is_null) json = object_of(value.visit_object);
+  } else if constexpr (requires { value.visit_element; }) {
+    json = Map<std::remove_cvref_t<decltype(value.elements)>> ? Json::object() : Json::array();
+    for (const auto& element : value.elements) {
+      Json object = object_of([&](const auto& field) { value.visit_element(element, field); });
+      if constexpr (Map<std::remove_cvref_t<decltype(value.elements)>>)
+        json[key_text(element.first)] = std::move(object);
+      else
+        json.push_back(std::move(object));
+    }
   } else if constexpr (Map<T>) {
     json = Json::object();
-    for (const auto& [key, member] : value) json[key] = encode(member);
-  } else if constexpr (std::same_as<T, AxisValues>) {
-    json = Json::object();
-    for (const auto& [axis, of_axis] : value) {
-      if (json.contains(axis)) throw std::invalid_argument("write_results: an axis stands twice: " + axis);
-      json[axis] = of_axis;
-    }
+    for (const auto& [key, member] : value) json[key_text(key)] = encode(member);
   } else if constexpr (List<T>) {
     json = Json::array();
     for (const auto& element : value) json.push_back(encode(element));
@@ -97,6 +116,16 @@ inline void decode(const Cursor& from, std::int64_t& value) { value = from.integ
 inline void decode(const Cursor& from, std::int32_t& value) { value = from.integer32(); }
 inline void decode(const Cursor& from, std::uint64_t& value) { value = from.unsigned_integer(); }
 inline void decode(const Cursor& from, double& value) { value = from.number(); }
+inline void decode(const Cursor& from, std::uint16_t& value) {
+  const std::int32_t wide = from.integer32();
+  value = static_cast<std::uint16_t>(wide);
+  if (value != wide) from.fail("is outside the unsigned 16-bit integers");
+}
+inline void decode(const Cursor& from, std::pair<std::string, std::string>& value) {
+  const std::vector<Cursor> both = from.elements();
+  if (both.size() != 2) from.fail("must have two elements");
+  value = {both[0].string(), both[1].string()};
+}
 
 /// Throws where a described value that was read contradicts itself.
 template <class T>
@@ -114,6 +143,8 @@ void decode_field(const Cursor& from, const char* key, T& field) {
   } else if constexpr (requires { field.optional_field; }) {
     field.is_present = from.has(key);
     if (field.is_present) decode(from.at(key), field.optional_field);
+  } else if constexpr (requires { field.pairs; }) {
+    for (const auto& [name, member] : from.at(key).members()) decode(member, field.pairs.emplace_back(name, "").second);
   } else if constexpr (requires { field.json_text; }) {
     const Cursor at = from.at(key);
     field.json_text = at.is_null() ? "" : at.dump();
@@ -130,8 +161,6 @@ void decode(const Cursor& from, T& value) {
     check(from, value);
   } else if constexpr (Map<T>) {
     for (const auto& [key, member] : from.members()) decode(member, value[key]);
-  } else if constexpr (std::same_as<T, AxisValues>) {
-    for (const auto& [key, member] : from.members()) value.emplace_back(key, member.string());
   } else if constexpr (List<T>) {
     for (const Cursor& element : from.elements()) decode(element, value.emplace_back());
   } else {
@@ -139,4 +168,33 @@ void decode(const Cursor& from, T& value) {
   }
 }
 
-}  // namespace underlap::report::schema
+/// A document: the name of its schema, and the fields of `value`.
+template <Described T>
+Json document(std::string_view schema, const T& value) {
+  Json json{{"schema", schema}};
+  json.update(encode(value));
+  return json;
+}
+
+template <Described T>
+std::string document_text(std::string_view schema, const T& value, int indent = 1) {
+  return json_text(document(schema, value), indent) + "\n";
+}
+
+/// The reverse; `file` is its name in the std::invalid_argument that it throws.
+template <Described T>
+T parse_document(std::string_view schema, const Json& document, const std::string& file) {
+  const Cursor root(document, file);
+  check_schema(root.at("schema"), schema, "\"" + std::string(schema) + "\"");
+  T value;
+  decode(root, value);
+  return value;
+}
+
+template <Described T>
+T read_document(std::string_view schema, const std::filesystem::path& file,
+                const ReadLimits& limits = {.memory_factor = kJsonMemoryFactor}) {
+  return parse_document<T>(schema, parse_json_of(file, read_input_file(file, limits)), file.string());
+}
+
+}  // namespace underlap::fields
