@@ -20,8 +20,11 @@
 #include "bench/machine/machine.hpp"
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/session.hpp"
+#include "bench/tune/report.hpp"
+#include "bench/verify/check_report.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/baseline.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/report/results.hpp"
@@ -52,9 +55,12 @@ std::string backends_text() {
 /// The JSON Schema of each format that other programs read.
 const std::map<std::string, std::string (*)()>& json_schemas() {
   static const std::map<std::string, std::string (*)()> schemas{{"baseline", gate::baseline_json_schema},
+                                                                {"check", check_json_schema},
+                                                                {"compare", compare::compare_json_schema},
                                                                 {"gate", gate::gate_json_schema},
                                                                 {"results", report::results_json_schema},
-                                                                {"scaling", report::scaling_json_schema}};
+                                                                {"scaling", report::scaling_json_schema},
+                                                                {"tune", tune_json_schema}};
   return schemas;
 }
 
