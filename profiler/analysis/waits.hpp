@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "platform/fields/field_wrappers.hpp"
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
@@ -77,6 +78,14 @@ struct LateRank {
   double share = 0;                         ///< of all such wait of all ranks, 0 to 1
   LateCause cause = LateCause::unresolved;  ///< of most of it
 };
+
+/// Its fields in JSON.
+void visit_fields(fields::Is<LateRank> auto& late, auto&& field) {
+  field("rank", late.rank);
+  field("wait_us", static_cast<double>(late.wait_ns) / 1000.0);
+  field("share", late.share);
+  field("cause", late.cause);
+}
 
 /// Wait and transfer of a trace.
 struct WaitReport {

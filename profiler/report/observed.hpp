@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,5 +76,7 @@ Table observed_table(const std::vector<ObservedKnob>& knobs);
 /// `analysis_json` (underlap.analysis/1) with the cell's name and the knobs added as `cell` and `observed`.
 std::string with_observed(const std::string& analysis_json, const std::string& cell,
                           const std::vector<ObservedKnob>& knobs);
+/// Adds `observed` to the schema of such JSON.
+void add_observed_schema(nlohmann::ordered_json& analysis_schema);
 
 }  // namespace underlap::report
