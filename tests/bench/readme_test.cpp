@@ -18,18 +18,19 @@
 #include "impl/tp/technique.hpp"
 #include "platform/input/input_file.hpp"
 #include "platform/table.hpp"
+#include "platform/text/list.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/report/csv.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/summary.hpp"
+#include "tests/bench/commands/program.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing_support::read_text;
 
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
 constexpr int kTableWidth = 172;
@@ -178,11 +179,61 @@ std::string techniques(std::istream&) {
   return text;
 }
 
+std::string in_code(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", word);
+  return text;
+}
+
+// The places of objects in a document, by their keys in order; a key with ? may be missing.
+using ObjectsByKeys = std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>;
+
+void collect_objects(const Json& schema, const std::string& place, ObjectsByKeys& objects) {
+  if (schema.contains("properties")) {
+    std::vector<std::string> keys;
+    const Json& required = schema["required"];
+    for (const auto& [key, value] : schema["properties"].items())
+      keys.push_back(std::find(required.begin(), required.end(), Json(key)) == required.end() ? key + "?" : key);
+    const auto known = std::ranges::find(objects, keys, &ObjectsByKeys::value_type::first);
+    const std::string text = place.empty() ? "the document" : "`" + place + "`";
+    known == objects.end() ? void(objects.push_back({keys, {text}})) : known->second.push_back(text);
+    for (const auto& [key, value] : schema["properties"].items())
+      collect_objects(value, place.empty() ? key : place + "." + key, objects);
+  }
+  for (const Json& part : schema.value("anyOf", Json::array())) collect_objects(part, place, objects);
+  if (schema.contains("items")) collect_objects(schema["items"], place + "[]", objects);
+  if (schema.contains("additionalProperties")) collect_objects(schema["additionalProperties"], place + ".*", objects);
+}
+
+// "fields SCHEMA": the objects of a document and their keys.
+std::string fields_of(std::istream& words) {
+  std::string name;
+  words >> name;
+  ObjectsByKeys objects;
+  collect_objects(parse_json(expect_success({"help", "--schema", name}).out), "", objects);
+  std::string text = "| object | keys |\n| :-- | :-- |\n";
+  for (const auto& [keys, places] : objects) text += fmt::format("| {} | {} |\n", short_list(places, 3), in_code(keys));
+  return text;
+}
+
+// "columns RUN": the columns of a run's CSV.
+std::string columns(std::istream& words) {
+  std::string run;
+  words >> run;
+  const std::string csv = report::report_csv(report::read_results(kRoot / run));
+  std::istringstream header(csv.substr(0, csv.find('\n')));
+  std::vector<std::string> names;
+  for (std::string name; std::getline(header, name, ',');) names.push_back(name);
+  return in_code(names) + "\n";
+}
+
 struct Part {
   std::string_view kind;
   std::string (*make)(std::istream& arguments);
 };
-constexpr std::array<Part, 5> kParts{{{"table", run_table},
+constexpr std::array<Part, 7> kParts{{{"table", run_table},
+                                      {"fields", fields_of},
+                                      {"columns", columns},
                                       {"timeline", timeline},
                                       {"schedules", schedules},
                                       {"wins", wins},
@@ -225,9 +276,13 @@ TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
   EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, Readme, testing::Values("README.md", "docs/ARCHITECTURE.md", "results/README.md"),
+INSTANTIATE_TEST_SUITE_P(Pages, Readme,
+                         testing::Values("README.md", "docs/ARCHITECTURE.md", "results/README.md", "bench/METRICS.md"),
                          [](const auto& page) {
-                           return std::string(page.index == 0 ? "Front" : page.index == 1 ? "Architecture" : "Results");
+                           return std::string(page.index == 0   ? "Front"
+                                              : page.index == 1 ? "Architecture"
+                                              : page.index == 2 ? "Results"
+                                                                : "Metrics");
                          });
 
 TEST(RecordedResults, OfEveryRunAreRead) {
