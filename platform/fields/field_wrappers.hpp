@@ -12,8 +12,8 @@
 //       field("high", interval.high);
 //     }
 //
-// It is declared in the namespace of the type. A member is passed by itself, or in one of the
-// wrappers below, which writer and reader tell apart by the names of their members.
+// It is declared in the namespace of the type. A member is passed by itself, or in one of the wrappers below, which
+// writer and reader tell apart by the names of their members.
 namespace underlap::fields {
 
 /// `T` or `const T`.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -17,6 +19,7 @@
 #include "platform/fields/json_cursor.hpp"
 #include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
+#include "platform/problems.hpp"
 
 namespace underlap::fields {
 
@@ -47,6 +50,15 @@ void add_field(Json& object, const char* key, const T& field) {
   } else {
     object[key] = encode(field);
   }
+}
+
+/// The values of an enumeration that count up from 0 to last_value(Enum), which stands beside it.
+template <class Enum>
+std::vector<Enum> all_values() {
+  std::vector<Enum> values;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(last_value(Enum{})); ++i)
+    values.push_back(static_cast<Enum>(i));
+  return values;
 }
 
 Json object_of(const auto& visit) {
@@ -109,7 +121,6 @@ Json encode(const T& value) {
   return json;
 }
 
-// Readers of the enumerations stand with those, as decode(const Cursor&, Enumeration&).
 inline void decode(const Cursor& from, bool& value) { value = from.boolean(); }
 inline void decode(const Cursor& from, std::string& value) { value = from.string(); }
 inline void decode(const Cursor& from, std::int64_t& value) { value = from.integer(); }
@@ -163,6 +174,12 @@ void decode(const Cursor& from, T& value) {
     for (const auto& [key, member] : from.members()) decode(member, value[key]);
   } else if constexpr (List<T>) {
     for (const Cursor& element : from.elements()) decode(element, value.emplace_back());
+  } else if constexpr (std::is_enum_v<T>) {
+    const std::string word = from.string();
+    const std::vector<T> values = all_values<T>();
+    const auto known = std::ranges::find(values, word, [](T each) { return to_string(each); });
+    if (known == values.end()) from.fail("has no such value: " + yaml::in_quotes(word));
+    value = *known;
   } else {
     if (!from.is_null()) decode(from, value.emplace());
   }
@@ -183,9 +200,10 @@ std::string document_text(std::string_view schema, const T& value, int indent = 
 
 /// The reverse; `file` is its name in the std::invalid_argument that it throws.
 template <Described T>
-T parse_document(std::string_view schema, const Json& document, const std::string& file) {
-  const Cursor root(document, file);
-  check_schema(root.at("schema"), schema, "\"" + std::string(schema) + "\"");
+T parse_document(std::string_view schema, const Json& document, const std::string& file,
+                 const std::string& what_is_read = {}, Cursor::Numbers numbers = Cursor::Numbers::any) {
+  const Cursor root(document, file, numbers);
+  check_schema(root.at("schema"), schema, what_is_read.empty() ? yaml::in_quotes(schema) : what_is_read);
   T value;
   decode(root, value);
   return value;

@@ -83,6 +83,10 @@ Json schema_of() {
     return or_null(schema_of<typename T::value_type>());
   } else if constexpr (requires { std::tuple_size<T>::value; }) {
     return {{"type", "array"}};
+  } else if constexpr (std::is_enum_v<T>) {
+    Json words = Json::array();
+    for (const T value : all_values<T>()) words.push_back(to_string(value));
+    return {{"type", "string"}, {"enum", std::move(words)}};
   } else if constexpr (std::same_as<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::floating_point<T>) {
@@ -91,7 +95,7 @@ Json schema_of() {
   } else if constexpr (std::integral<T>) {
     return {{"type", "integer"}};
   } else {
-    static_assert(std::is_enum_v<T> || std::convertible_to<T, std::string_view>);
+    static_assert(std::convertible_to<T, std::string_view>);
     return {{"type", "string"}};
   }
 }

@@ -33,6 +33,7 @@ enum class LateCause : std::uint8_t {
 
 /// "longer_kernels", ...
 std::string_view to_string(LateCause);
+constexpr LateCause last_value(LateCause) { return LateCause::unresolved; }
 
 /// The same of a rank, as a sentence goes on: "whose kernels took longer", "which launched its work late", ...
 std::string_view clause_of(LateCause);

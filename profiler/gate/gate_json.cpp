@@ -93,13 +93,6 @@ void describe_field(Json& object, const char* key, const Moved<T>& moved) {
   object["required"].push_back(key);
 }
 
-void decode(const Cursor& from, Verdict& verdict) {
-  const std::string word = from.string();
-  for (const Verdict known : {Verdict::pass, Verdict::regression, Verdict::inconclusive})
-    if (word == to_string(known)) return void(verdict = known);
-  from.fail(fmt::format("is \"{}\", must be pass, regression or inconclusive", word));
-}
-
 void visit_fields(Is<SideInfo> auto& side, auto&& field) {
   field("runs", side.sources);
   field("commits", side.commits);

@@ -19,8 +19,7 @@ using Json = fields::Json;
 
 constexpr double kObservedPct = 50;
 constexpr double kPartlyPct = 5;
-constexpr EnumNames<ObservedStatus, kNumObservedStatuses> kStatuses{
-    {"observed", "partly", "not_observed", "not_in_trace"}};
+constexpr EnumNames<ObservedStatus, 4> kStatuses{{"observed", "partly", "not_observed", "not_in_trace"}};
 
 double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
 

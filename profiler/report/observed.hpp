@@ -43,10 +43,10 @@ enum class ObservedStatus : std::uint8_t {
   not_observed,  ///< less
   not_in_trace,  ///< none of its operations is in a measured step, or they exchange nothing
 };
-inline constexpr int kNumObservedStatuses = static_cast<int>(ObservedStatus::not_in_trace) + 1;
 
 /// "observed", "partly", "not_observed", "not_in_trace".
 std::string_view to_string(ObservedStatus);
+constexpr ObservedStatus last_value(ObservedStatus) { return ObservedStatus::not_in_trace; }
 
 /// One knob: requested, in effect, observed. Times are summed over the ranks and their measured steps.
 struct ObservedKnob {

@@ -97,14 +97,10 @@ void visit_fields(Is<ScalingReport> auto& report, auto&& field) {
 namespace {
 
 void put_spread(Sheet& sheet, const std::string& name, const std::optional<Spread>& spread) {
-  const auto put = [&](const char* which, double Spread::*member) {
-    sheet.put(name + which, spread ? std::optional(*spread.*member) : std::nullopt);
-  };
-  put("_least_ms", &Spread::least);
-  put("_p5_ms", &Spread::p5);
-  put("_median_ms", &Spread::median);
-  put("_p95_ms", &Spread::p95);
-  put("_most_ms", &Spread::most);
+  const Spread figures = spread.value_or(Spread{});
+  visit_fields(figures, [&](const std::string& key, double ms) {
+    sheet.put(name + "_" + key, spread ? std::optional(ms) : std::nullopt);
+  });
 }
 
 void put_size(Sheet& sheet, const ScalingPoint& point) {
@@ -147,9 +143,7 @@ void put_ranks(Sheet& sheet, const ScalingPoint& point) {
 
 std::string scaling_json(const ScalingReport& report) { return fields::document_text("underlap.scaling/1", report); }
 
-std::string scaling_json_schema() {
-  return fields::schema_text<ScalingReport>("underlap.scaling/1");
-}
+std::string scaling_json_schema() { return fields::schema_text<ScalingReport>("underlap.scaling/1"); }
 
 std::string scaling_csv(const ScalingReport& report) {
   Sheet sheet;
