@@ -10,13 +10,12 @@
 #include <system_error>
 
 #include "platform/atomic_file.hpp"
-#include "platform/input/input_file.hpp"
-#include "platform/json.hpp"
+#include "platform/fields/json_fields.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using fields::PresentIf;
 
 constexpr const char* kSchema = "underlap.job/1";
 constexpr int kMostRestarts = 3;
@@ -42,7 +41,7 @@ std::string array_text(const std::map<std::size_t, std::string>& tasks) {
 const std::string& one_line(const std::string& words) {
   if (std::ranges::any_of(words, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
     throw std::invalid_argument(
-        fmt::format("a job script cannot hold the control characters of {}", json_text(Json(words))));
+        fmt::format("a job script cannot hold the control characters of {}", json_text(fields::Json(words))));
   return words;
 }
 
@@ -114,36 +113,26 @@ std::string job_script(const BatchJob& job) {
   return text + "exit $code\n";
 }
 
+void visit_fields(fields::Is<SubmittedJob> auto& job, auto&& field) {
+  bool is_array = !job.cells.empty();
+  field("job", job.job);
+  field("nodes", job.nodes);
+  field("ranks_per_node", job.ranks_per_node);
+  field("submitted_unix_s", job.submitted_s);
+  field("cells", PresentIf{job.cells, is_array});
+  field("blocks", PresentIf{job.blocks, is_array});
+  field("command", PresentIf{job.command, is_array});
+  field("overrides", PresentIf{job.overrides, is_array});
+}
+
 void write_job(const std::filesystem::path& folder, const SubmittedJob& job) {
-  Json json = {{"schema", kSchema},
-               {"job", job.job},
-               {"nodes", job.nodes},
-               {"ranks_per_node", job.ranks_per_node},
-               {"submitted_unix_s", job.submitted_s}};
-  if (!job.cells.empty())
-    json.update({{"cells", job.cells}, {"blocks", job.blocks}, {"command", job.command}, {"overrides", job.overrides}});
-  write_file_atomically(file_of(folder), json_text(json, 1) + "\n");
+  write_file_atomically(file_of(folder), fields::document_text(kSchema, job));
 }
 
 std::optional<SubmittedJob> read_job(const std::filesystem::path& folder) {
   const std::filesystem::path file = file_of(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
-  try {
-    const Json json = parse_json(read_input_file(file, {.bytes = kMostBytes}));
-    if (json.at("schema") != kSchema) throw std::invalid_argument(file.string() + ": its schema is not underlap.job/1");
-    SubmittedJob job{.job = json.at("job"),
-                     .nodes = json.at("nodes"),
-                     .ranks_per_node = json.at("ranks_per_node"),
-                     .submitted_s = json.at("submitted_unix_s")};
-    if (!json.contains("cells")) return job;
-    job.cells = json.at("cells").get<std::vector<std::string>>();
-    job.blocks = json.at("blocks");
-    job.command = json.at("command");
-    job.overrides = json.at("overrides").get<std::vector<std::pair<std::string, std::string>>>();
-    return job;
-  } catch (const Json::exception& error) {
-    throw std::invalid_argument(fmt::format("{}: no submitted job: {}", file.string(), error.what()));
-  }
+  return fields::read_document<SubmittedJob>(kSchema, file, {.bytes = kMostBytes});
 }
 
 std::filesystem::path task_folder(const std::filesystem::path& folder, std::size_t task) {

@@ -11,13 +11,10 @@
 
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
-#include "platform/input/input_file.hpp"
-#include "platform/json.hpp"
+#include "platform/fields/json_fields.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kStatusSchema = "underlap.status/1";
 constexpr std::size_t kMostStatusBytes = 1 << 20;
@@ -29,52 +26,30 @@ std::int64_t unix_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-RunStatus status_from(const Json& json) {
-  RunStatus status{.host = json.at("host"),
-                   .pid = json.at("pid"),
-                   .job = json.at("job"),
-                   .resume_command = json.at("resume_command"),
-                   .started_s = json.at("started_unix_s"),
-                   .updated_s = json.at("updated_unix_s"),
-                   .blocks_done = json.at("blocks_done"),
-                   .blocks_planned = json.at("blocks_planned"),
-                   .doing = json.at("doing"),
-                   .seconds_left = std::nullopt,
-                   .ended_because = json.at("ended_because")};
-  if (!json.at("seconds_left").is_null()) status.seconds_left = json.at("seconds_left").get<std::int64_t>();
-  return status;
-}
-
 }  // namespace
 
+void visit_fields(fields::Is<RunStatus> auto& status, auto&& field) {
+  field("host", status.host);
+  field("pid", status.pid);
+  field("job", status.job);
+  field("resume_command", status.resume_command);
+  field("started_unix_s", status.started_s);
+  field("updated_unix_s", status.updated_s);
+  field("blocks_done", status.blocks_done);
+  field("blocks_planned", status.blocks_planned);
+  field("doing", status.doing);
+  field("seconds_left", status.seconds_left);
+  field("ended_because", status.ended_because);
+}
+
 void write_status(const std::filesystem::path& folder, const RunStatus& status) {
-  Json json = {{"schema", kStatusSchema},
-               {"host", status.host},
-               {"pid", status.pid},
-               {"job", status.job},
-               {"resume_command", status.resume_command},
-               {"started_unix_s", status.started_s},
-               {"updated_unix_s", status.updated_s},
-               {"blocks_done", status.blocks_done},
-               {"blocks_planned", status.blocks_planned},
-               {"doing", status.doing},
-               {"seconds_left", nullptr},
-               {"ended_because", status.ended_because}};
-  if (status.seconds_left) json["seconds_left"] = *status.seconds_left;
-  write_file_atomically(status_file(folder), json_text(json, 1) + "\n");
+  write_file_atomically(status_file(folder), fields::document_text(kStatusSchema, status));
 }
 
 std::optional<RunStatus> read_status(const std::filesystem::path& folder) {
   const std::filesystem::path file = status_file(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
-  try {
-    const Json json = parse_json(read_input_file(file, {.bytes = kMostStatusBytes}));
-    if (json.at("schema") != kStatusSchema)
-      throw std::invalid_argument(file.string() + ": its schema is not underlap.status/1");
-    return status_from(json);
-  } catch (const Json::exception& error) {
-    throw std::invalid_argument(fmt::format("{}: no status of a run: {}", file.string(), error.what()));
-  }
+  return fields::read_document<RunStatus>(kStatusSchema, file, {.bytes = kMostStatusBytes});
 }
 
 StatusFile::StatusFile(std::filesystem::path folder, RunStatus status, std::chrono::seconds pace)

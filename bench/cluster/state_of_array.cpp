@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "platform/json.hpp"
+#include "platform/fields/json_fields.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
@@ -14,7 +14,7 @@
 namespace underlap::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using fields::Derived, fields::Is;
 using Stage = StateOfRun::Stage;
 
 std::int64_t count(const StateOfArray& state, Stage stage) {
@@ -128,21 +128,25 @@ std::string array_text(const StateOfArray& state, const std::string& folder, con
   return text + "\n" + render(table, format) + "\n";
 }
 
-std::string array_json(const StateOfArray& state) {
-  Json json = {{"schema", "underlap.state/1"},       {"stage", to_string(state.stage())}, {"blocks_done", nullptr},
-               {"blocks_planned", state.job.blocks}, {"is_merged", state.is_merged},      {"cells", Json::array()},
-               {"job", {{"number", state.job.job}}}};
-  std::int32_t least = state.job.blocks;
-  for (const StateOfTask& task : state.tasks) {
-    least = std::min(least, task.run.blocks_done);
-    json["cells"].push_back({{"name", task.cell},
-                             {"stage", to_string(task.run.stage)},
-                             {"blocks_done", task.run.blocks_done},
-                             {"failed_because", task.why_ended},
-                             {"nodes", task.run.job_state ? task.run.job_state->nodes : ""}});
-  }
-  json["blocks_done"] = least;
-  return json_text(json, 1) + "\n";
+void visit_fields(Is<StateOfTask> auto& task, auto&& field) {
+  field("name", task.cell);
+  field("stage", task.run.stage);
+  field("blocks_done", task.run.blocks_done);
+  field("failed_because", task.why_ended);
+  field("nodes", Derived{[&] { return task.run.job_state.value_or(JobState{}).nodes; }});
 }
+
+void visit_fields(Is<StateOfArray> auto& state, auto&& field) {
+  std::int32_t least_done = state.job.blocks;
+  for (const StateOfTask& task : state.tasks) least_done = std::min(least_done, task.run.blocks_done);
+  field("stage", Derived{[&] { return state.stage(); }});
+  field("blocks_done", least_done);
+  field("blocks_planned", state.job.blocks);
+  field("is_merged", state.is_merged);
+  field("cells", state.tasks);
+  field("job", Derived{[&] { return fields::Json{{"number", state.job.job}}; }});
+}
+
+std::string array_json(const StateOfArray& state) { return fields::document_text(kStateSchema, state); }
 
 }  // namespace underlap::bench

@@ -10,8 +10,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "platform/fields/json_fields.hpp"
 #include "platform/file_lock.hpp"
-#include "platform/json.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
@@ -19,7 +19,8 @@
 namespace underlap::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using fields::Derived, fields::Is, fields::NullIf;
+using Json = fields::Json;
 using Stage = StateOfRun::Stage;
 
 std::string this_host() {
@@ -123,6 +124,13 @@ StateOfRun read_state(const std::filesystem::path& folder) {
   return state;
 }
 
+Json job_json(const StateOfRun& state) {
+  if (!state.job) return nullptr;
+  Json json{{"number", state.job->job}, {"state", nullptr}, {"reason", nullptr}, {"nodes", nullptr}};
+  if (state.job_state) json.update(fields::encode(*state.job_state));
+  return json;
+}
+
 }  // namespace
 
 std::string_view to_string(Stage stage) {
@@ -176,36 +184,33 @@ std::string state_text(const StateOfRun& state, const std::string& folder, std::
   return text + "\n" + render(table, format) + "\n";
 }
 
-std::string state_json(const StateOfRun& state) {
-  Json json = {{"schema", "underlap.state/1"},
-               {"stage", to_string(state.stage)},
-               {"blocks_done", state.blocks_done},
-               {"blocks_planned", state.blocks_planned},
-               {"cells", Json::array()},
-               {"host", nullptr},
-               {"doing", nullptr},
-               {"seconds_left", nullptr},
-               {"updated_unix_s", nullptr},
-               {"ended_because", nullptr},
-               {"job", nullptr}};
-  for (const StateOfCell& cell : state.cells)
-    json["cells"].push_back(
-        {{"name", cell.name}, {"blocks_done", cell.blocks_done}, {"failed_because", cell.failed_because}});
-  if (state.status) {
-    json["host"] = state.status->host;
-    json["doing"] = state.status->doing;
-    if (state.status->seconds_left) json["seconds_left"] = *state.status->seconds_left;
-    json["updated_unix_s"] = state.status->updated_s;
-    json["ended_because"] = state.status->ended_because;
-  }
-  if (state.job)
-    json["job"] = {{"number", state.job->job}, {"state", nullptr}, {"reason", nullptr}, {"nodes", nullptr}};
-  if (state.job_state) {
-    json["job"]["state"] = state.job_state->state;
-    json["job"]["reason"] = state.job_state->reason;
-    json["job"]["nodes"] = state.job_state->nodes;
-  }
-  return json_text(json, 1) + "\n";
+void visit_fields(Is<StateOfCell> auto& cell, auto&& field) {
+  field("name", cell.name);
+  field("blocks_done", cell.blocks_done);
+  field("failed_because", cell.failed_because);
 }
+
+void visit_fields(Is<JobState> auto& job, auto&& field) {
+  field("state", job.state);
+  field("reason", job.reason);
+  field("nodes", job.nodes);
+}
+
+void visit_fields(Is<StateOfRun> auto& state, auto&& field) {
+  const RunStatus status = state.status.value_or(RunStatus{});
+  const bool is_unknown = !state.status;
+  field("stage", state.stage);
+  field("blocks_done", state.blocks_done);
+  field("blocks_planned", state.blocks_planned);
+  field("cells", state.cells);
+  field("host", NullIf{status.host, is_unknown});
+  field("doing", NullIf{status.doing, is_unknown});
+  field("seconds_left", status.seconds_left);
+  field("updated_unix_s", NullIf{status.updated_s, is_unknown});
+  field("ended_because", NullIf{status.ended_because, is_unknown});
+  field("job", Derived{[&] { return job_json(state); }});
+}
+
+std::string state_json(const StateOfRun& state) { return fields::document_text(kStateSchema, state); }
 
 }  // namespace underlap::bench

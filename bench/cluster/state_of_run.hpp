@@ -55,6 +55,7 @@ StateOfRun state_of_task(const std::filesystem::path& folder, const std::optiona
 /// For a person: one sentence, how to go on where that is needed, and a row a cell. `now_s` is Unix time.
 std::string state_text(const StateOfRun& state, const std::string& folder, std::int64_t now_s,
                        const TableFormat& format);
+inline constexpr const char* kStateSchema = "underlap.state/1";
 /// Schema underlap.state/1.
 std::string state_json(const StateOfRun& state);
 

@@ -20,10 +20,18 @@
 #include "bench/machine/machine.hpp"
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/session.hpp"
+#include "bench/tune/report.hpp"
+#include "bench/verify/check_report.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/json.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/attribution/attribution_text.hpp"
+#include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/baseline.hpp"
 #include "profiler/gate/reports.hpp"
+#include "profiler/graph/details/details.hpp"
+#include "profiler/report/observed.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
 #include "profiler/trace/backend.hpp"
@@ -49,12 +57,24 @@ std::string backends_text() {
   return fmt::format("{}{}", fmt::join(backends, ", "), has_cuda_backend() ? "" : " (built without cuda)");
 }
 
+std::string analysis_schema() {
+  nlohmann::ordered_json schema = analysis::analysis_json_schema();
+  graph::add_details_schema(schema);
+  attribution::add_attribution_schema(schema);
+  report::add_observed_schema(schema);
+  return json_text(schema, 1) + "\n";
+}
+
 /// The JSON Schema of each format that other programs read.
 const std::map<std::string, std::string (*)()>& json_schemas() {
-  static const std::map<std::string, std::string (*)()> schemas{{"baseline", gate::baseline_json_schema},
+  static const std::map<std::string, std::string (*)()> schemas{{"analysis", analysis_schema},
+                                                                {"baseline", gate::baseline_json_schema},
+                                                                {"check", check_json_schema},
+                                                                {"compare", compare::compare_json_schema},
                                                                 {"gate", gate::gate_json_schema},
                                                                 {"results", report::results_json_schema},
-                                                                {"scaling", report::scaling_json_schema}};
+                                                                {"scaling", report::scaling_json_schema},
+                                                                {"tune", tune_json_schema}};
   return schemas;
 }
 

@@ -72,7 +72,7 @@ void introduce(MessageChannel& run, const std::string& token, const Hello& hello
   if (static_cast<AgentMessage>(challenge.kind) != AgentMessage::challenge || challenge.payload.size() != kProofBytes)
     throw MachineError(fmt::format("{} sent no challenge: it may be another version of Underlap", peer));
   const Handshake handshake{.run_nonce = challenge.payload, .peer_nonce = random_nonce()};
-  run.send(static_cast<std::uint32_t>(AgentMessage::hello), peer_answer(token, handshake, encode(hello)), deadline);
+  run.send(static_cast<std::uint32_t>(AgentMessage::hello), peer_answer(token, handshake, to_message(hello)), deadline);
   const Message welcome = run.receive(deadline);
   if (static_cast<AgentMessage>(welcome.kind) != AgentMessage::welcome ||
       !is_proof_of_run(token, handshake, welcome.payload))
@@ -180,9 +180,9 @@ class AgentProcess {
         child = has_ended(child->first, child->second) ? children_.erase(child) : std::next(child);
       while (const std::optional<Message> message = run_.try_receive()) {
         const auto kind = static_cast<AgentMessage>(message->kind);
-        if (kind == AgentMessage::start) start(decode_child_order(message->payload));
-        if (kind == AgentMessage::kill) kill(decode_news(message->payload).child);
-        if (kind == AgentMessage::end) return end(static_cast<int>(decode_news(message->payload).number));
+        if (kind == AgentMessage::start) start(from_message<ChildOrder>(message->payload));
+        if (kind == AgentMessage::kill) kill(from_message<ChildNews>(message->payload).child);
+        if (kind == AgentMessage::end) return end(static_cast<int>(from_message<ChildNews>(message->payload).number));
       }
     }
   }
@@ -204,7 +204,7 @@ class AgentProcess {
     ::poll(files.data(), files.size(), static_cast<int>(patience.count()));
   }
 
-  void tell(AgentMessage kind, const ChildNews& news) { run_.send(static_cast<std::uint32_t>(kind), encode(news)); }
+  void tell(AgentMessage kind, const ChildNews& news) { run_.send(static_cast<std::uint32_t>(kind), to_message(news)); }
 
   // Its connection to the run is its channel: orders and traces do not come through here.
   void start(const ChildOrder& order) {

@@ -32,14 +32,14 @@ std::int32_t Agent::start(const ChildOptions& options) {
   const std::int32_t number = num_children_++;
   children_[number] = {};
   const ChildOrder order{number, options.arguments, options.environment};
-  channel_.send(static_cast<std::uint32_t>(AgentMessage::start), encode(order), soon());
+  channel_.send(static_cast<std::uint32_t>(AgentMessage::start), to_message(order), soon());
   return number;
 }
 
 void Agent::kill(std::int32_t child) noexcept {
   if (is_lost()) return;
   try {
-    channel_.send(static_cast<std::uint32_t>(AgentMessage::kill), encode(ChildNews{.child = child}), soon());
+    channel_.send(static_cast<std::uint32_t>(AgentMessage::kill), to_message(ChildNews{.child = child}), soon());
   } catch (const std::exception& error) {
     lost_ = error.what();
   }
@@ -48,7 +48,7 @@ void Agent::kill(std::int32_t child) noexcept {
 void Agent::end(int exit_code) noexcept {
   if (is_lost()) return;
   try {
-    channel_.send(static_cast<std::uint32_t>(AgentMessage::end), encode(ChildNews{.number = exit_code}), soon());
+    channel_.send(static_cast<std::uint32_t>(AgentMessage::end), to_message(ChildNews{.number = exit_code}), soon());
   } catch (const std::exception& error) {
     lost_ = error.what();
   }
@@ -67,7 +67,7 @@ void Agent::read() {
 }
 
 void Agent::take(const Message& message) {
-  ChildNews news = decode_news(message.payload);
+  ChildNews news = from_message<ChildNews>(message.payload);
   Child& child = children_[news.child];
   switch (static_cast<AgentMessage>(message.kind)) {
     case AgentMessage::printed: child.printed += news.text; break;

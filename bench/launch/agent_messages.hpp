@@ -10,8 +10,11 @@
 
 #include "bench/launch/placement.hpp"
 #include "platform/child_process.hpp"
+#include "platform/fields/field_values.hpp"
 
 namespace underlap::bench {
+
+using fields::from_message, fields::Is, fields::to_message;
 
 /// What goes between the run, which is the launched process with rank 0, and the other launched processes, its agents.
 /// Both sides first prove that they know the run's token (authentication.hpp): the run sends a `challenge`, an agent
@@ -36,9 +39,21 @@ struct Hello {
   Facts facts = {};
   std::string complaint = {};  ///< why this process cannot take part; empty: it can
 };
-std::string encode(const Hello& hello);
-/// The caller has checked that the sender knows the token: what a stranger sends is not decoded.
-Hello decode_hello(std::string_view payload);
+void visit_fields(Is<Hello> auto& hello, auto&& field) {
+  field("rank", hello.rank);
+  field("child", hello.child);
+  field("size", hello.size);
+  field("local_rank", hello.local_rank);
+  field("node", hello.place.node);
+  field("address", hello.place.address);
+  field("cpus", hello.place.cpus);
+  field("numa_nodes", hello.place.numa_nodes);
+  field("visible_devices", hello.place.visible_devices);
+  field("pid", hello.place.pid);
+  field("clock", hello.place.clock);
+  field("facts", hello.facts);
+  field("complaint", hello.complaint);
+}
 
 /// `start`: a rank process, by its number among those of this agent. Which program it runs is the agent's to say.
 struct ChildOrder {
@@ -46,8 +61,11 @@ struct ChildOrder {
   std::vector<std::string> arguments;
   std::vector<std::pair<std::string, std::string>> environment;
 };
-std::string encode(const ChildOrder& order);
-ChildOrder decode_child_order(std::string_view payload);
+void visit_fields(Is<ChildOrder> auto& order, auto&& field) {
+  field("child", order.child);
+  field("arguments", order.arguments);
+  field("environment", order.environment);
+}
 
 /// `kill`, `end` (where `number` is the run's exit code), `printed` (bytes in `text`), `stopped` (`number` 1: it is)
 /// and `ended` (how, in words).
@@ -56,8 +74,11 @@ struct ChildNews {
   std::string text = {};
   std::int64_t number = 0;
 };
-std::string encode(const ChildNews& news);
-ChildNews decode_news(std::string_view payload);
+void visit_fields(Is<ChildNews> auto& news, auto&& field) {
+  field("child", news.child);
+  field("text", news.text);
+  field("number", news.number);
+}
 
 /// The file by which agents find the run.
 struct LaunchFile {

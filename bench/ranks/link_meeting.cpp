@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "bench/ranks/meeting_place.hpp"
+
 namespace underlap::bench {
 
 void LinkMeeting::send(RankMessage kind, const std::string& payload) {
@@ -13,23 +15,23 @@ void LinkMeeting::send(RankMessage kind, const std::string& payload) {
 }
 
 void LinkMeeting::put(const std::string& key, std::string_view value) {
-  send(RankMessage::put, encode(MeetingPut{key, std::string(value)}));
+  send(RankMessage::put, to_message(MeetingPut{key, std::string(value)}));
 }
 
 // The run answers in any case, and ends its ranks where another failed: there is no deadline here.
 std::vector<std::optional<std::string>> LinkMeeting::get(const std::vector<std::string>& keys,
                                                          std::chrono::milliseconds patience) {
-  send(RankMessage::get, encode(MeetingGet{keys, patience}));
+  send(RankMessage::get, to_message(MeetingGet{keys, patience}));
   const Message answer = run_.receive();
   if (static_cast<RankMessage>(answer.kind) != RankMessage::met)
     throw std::logic_error(fmt::format("a rank that asked for its peers was told {}", answer.kind));
-  return decode_met(answer.payload);
+  return from_message<MeetingPlace::Values>(answer.payload);
 }
 
 void LinkMeeting::fail(std::string_view why) noexcept {
   if (!is_open_) return;
   try {
-    send(RankMessage::failed, encode(RankFailure{RankFailure::Kind::machine, std::string(why)}));
+    send(RankMessage::failed, to_message(RankFailure{RankFailure::Kind::machine, std::string(why)}));
   } catch (const MachineError&) {
     // The run has ended, for a reason that it knows.
   }

@@ -61,7 +61,7 @@ void ProcessSession::start(RankSet& set) {
   options.environment = set.environment;
   set.ranks = std::make_unique<RankGroup>(set.num_ranks, options);
   std::vector<std::string> orders;
-  for (std::int32_t rank = 0; rank < set.num_ranks; ++rank) orders.push_back(encode(start_order(set, rank)));
+  for (std::int32_t rank = 0; rank < set.num_ranks; ++rank) orders.push_back(to_message(start_order(set, rank)));
   set.ranks->ask(RankMessage::start, orders, "start", options.peer_timeout + kPatienceToStart);
   for (const std::size_t cell : set.cells)
     ask(cell, RankMessage::build, {.cell = cell}, fmt::format("build cell {}", cells_[cell].name));
@@ -93,7 +93,7 @@ ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {
 
 std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order, const CellOrder& what,
                                              const std::string& told) {
-  const std::vector<std::string> payloads(static_cast<std::size_t>(num_ranks(cells_[cell])), encode(what));
+  const std::vector<std::string> payloads(static_cast<std::size_t>(num_ranks(cells_[cell])), to_message(what));
   return guarded(cell, [&] { return set_of(cell).ranks->ask(order, payloads, told); });
 }
 
@@ -140,7 +140,7 @@ void ProcessSession::complete(std::size_t cell, std::vector<RankReport>& reports
   const std::vector<std::vector<std::int64_t>> arrivals = analysis::last_arrivals(parts);
   RankGroup::Orders orders;
   for (std::size_t rank = 0; rank < reports.size(); ++rank)
-    if (!reports[rank].figures) orders.emplace_back(static_cast<std::int32_t>(rank), encode(arrivals[rank]));
+    if (!reports[rank].figures) orders.emplace_back(static_cast<std::int32_t>(rank), to_message(arrivals[rank]));
   const std::vector<std::string> answers = guarded(cell, [&] {
     return set_of(cell).ranks->ask_ranks(RankMessage::arrivals, orders, "split its windows of " + what);
   });
@@ -150,7 +150,7 @@ void ProcessSession::complete(std::size_t cell, std::vector<RankReport>& reports
 
 Trace ProcessSession::take_trace(std::size_t cell, std::span<const std::int32_t> ranks) {
   RankGroup::Orders orders;
-  for (const std::int32_t rank : ranks) orders.emplace_back(rank, encode(CellOrder{.cell = cell}));
+  for (const std::int32_t rank : ranks) orders.emplace_back(rank, to_message(CellOrder{.cell = cell}));
   const std::vector<std::string> answers = guarded(cell, [&] {
     return set_of(cell).ranks->ask_ranks(RankMessage::trace, orders, "hand over the trace of " + last_run_);
   });

@@ -141,7 +141,7 @@ ClockReading RankGroup::read_clock(std::int32_t rank) {
   for (int i = 0; i < kClockExchanges; ++i) {
     const std::int64_t asked = ns(now());
     const std::vector<std::string> answer =
-        ask_ranks(RankMessage::clock, {{rank, encode(ClockOrder{})}}, "say what time it is", {});
+        ask_ranks(RankMessage::clock, {{rank, to_message(ClockOrder{})}}, "say what time it is", {});
     const std::int64_t heard = ns(now());
     const std::int64_t residual = (heard - asked + 1) / 2;
     if (residual < best.residual_ns) best = {asked + (heard - asked) / 2 - std::stoll(answer.front()), residual};
@@ -150,7 +150,8 @@ ClockReading RankGroup::read_clock(std::int32_t rank) {
 }
 
 void RankGroup::set_clock_offset(std::int32_t rank, std::int64_t offset_ns) {
-  ask_ranks(RankMessage::clock, {{rank, encode(ClockOrder{.offset_ns = offset_ns})}}, "take the time of rank 0", {});
+  ask_ranks(RankMessage::clock, {{rank, to_message(ClockOrder{.offset_ns = offset_ns})}}, "take the time of rank 0",
+            {});
 }
 
 std::int32_t RankGroup::num_waited_for() const {
@@ -197,16 +198,16 @@ void RankGroup::listen(RankProcess& rank, Waiting& waiting) {
 void RankGroup::take(RankProcess& rank, Message message, Waiting& waiting) {
   const auto kind = static_cast<RankMessage>(message.kind);
   if (kind == RankMessage::put) {
-    MeetingPut put = decode_put(message.payload);
+    MeetingPut put = from_message<MeetingPut>(message.payload);
     return meeting_.put(put.key, std::move(put.value));
   }
   if (kind == RankMessage::get) {
-    MeetingGet get = decode_get(message.payload);
+    MeetingGet get = from_message<MeetingGet>(message.payload);
     return meeting_.wait(rank.rank(), std::move(get.keys), now() + get.patience);
   }
   if (!rank.is_waited_for()) return;
   if (kind == RankMessage::failed) {
-    const RankFailure failure = decode_failure(message.payload);
+    const RankFailure failure = from_message<RankFailure>(message.payload);
     return add_failure(rank, failure.kind, failure.what);
   }
   rank.take_answer(std::move(message));
@@ -216,7 +217,8 @@ void RankGroup::take(RankProcess& rank, Message message, Waiting& waiting) {
 void RankGroup::answer_meeting(std::int32_t rank, const MeetingPlace::Values& values) {
   RankProcess& asks = *ranks_[static_cast<std::size_t>(rank)];
   try {
-    asks.link().channel().send(static_cast<std::uint32_t>(RankMessage::met), encode(values), now() + kPatienceToAnswer);
+    asks.link().channel().send(static_cast<std::uint32_t>(RankMessage::met), to_message(values),
+                               now() + kPatienceToAnswer);
   } catch (const MachineError& error) {
     add_failure(asks, Kind::machine, death_of(asks, error.what()));
   }

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "bench/ranks/rank_runner.hpp"
+#include "platform/fields/field_values.hpp"
 #include "profiler/report/block_figures.hpp"
 
 namespace underlap::bench {
+
+using fields::from_message, fields::Is, fields::to_message;
 
 /// What goes between a run and its ranks. The run orders, and a rank answers each order when it has done it: with
 /// `done`, with a `result` for `take`, `arrivals` and `trace`, or with `failed`, after which it ends. While it connects
@@ -47,15 +50,26 @@ struct StartOrder {
   plan::Source source;
   std::string plans_hash;  ///< of the plans that the run works with; what the rank reads must give the same
 };
-std::string encode(const StartOrder& order);
-StartOrder decode_start(std::string_view payload);
+void visit_fields(Is<StartOrder> auto& order, auto&& field) {
+  field("rank", order.rank);
+  field("world_size", order.world_size);
+  field("cells", order.cells);
+  field("first_step", order.first_step);
+  field("address", order.surroundings.address);
+  field("local_rank", order.surroundings.local_rank);
+  field("sharing", order.surroundings.num_sharing);
+  field("launched", order.surroundings.is_launched);
+  field("yaml", order.source.yaml);
+  field("where", order.source.where);
+  field("overrides", order.source.overrides);
+  field("plans_hash", order.plans_hash);
+}
 
 /// An order about a rank's clock; its answer says what that machine's steady clock read, nanoseconds.
 struct ClockOrder {
   std::optional<std::int64_t> offset_ns = {};  ///< what to add to it from now on; nullopt: as before
 };
-std::string encode(const ClockOrder& order);
-ClockOrder decode_clock_order(std::string_view payload);
+void visit_fields(Is<ClockOrder> auto& order, auto&& field) { field("offset_ns", order.offset_ns); }
 
 /// An order about one cell.
 struct CellOrder {
@@ -63,8 +77,11 @@ struct CellOrder {
   std::int32_t block = 0;
   std::int64_t steps = 0;
 };
-std::string encode(const CellOrder& order);
-CellOrder decode_cell_order(std::string_view payload);
+void visit_fields(Is<CellOrder> auto& order, auto&& field) {
+  field("cell", order.cell);
+  field("block", order.block);
+  field("steps", order.steps);
+}
 
 /// What a rank says of a block: all but its trace, which it keeps.
 struct RankReport {
@@ -79,9 +96,8 @@ RankReport decode_report(std::string_view payload, const std::string& origin);
 std::string encode(const Trace& trace);
 Trace decode_trace(std::string_view payload, const std::string& origin);
 
-/// The last arrivals of the part that a rank sent: profiler/analysis/waits/rank_arrivals.hpp.
-std::string encode(const std::vector<std::int64_t>& last_arrivals_ns);
-std::vector<std::int64_t> decode_arrivals(std::string_view payload);
+/// The last arrivals, ns, of the part that a rank sent: profiler/analysis/waits/rank_arrivals.hpp.
+using LastArrivals = std::vector<std::int64_t>;
 
 /// Why a rank gave up.
 struct RankFailure {
@@ -94,28 +110,30 @@ struct RankFailure {
   std::string what;
 };
 RankFailure failure_of(const std::exception& error);
-std::string encode(const RankFailure& failure);
-RankFailure decode_failure(std::string_view payload);
+void visit_fields(Is<RankFailure> auto& failure, auto&& field) {
+  field("kind", failure.kind);
+  field("what", failure.what);
+}
 
 /// What a rank puts where its peers find it.
 struct MeetingPut {
   std::string key;
   std::string value;  ///< any bytes
 };
-std::string encode(const MeetingPut& put);
-MeetingPut decode_put(std::string_view payload);
+void visit_fields(Is<MeetingPut> auto& put, auto&& field) {
+  field("key", put.key);
+  field("value", put.value);
+}
 
-/// What a rank asks for, and how long it waits.
+/// What a rank asks for, and how long it waits. The answer is MeetingPlace::Values.
 struct MeetingGet {
   std::vector<std::string> keys;
   std::chrono::milliseconds patience{0};
 };
-std::string encode(const MeetingGet& get);
-MeetingGet decode_get(std::string_view payload);
-
-/// The answer: a value for each key, nullopt where none came.
-std::string encode(const std::vector<std::optional<std::string>>& values);
-std::vector<std::optional<std::string>> decode_met(std::string_view payload);
+void visit_fields(Is<MeetingGet> auto& get, auto&& field) {
+  field("keys", get.keys);
+  field("patience_ms", get.patience);
+}
 
 /// A hash of everything that the plans of `cells` say.
 std::string plans_hash(std::span<const plan::Cell> cells);

@@ -28,11 +28,11 @@ class Rank {
 
   void obey(const Message& message) {
     const auto kind = static_cast<RankMessage>(message.kind);
-    if (kind == RankMessage::start) return start(decode_start(message.payload));
+    if (kind == RankMessage::start) return start(from_message<StartOrder>(message.payload));
     if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
-    if (kind == RankMessage::clock) return tell_clock(decode_clock_order(message.payload));
-    if (kind == RankMessage::arrivals) return take_arrivals(decode_arrivals(message.payload));
-    const CellOrder order = decode_cell_order(message.payload);
+    if (kind == RankMessage::clock) return tell_clock(from_message<ClockOrder>(message.payload));
+    if (kind == RankMessage::arrivals) return take_arrivals(from_message<LastArrivals>(message.payload));
+    const CellOrder order = from_message<CellOrder>(message.payload);
     switch (kind) {
       case RankMessage::build: return build(order.cell), run_.send(RankMessage::done);
       case RankMessage::run: return run(order);
@@ -124,7 +124,7 @@ std::optional<Message> next_order(MessageChannel& channel) {
 
 void tell(LinkMeeting& run, const std::exception& error) {
   try {
-    run.send(RankMessage::failed, encode(failure_of(error)));
+    run.send(RankMessage::failed, to_message(failure_of(error)));
   } catch (const ChannelClosed&) {
     // The run has ended, for a reason that it knows.
   }

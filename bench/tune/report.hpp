@@ -22,6 +22,7 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
 
 /// The same and more, schema underlap.tune/1.
 std::string tune_json(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention);
+std::string tune_json_schema();
 
 /// Writes each of the best as a configuration that plan, check and run take: 01.yaml and on, and best.yaml, the first
 /// of them. Returns their names. Throws MachineError where the folder cannot be written.

@@ -6,12 +6,78 @@
 #include <algorithm>
 #include <array>
 
-#include "platform/json.hpp"
+#include "platform/fields/json_schema.hpp"
+
+// The fields of the JSON.
+namespace underlap::check {
+
+using fields::Is;
+
+void visit_fields(Is<CommandPlace> auto& place, auto&& field) {
+  field("rank", place.rank);
+  field("command", place.index);
+}
+
+void visit_fields(Is<Finding> auto& finding, auto&& field) {
+  field("kind", finding.kind);
+  field("what", finding.what);
+  field("remedy", finding.remedy);
+  field("times", finding.count);
+  field("commands", finding.commands);
+}
+
+}  // namespace underlap::check
 
 namespace underlap::bench {
+
+using fields::Each, fields::Is, fields::NullIf;
+
+void visit_fields(Is<CellNumerics> auto& numerics, auto&& field) {
+  field("label", numerics.label);
+  field("reference", NullIf{numerics.reference, numerics.reference.empty()});
+  field("max_loss_difference", numerics.max_loss_difference);
+  field("steps", numerics.steps);
+  field("shrunk", numerics.shrunk);
+}
+
+void visit_fields(Is<AxisNumerics> auto& axis, auto&& field) {
+  field("axis", axis.axis);
+  field("value", axis.value);
+  field("label", axis.label);
+  field("max_loss_difference", axis.max_loss_difference);
+}
+
 namespace {
 
-using Tree = nlohmann::ordered_json;
+constexpr std::string_view kCheckSchema = "underlap.check/1";
+
+void add_cell(const CheckedCell& cell, const std::optional<CellNumerics>& numerics, auto&& field) {
+  field("name", cell.name);
+  field("num_ranks", cell.report.num_ranks);
+  field("num_steps", cell.steps);
+  field("num_operations", cell.report.num_operations);
+  field("num_waits", cell.report.num_waits);
+  field("num_exchanges", cell.report.num_exchanges);
+  field("findings", cell.report.findings);
+  field("numerics", numerics);
+}
+
+}  // namespace
+
+void visit_fields(Is<CheckedMatrix> auto& matrix, auto&& field) {
+  const auto add_checked = [&](const CheckedCell& cell, auto&& put) {
+    const auto place = static_cast<std::size_t>(&cell - matrix.cells.data());
+    add_cell(cell, matrix.numerics ? std::optional(matrix.numerics->cells[place]) : std::nullopt, put);
+  };
+  field("cells", Each{matrix.cells, add_checked});
+  field("refused", Each{matrix.refused, [](const report::RefusedCell& cell, auto&& put) {
+                          put("name", cell.name);
+                          put("because", cell.because);
+                        }});
+  field("axes", matrix.numerics.value_or(NumericsCheck{}).axes);
+}
+
+namespace {
 
 constexpr int kMostOfAKind = 20;
 
@@ -30,37 +96,6 @@ std::string findings_text(const std::vector<check::Finding>& findings) {
       text += fmt::format("  {}: {} more\n", to_string(static_cast<check::FindingKind>(kind)),
                           num_of_kind[kind] - kMostOfAKind);
   return text;
-}
-
-Tree to_tree(const check::Finding& finding) {
-  Tree commands = Tree::array();
-  for (const check::CommandPlace& place : finding.commands)
-    commands.push_back({{"rank", place.rank}, {"command", place.index}});
-  return {{"kind", to_string(finding.kind)},
-          {"what", finding.what},
-          {"remedy", finding.remedy},
-          {"times", finding.count},
-          {"commands", std::move(commands)}};
-}
-
-Tree to_tree(const CheckedCell& cell) {
-  Tree findings = Tree::array();
-  for (const check::Finding& finding : cell.report.findings) findings.push_back(to_tree(finding));
-  return {{"name", cell.name},
-          {"num_ranks", cell.report.num_ranks},
-          {"num_steps", cell.steps},
-          {"num_operations", cell.report.num_operations},
-          {"num_waits", cell.report.num_waits},
-          {"num_exchanges", cell.report.num_exchanges},
-          {"findings", std::move(findings)}};
-}
-
-Tree to_tree(const CellNumerics& numerics) {
-  return {{"label", to_string(numerics.label)},
-          {"reference", numerics.reference.empty() ? Tree(nullptr) : Tree(numerics.reference)},
-          {"max_loss_difference", numerics.max_loss_difference},
-          {"steps", numerics.steps},
-          {"shrunk", numerics.shrunk}};
 }
 
 std::string cell_text(const CheckedCell& cell) {
@@ -115,24 +150,8 @@ std::string check_text(const CheckedMatrix& matrix) {
   return text;
 }
 
-std::string check_json(const CheckedMatrix& matrix) {
-  Tree json{{"schema", "underlap.check/1"}, {"cells", Tree::array()}};
-  for (std::size_t i = 0; i < matrix.cells.size(); ++i) {
-    Tree cell = to_tree(matrix.cells[i]);
-    cell["numerics"] = matrix.numerics ? to_tree(matrix.numerics->cells[i]) : Tree(nullptr);
-    json["cells"].push_back(std::move(cell));
-  }
-  json["refused"] = Tree::array();
-  for (const report::RefusedCell& cell : matrix.refused)
-    json["refused"].push_back({{"name", cell.name}, {"because", cell.because}});
-  json["axes"] = Tree::array();
-  if (matrix.numerics)
-    for (const AxisNumerics& axis : matrix.numerics->axes)
-      json["axes"].push_back({{"axis", axis.axis},
-                              {"value", axis.value},
-                              {"label", to_string(axis.label)},
-                              {"max_loss_difference", axis.max_loss_difference}});
-  return json_text(json, 2) + "\n";
-}
+std::string check_json(const CheckedMatrix& matrix) { return fields::document_text(kCheckSchema, matrix, 2); }
+
+std::string check_json_schema() { return fields::schema_text<CheckedMatrix>(kCheckSchema); }
 
 }  // namespace underlap::bench

@@ -35,5 +35,6 @@ std::string check_text(const CheckedMatrix& matrix);
 
 /// All findings as JSON text, schema underlap.check/1.
 std::string check_json(const CheckedMatrix& matrix);
+std::string check_json_schema();
 
 }  // namespace underlap::bench

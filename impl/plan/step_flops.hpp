@@ -22,6 +22,7 @@ inline constexpr std::array kFlopConventions{FlopConvention::full, FlopConventio
 
 /// "full", "causal", "full+recompute", "causal+recompute".
 std::string_view to_string(FlopConvention convention);
+constexpr FlopConvention last_value(FlopConvention) { return FlopConvention::causal_recompute; }
 std::optional<FlopConvention> flop_convention(std::string_view word);
 
 /// Floating-point operations of one step of `config`, of all ranks together: two for each multiplication of a product,

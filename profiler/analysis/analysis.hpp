@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ namespace underlap::analysis {
 /// With `asked`, those tables too, as `by`.
 std::string analysis_json(const Trace&, const Summary&, const std::vector<std::string>& files = {},
                           std::span<const Breakdown> asked = {});
+/// Its schema, to which the details and others add their keys.
+nlohmann::ordered_json analysis_json_schema();
 
 /// What a person is told of a trace: what was wrong with it, three sentences on its step (analysis/headline.hpp), where
 /// its steps come from, and a table of its ranks; then the tables that were asked for. What a reader advises comes

@@ -19,9 +19,8 @@ namespace {
 constexpr std::int64_t kHardlyAny = 10;
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-constexpr EnumNames<ExposedCause, kNumExposedCauses> kCauses{{"same_stream", "no_compute_after", "held_by_stream",
-                                                              "one_connection", "waited_at_once", "outlasted_compute",
-                                                              "not_shown"}};
+constexpr EnumNames<ExposedCause, 7> kCauses{{"same_stream", "no_compute_after", "held_by_stream", "one_connection",
+                                              "waited_at_once", "outlasted_compute", "not_shown"}};
 
 // A set of moments that is asked for the length of many of its stretches.
 class Coverage {

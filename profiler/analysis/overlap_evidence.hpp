@@ -26,10 +26,10 @@ enum class ExposedCause : std::uint8_t {
   outlasted_compute,  ///< compute ran beside it and was over before it
   not_shown,          ///< the trace shows none of these
 };
-inline constexpr int kNumExposedCauses = static_cast<int>(ExposedCause::not_shown) + 1;
 
 /// "same_stream", ...
 std::string_view to_string(ExposedCause);
+constexpr ExposedCause last_value(ExposedCause) { return ExposedCause::not_shown; }
 
 /// What one cause explains.
 struct CauseShare {

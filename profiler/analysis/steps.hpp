@@ -22,6 +22,7 @@ enum class StepSource : std::uint8_t {
 
 /// "marks", "profiler_step", "range", "repetition", "none".
 std::string_view to_string(StepSource);
+constexpr StepSource last_value(StepSource) { return StepSource::none; }
 
 /// The steps of one rank.
 struct RankSteps {

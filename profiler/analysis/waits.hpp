@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "platform/fields/field_wrappers.hpp"
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
@@ -32,6 +33,7 @@ enum class LateCause : std::uint8_t {
 
 /// "longer_kernels", ...
 std::string_view to_string(LateCause);
+constexpr LateCause last_value(LateCause) { return LateCause::unresolved; }
 
 /// The same of a rank, as a sentence goes on: "whose kernels took longer", "which launched its work late", ...
 std::string_view clause_of(LateCause);
@@ -77,6 +79,14 @@ struct LateRank {
   double share = 0;                         ///< of all such wait of all ranks, 0 to 1
   LateCause cause = LateCause::unresolved;  ///< of most of it
 };
+
+/// Its fields in JSON.
+void visit_fields(fields::Is<LateRank> auto& late, auto&& field) {
+  field("rank", late.rank);
+  field("wait_us", static_cast<double>(late.wait_ns) / 1000.0);
+  field("share", late.share);
+  field("cause", late.cause);
+}
 
 /// Wait and transfer of a trace.
 struct WaitReport {

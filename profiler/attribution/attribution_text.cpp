@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "platform/json.hpp"
+#include "platform/fields/json_schema.hpp"
 
 namespace underlap::attribution {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using fields::Is, fields::Object;
+using Json = fields::Json;
 
 double ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
@@ -50,30 +51,42 @@ std::string not_taken_table(const AttributionReport& report, const TableFormat& 
   return render(table, format);
 }
 
-Json to_json(const AttributionReport& report) {
-  Json json{{"sources", Json::array()},
-            {"unattributed", {{"count", report.unattributed()}, {"comm_us", us(report.unattributed_ns())}}},
-            {"not_taken", Json::array()}};
-  for (const AttributedBy& row : report.attributed)
-    json["sources"].push_back({{"mode", mode_text(row.mode)},
-                               {"source", to_string(row.source)},
-                               {"confidence_pct", row.confidence_pct},
-                               {"reason", row.reason},
-                               {"count", row.count},
-                               {"comm_us", us(row.time_ns)}});
-  for (const NotTaken& row : report.not_taken)
-    json["not_taken"].push_back(
-        {{"kernel", row.name}, {"why", row.why}, {"count", row.count}, {"time_us", us(row.time_ns)}});
-  return json;
+}  // namespace
+
+void visit_fields(Is<AttributedBy> auto& row, auto&& field) {
+  field("mode", mode_text(row.mode));
+  field("source", row.source);
+  field("confidence_pct", row.confidence_pct);
+  field("reason", row.reason);
+  field("count", row.count);
+  field("comm_us", us(row.time_ns));
 }
 
-}  // namespace
+void visit_fields(Is<NotTaken> auto& row, auto&& field) {
+  field("kernel", row.name);
+  field("why", row.why);
+  field("count", row.count);
+  field("time_us", us(row.time_ns));
+}
+
+void visit_fields(Is<AttributionReport> auto& report, auto&& field) {
+  field("sources", report.attributed);
+  field("unattributed", Object{[&](auto&& put) {
+          put("count", report.unattributed());
+          put("comm_us", us(report.unattributed_ns()));
+        }});
+  field("not_taken", report.not_taken);
+}
 
 std::string with_attribution(const std::string& analysis_json, const AttributionReport& report) {
   if (is_ours(report)) return analysis_json;
   Json json = parse_json(analysis_json);
-  json["attribution"] = to_json(report);
+  json["attribution"] = fields::encode(report);
   return json_text(json);
+}
+
+void add_attribution_schema(Json& analysis_schema) {
+  analysis_schema["properties"]["attribution"] = fields::schema_of<AttributionReport>();
 }
 
 std::string attribution_text(const AttributionReport& report, const TableFormat& format) {

@@ -1,122 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
-#include <set>
+#include <concepts>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "platform/fields/json_schema.hpp"
 #include "profiler/compare/compare_report.hpp"
-#include "profiler/report/fields/json_fields.hpp"
 
 namespace underlap::compare {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using report::schema::encode;
+using analysis::CommunicationSplit, analysis::Split;
+using fields::AsObject, fields::Derived, fields::Each, fields::Is, fields::NullIf, fields::Object;
+using OptionalNs = std::optional<std::int64_t>;
 
-Json from_to(std::int64_t from, std::int64_t to) { return {{"from_ns", from}, {"to_ns", to}, {"delta_ns", to - from}}; }
+constexpr std::string_view kCompareSchema = "underlap.compare/1";
 
-// Null where a side does not know its figure.
-Json from_to(std::int64_t from, bool from_is_known, std::int64_t to, bool to_is_known) {
-  Json json = from_to(from, to);
-  if (!from_is_known) json["from_ns"] = nullptr;
-  if (!to_is_known) json["to_ns"] = nullptr;
-  if (!from_is_known || !to_is_known) json["delta_ns"] = nullptr;
-  return json;
+/// A time of both sides; absent where a side does not know it.
+struct BothTimes {
+  OptionalNs from_ns;
+  OptionalNs to_ns;
+
+  OptionalNs delta_ns() const { return from_ns && to_ns ? OptionalNs(*to_ns - *from_ns) : std::nullopt; }
+};
+
+void visit_fields(Is<BothTimes> auto& times, auto&& field) {
+  field("from_ns", times.from_ns);
+  field("to_ns", times.to_ns);
+  field("delta_ns", times.delta_ns());
 }
 
-Json modes_of(const TraceChange& change) {
-  Json modes = Json::object();
-  for (const auto& [mode, ns] : paired(change.from.exposed_ns_by_modes, change.to.exposed_ns_by_modes))
-    modes[mode] = from_to(ns.first, ns.second);
-  return modes;
+// All that is exposed of a mode, also while others' communication runs.
+void add_mode(const CommunicationSplit& from, const CommunicationSplit& to, auto&& field) {
+  const auto if_split = [](const CommunicationSplit& split, std::int64_t ns) {
+    return analysis::is_split(split.exposed_unsplit_ns, split.exposed_ns) ? OptionalNs(ns) : std::nullopt;
+  };
+  field("exposed", BothTimes{from.exposed_ns, to.exposed_ns});
+  field("exposed_wait", BothTimes{if_split(from, from.exposed_wait_ns), if_split(to, to.exposed_wait_ns)});
+  field("exposed_transfer", BothTimes{if_split(from, from.exposed_transfer_ns), if_split(to, to.exposed_transfer_ns)});
+  field("exposed_unsplit", BothTimes{from.exposed_unsplit_ns, to.exposed_unsplit_ns});
 }
 
-// Of each mode all that is exposed, beside others' or not.
-Json communication_of(const TraceChange& change) {
-  Json modes = Json::object();
-  for (const auto& [mode, sides] : paired(change.from.modes, change.to.modes)) {
-    const auto& [one, other] = sides;
-    const bool from_knows = analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns);
-    const bool to_knows = analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns);
-    modes[mode] = {
-        {"exposed", from_to(one.exposed_ns, other.exposed_ns)},
-        {"exposed_wait", from_to(one.exposed_wait_ns, from_knows, other.exposed_wait_ns, to_knows)},
-        {"exposed_transfer", from_to(one.exposed_transfer_ns, from_knows, other.exposed_transfer_ns, to_knows)},
-        {"exposed_unsplit", from_to(one.exposed_unsplit_ns, other.exposed_unsplit_ns)}};
-  }
-  return modes;
-}
-
-Json sums_of(const std::vector<StepSum>& sums) {
-  Json json = Json::object();
-  for (const StepSum& sum : sums) json[sum.name] = from_to(sum.from_step_ns, sum.to_step_ns);
-  return json;
-}
-
-Json json_of(const OperationChange& operation) {
-  return {{"name", operation.name},
-          {"kind", operation.kind},
-          {"mode", operation.mode},
-          {"purpose", operation.purpose},
-          {"stream", operation.stream},
-          {"first_layer", operation.first_layer},
-          {"last_layer", operation.last_layer},
-          {"match", to_string(operation.match)},
-          {"count", {{"from", operation.from_count}, {"to", operation.to_count}}},
-          {"busy", from_to(operation.from_busy_ns, operation.to_busy_ns)},
-          {"step", from_to(operation.from_step_ns, operation.to_step_ns)}};
-}
-
-Json json_of(const TraceChange& change) {
-  Json json{{"windows", change.windows}, {"left_out", change.left_out}};
-  json["matched_by"] = change.is_matched_by_tags ? "tags" : "order";
-  json["window"] = from_to(change.from.window_ns, change.to.window_ns);
-  json["compute"] = from_to(change.from.compute_ns(), change.to.compute_ns());
-  json["contention_ns"] = change.compute.contention_ns();
-  json["decomposition_ns"] = change.compute.decomposition_ns();
-  json["concurrency_ns"] = change.compute.concurrency_change_ns();
-  json["exposed"] = from_to(change.from.exposed_ns(), change.to.exposed_ns());
-  json["exposed_by_modes"] = modes_of(change);
-  const bool from_knows = waits_are_known(change.from), to_knows = waits_are_known(change.to);
-  json["exposed_wait"] = from_to(change.from.exposed_wait_ns, from_knows, change.to.exposed_wait_ns, to_knows);
-  json["exposed_transfer"] =
-      from_to(change.from.exposed_transfer_ns(), from_knows, change.to.exposed_transfer_ns(), to_knows);
-  json["exposed_unsplit"] = from_to(change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns);
-  json["copy_only"] = from_to(change.from.copy_only_ns, change.to.copy_only_ns);
-  json["idle"] = from_to(change.from.idle_ns, change.to.idle_ns);
-  json["modes"] = communication_of(change);
-  json["by_stream"] = sums_of(sums_by(change.operations, &OperationChange::stream));
-  json["by_purpose"] = sums_of(sums_by(change.operations, &OperationChange::purpose));
-  json["operations"] = Json::array();
-  for (const OperationChange& operation : change.operations) json["operations"].push_back(json_of(operation));
-  json["net_operations"] = Json::array();
-  for (const NetOperation& operation : change.net) {
-    Json net = json_of(operation);
-    net["count"]["added"] = operation.added;
-    net["count"]["removed"] = operation.removed;
-    json["net_operations"].push_back(std::move(net));
-  }
-  return json;
+std::vector<std::pair<std::string, BothTimes>> sums_of(const TraceChange& change, std::string OperationChange::*by) {
+  std::vector<std::pair<std::string, BothTimes>> sums;
+  for (const StepSum& sum : sums_by(change.operations, by))
+    sums.push_back({sum.name, {sum.from_step_ns, sum.to_step_ns}});
+  return sums;
 }
 
 }  // namespace
 
-std::string compare_json(const CompareReport& report) {
-  Json json{{"schema", "underlap.compare/1"}, {"from", report.from}, {"to", report.to}};
-  json["forced"] = report.forced.empty() ? Json(nullptr) : Json(report.forced);
-  json["notes"] = report.notes;
-  json["differences"] = encode(report.differences);
-  json["comparisons"] = Json::array();
-  for (const Comparison& comparison : report.comparisons)
-    json["comparisons"].push_back({{"name", comparison.name},
-                                   {"sentence", sentence_of(comparison)},
-                                   {"from_step_ns", comparison.from_step_ns},
-                                   {"to_step_ns", comparison.to_step_ns},
-                                   {"from_exposed_ns", encode(comparison.from_exposed_ns)},
-                                   {"to_exposed_ns", encode(comparison.to_exposed_ns)},
-                                   {"change", comparison.change ? json_of(*comparison.change) : Json(nullptr)}});
-  return json_text(json, 1) + "\n";
+// The fields of the JSON.
+
+void visit_fields(std::derived_from<OperationChange> auto& operation, auto&& field) {
+  field("name", operation.name);
+  field("kind", operation.kind);
+  field("mode", operation.mode);
+  field("purpose", operation.purpose);
+  field("stream", operation.stream);
+  field("first_layer", operation.first_layer);
+  field("last_layer", operation.last_layer);
+  field("match", operation.match);
+  field("count", Object{[&](auto&& put) {
+          put("from", operation.from_count);
+          put("to", operation.to_count);
+          if constexpr (requires { operation.added; }) {
+            put("added", operation.added);
+            put("removed", operation.removed);
+          }
+        }});
+  field("busy", BothTimes{operation.from_busy_ns, operation.to_busy_ns});
+  field("step", BothTimes{operation.from_step_ns, operation.to_step_ns});
 }
+
+void visit_fields(Is<TraceChange> auto& change, auto&& field) {
+  const auto both = [&](auto part) { return BothTimes{std::invoke(part, change.from), std::invoke(part, change.to)}; };
+  const auto both_if_known = [&](auto part) {
+    BothTimes times = both(part);
+    if (!waits_are_known(change.from)) times.from_ns.reset();
+    if (!waits_are_known(change.to)) times.to_ns.reset();
+    return times;
+  };
+  const auto add_times = [](const auto& of_mode, auto&& put) {
+    const BothTimes times{of_mode.second.first, of_mode.second.second};
+    visit_fields(times, put);
+  };
+  const auto add_communication = [](const auto& of_mode, auto&& put) {
+    add_mode(of_mode.second.first, of_mode.second.second, put);
+  };
+  const auto by_stream = sums_of(change, &OperationChange::stream);
+  const auto by_purpose = sums_of(change, &OperationChange::purpose);
+  field("windows", change.windows);
+  field("left_out", change.left_out);
+  field("matched_by", std::string_view(change.is_matched_by_tags ? "tags" : "order"));
+  field("window", both(&Split::window_ns));
+  field("compute", both(&Split::compute_ns));
+  field("contention_ns", change.compute.contention_ns());
+  field("decomposition_ns", change.compute.decomposition_ns());
+  field("concurrency_ns", change.compute.concurrency_change_ns());
+  field("exposed", both(&Split::exposed_ns));
+  field("exposed_by_modes", Each{paired(change.from.exposed_ns_by_modes, change.to.exposed_ns_by_modes), add_times});
+  field("exposed_wait", both_if_known(&Split::exposed_wait_ns));
+  field("exposed_transfer", both_if_known(&Split::exposed_transfer_ns));
+  field("exposed_unsplit", both(&Split::exposed_unsplit_ns));
+  field("copy_only", both(&Split::copy_only_ns));
+  field("idle", both(&Split::idle_ns));
+  field("modes", Each{paired(change.from.modes, change.to.modes), add_communication});
+  field("by_stream", AsObject{by_stream});
+  field("by_purpose", AsObject{by_purpose});
+  field("operations", change.operations);
+  field("net_operations", change.net);
+}
+
+void visit_fields(Is<Comparison> auto& comparison, auto&& field) {
+  field("name", comparison.name);
+  field("sentence", Derived{[&] { return sentence_of(comparison); }});
+  field("from_step_ns", comparison.from_step_ns);
+  field("to_step_ns", comparison.to_step_ns);
+  field("from_exposed_ns", comparison.from_exposed_ns);
+  field("to_exposed_ns", comparison.to_exposed_ns);
+  field("change", comparison.change);
+}
+
+void visit_fields(Is<CompareReport> auto& report, auto&& field) {
+  field("from", report.from);
+  field("to", report.to);
+  field("forced", NullIf{report.forced, report.forced.empty()});
+  field("notes", report.notes);
+  field("differences", report.differences);
+  field("comparisons", report.comparisons);
+}
+
+std::string compare_json(const CompareReport& report) { return fields::document_text(kCompareSchema, report); }
+
+std::string compare_json_schema() { return fields::schema_text<CompareReport>(kCompareSchema); }
 
 }  // namespace underlap::compare

@@ -70,5 +70,6 @@ std::string compare_markdown(const CompareReport&);
 
 /// For machines: schema underlap.compare/1; times are exact sums over the windows.
 std::string compare_json(const CompareReport&);
+std::string compare_json_schema();
 
 }  // namespace underlap::compare

@@ -20,6 +20,7 @@ enum class Match : std::uint8_t { both, added, removed };
 
 /// "both", "added", "removed".
 std::string_view to_string(Match);
+constexpr Match last_value(Match) { return Match::removed; }
 
 /// How often and how long an operation ran on either side. Nanoseconds, sums over the windows.
 struct OperationTimes {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "platform/fields/field_wrappers.hpp"
 #include "platform/table.hpp"
 #include "profiler/compare/run_figures.hpp"
-#include "profiler/report/fields/field_wrappers.hpp"
 
 namespace underlap::compare {
 
@@ -23,11 +23,11 @@ struct Difference {
   bool is_derived = false;  ///< a setting that nobody wrote on either side: it follows from others
 };
 
-void visit_fields(report::schema::Is<Difference> auto& difference, auto&& field) {
+void visit_fields(fields::Is<Difference> auto& difference, auto&& field) {
   field("what", difference.what);
   field("baseline", difference.baseline);
   field("candidate", difference.candidate);
-  field("derived", report::schema::NewerField{difference.is_derived});
+  field("derived", fields::NewerField{difference.is_derived});
 }
 
 /// One row for each difference, and a last one for all derived settings: "3 derived settings: a, b and c".

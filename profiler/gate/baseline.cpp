@@ -9,13 +9,13 @@
 #include <string_view>
 #include <utility>
 
+#include "platform/fields/json_schema.hpp"
 #include "profiler/compare/sides.hpp"
-#include "profiler/report/fields/json_schema.hpp"
 
 // The one list of the file's fields, which writer and reader follow.
 namespace underlap::compare {
 
-using report::schema::Is, report::schema::NewerField;
+using fields::Is, fields::NewerField;
 
 void visit_fields(Is<OperationFigure> auto& operation, auto&& field) {
   field("name", operation.name);
@@ -58,11 +58,18 @@ void visit_fields(Is<RunFigures> auto& run, auto&& field) {
 namespace underlap::gate {
 namespace {
 
-using report::schema::Cursor;
+using fields::Cursor, fields::Is;
 
 constexpr std::string_view kBaselineSchema = "underlap.baseline/1";
 
-void check(const Cursor& root, const std::vector<RunFigures>& runs) {
+struct Baseline {
+  std::vector<RunFigures> runs;
+};
+
+void visit_fields(Is<Baseline> auto& baseline, auto&& field) { field("runs", baseline.runs); }
+
+void check(const Cursor& root, const Baseline& baseline) {
+  const std::vector<RunFigures>& runs = baseline.runs;
   const std::vector<Cursor> elements = root.at("runs").elements();
   if (runs.empty()) root.at("runs").fail("is empty: a baseline has one run at least");
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -108,29 +115,17 @@ void check_baseline(const std::vector<RunFigures>& runs) {
 }
 
 std::string baseline_text(const std::vector<RunFigures>& runs) {
-  const report::schema::Json document{{"schema", kBaselineSchema}, {"runs", report::schema::encode(runs)}};
-  return json_text(document, 1) + "\n";
+  return fields::document_text(kBaselineSchema, Baseline{runs});
 }
 
-std::string baseline_json_schema() {
-  using report::schema::Json;
-  Json document{{"$schema", report::schema::kJsonSchemaDraft}, {"title", kBaselineSchema}, {"type", "object"}};
-  document["properties"]["schema"]["const"] = kBaselineSchema;
-  document["properties"]["runs"] = report::schema::schema_of<std::vector<RunFigures>>();
-  document["required"] = Json::array({"schema", "runs"});
-  return json_text(document, 1) + "\n";
-}
+std::string baseline_json_schema() { return fields::schema_text<Baseline>(kBaselineSchema); }
 
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
-  const report::schema::Json document = read_json_file(file);
-  const Cursor root(document, file.string(), Cursor::Numbers::finite);
-  report::schema::check_schema(
-      root.at("schema"), kBaselineSchema,
-      fmt::format("\"{}\": save the baseline anew with `underlap baseline save`", kBaselineSchema));
-  std::vector<RunFigures> runs;
-  report::schema::decode(root.at("runs"), runs);
-  check(root, runs);
-  return runs;
+  const std::string what_is_read =
+      fmt::format("\"{}\": save the baseline anew with `underlap baseline save`", kBaselineSchema);
+  return fields::parse_document<Baseline>(kBaselineSchema, read_json_file(file), file.string(), what_is_read,
+                                          Cursor::Numbers::finite)
+      .runs;
 }
 
 }  // namespace underlap::gate

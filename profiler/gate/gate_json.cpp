@@ -6,17 +6,17 @@
 #include <string_view>
 #include <vector>
 
+#include "platform/fields/json_schema.hpp"
 #include "profiler/gate/gate_reader.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/gate/words.hpp"
-#include "profiler/report/fields/json_schema.hpp"
 
 namespace underlap::gate {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using report::schema::Cursor, report::schema::Derived, report::schema::Is;
-using report::schema::NewerField, report::schema::NullIf, report::schema::PresentIf;
+using fields::Cursor, fields::Derived, fields::Is;
+using fields::NewerField, fields::NullIf, fields::PresentIf;
 
 constexpr std::string_view kFamily = "underlap.gate/";
 constexpr std::string_view kGateSchema = "underlap.gate/1";
@@ -82,7 +82,7 @@ void decode_field(const Cursor& from, const char* key, Moved<T>& moved) {
 
 template <class T>
 void describe_field(Json& object, const char* key, const Moved<T>& moved) {
-  const Json text{{"type", "string"}}, number = report::schema::schema_of<double>();
+  const Json text{{"type", "string"}}, number = fields::schema_of<double>();
   Json properties{{"name", text}, {"kind", text}};
   if (moved.has_units) properties["unit"] = text;
   for (const char* const of : {"baseline", "candidate", "delta"}) properties[moved.key(of)] = number;
@@ -91,13 +91,6 @@ void describe_field(Json& object, const char* key, const Moved<T>& moved) {
   operation["properties"] = std::move(properties);
   object["properties"][key] = {{"type", "array"}, {"items", std::move(operation)}};
   object["required"].push_back(key);
-}
-
-void decode(const Cursor& from, Verdict& verdict) {
-  const std::string word = from.string();
-  for (const Verdict known : {Verdict::pass, Verdict::regression, Verdict::inconclusive})
-    if (word == to_string(known)) return void(verdict = known);
-  from.fail(fmt::format("is \"{}\", must be pass, regression or inconclusive", word));
 }
 
 void visit_fields(Is<SideInfo> auto& side, auto&& field) {
@@ -150,19 +143,15 @@ void visit_fields(Is<GateReport> auto& report, auto&& field) {
   field("cells", report.cells);
 }
 
-std::string gate_json(const GateReport& report) {
-  Json json{{"schema", kGateSchema}};
-  json.update(report::schema::encode(report));
-  return json_text(json, 1) + "\n";
-}
+std::string gate_json(const GateReport& report) { return fields::document_text(kGateSchema, report); }
 
 std::string gate_json_schema() {
-  Json document = report::schema::document_schema<GateReport>(kGateSchema);
+  Json document = fields::document_schema<GateReport>(kGateSchema);
   // Rows of numerics have labels in place of figures.
   GateRow numerics;
   numerics.metric = "numerics";
   Json& rows = document["properties"]["rows"]["items"];
-  rows = {{"anyOf", Json::array({rows, report::schema::schema_like(numerics)})}};
+  rows = {{"anyOf", Json::array({rows, fields::schema_like(numerics)})}};
   return json_text(document, 1) + "\n";
 }
 
@@ -172,13 +161,6 @@ bool is_gate_file(const std::filesystem::path& file) {
   return begin.find(kFamily) != std::string::npos;
 }
 
-GateReport read_gate(const std::filesystem::path& file) {
-  const Json document = read_json_file(file);
-  const Cursor root(document, file.string());
-  report::schema::check_schema(root.at("schema"), kGateSchema, fmt::format("\"{}\"", kGateSchema));
-  GateReport report;
-  report::schema::decode(root, report);
-  return report;
-}
+GateReport read_gate(const std::filesystem::path& file) { return fields::read_document<GateReport>(kGateSchema, file); }
 
 }  // namespace underlap::gate

@@ -13,6 +13,7 @@ enum class Verdict : std::uint8_t { pass, regression, inconclusive };
 
 /// "pass", "regression", "inconclusive".
 std::string_view to_string(Verdict);
+constexpr Verdict last_value(Verdict) { return Verdict::inconclusive; }
 
 /// One metric of one cell: a figure for each run, which is a fresh process. Larger is worse.
 struct Row {

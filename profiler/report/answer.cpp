@@ -14,7 +14,7 @@
 namespace underlap::report {
 namespace {
 
-constexpr EnumNames<Verdict, kNumVerdicts> kVerdicts{{"faster", "slower", "unclear", "equal", "not_valid"}};
+constexpr EnumNames<Verdict, 5> kVerdicts{{"faster", "slower", "unclear", "equal", "not_valid"}};
 
 // What people would turn a knob for, and then what they would still like to know; as half-widths of an interval.
 constexpr std::array<double, 2> kResolutions{0.05, 0.01};

@@ -21,10 +21,10 @@ enum class Verdict : std::uint8_t {
   equal,      ///< modelled, and not a nanosecond apart
   not_valid,  ///< the times of one of the two cells are not to be used
 };
-inline constexpr int kNumVerdicts = static_cast<int>(Verdict::not_valid) + 1;
 
 /// "faster", "slower", "unclear", "equal", "not_valid".
 std::string_view to_string(Verdict);
+constexpr Verdict last_value(Verdict) { return Verdict::not_valid; }
 
 /// The answer that one pair of cells gives: a cell with some overlap on, and its off cell. Shares are of 1.
 struct PairAnswer {

@@ -12,15 +12,16 @@
 
 #include "platform/cbor.hpp"
 #include "platform/errors.hpp"
+#include "platform/fields/field_values.hpp"
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/report/fields/field_values.hpp"
+#include "profiler/report/results_schema.hpp"
 
 namespace underlap::report {
 namespace {
 
 using analysis::ComputeTimes, analysis::KernelPlace, analysis::PlaceTimes, analysis::StepId;
 using FiguresJson = nlohmann::json;
-using schema::take, schema::values_of;
+using fields::take, fields::values_of;
 
 /// Names of kernels and purposes, each written once.
 class Names {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform/json.hpp"
+#include "platform/fields/json_schema.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::report {
@@ -14,12 +14,12 @@ namespace {
 
 using analysis::ExposedCause;
 using analysis::OverlapEvidence;
-using Json = nlohmann::ordered_json;
+using fields::JsonText;
+using Json = fields::Json;
 
 constexpr double kObservedPct = 50;
 constexpr double kPartlyPct = 5;
-constexpr EnumNames<ObservedStatus, kNumObservedStatuses> kStatuses{
-    {"observed", "partly", "not_observed", "not_in_trace"}};
+constexpr EnumNames<ObservedStatus, 4> kStatuses{{"observed", "partly", "not_observed", "not_in_trace"}};
 
 double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
@@ -127,20 +127,21 @@ std::string short_value(const std::string& text) {
 // The knobs of one table are of one section.
 std::string short_name(const std::string& knob) { return knob.substr(knob.find('.') + 1); }
 
-Json to_json(const ObservedKnob& knob) {
-  Json json{{"knob", knob.knob}, {"requested", parse_json(knob.requested)}, {"effective", parse_json(knob.effective)}};
-  json["observed_pct"] = knob.observed_pct ? Json(*knob.observed_pct) : Json(nullptr);
-  json["operations"] = knob.operations;
-  json["comm_us"] = us(knob.comm_ns);
-  json["hidden_us"] = us(knob.hidden_ns);
-  json["hidden_transfer_us"] = knob.hidden_transfer_ns ? Json(us(*knob.hidden_transfer_ns)) : Json(nullptr);
-  json["status"] = to_string(knob.status);
-  json["cause"] = knob.cause ? Json(analysis::to_string(*knob.cause)) : Json(nullptr);
-  json["reason"] = knob.reason;
-  return json;
-}
-
 }  // namespace
+
+void visit_fields(fields::Is<ObservedKnob> auto& knob, auto&& field) {
+  field("knob", knob.knob);
+  field("requested", JsonText{knob.requested});
+  field("effective", JsonText{knob.effective});
+  field("observed_pct", knob.observed_pct);
+  field("operations", knob.operations);
+  field("comm_us", us(knob.comm_ns));
+  field("hidden_us", us(knob.hidden_ns));
+  field("hidden_transfer_us", knob.hidden_transfer_ns ? std::optional(us(*knob.hidden_transfer_ns)) : std::nullopt);
+  field("status", knob.status);
+  field("cause", knob.cause);
+  field("reason", knob.reason);
+}
 
 std::string_view to_string(ObservedStatus status) { return kStatuses[status]; }
 
@@ -183,9 +184,12 @@ std::string with_observed(const std::string& analysis_json, const std::string& c
                           const std::vector<ObservedKnob>& knobs) {
   Json json = parse_json(analysis_json);
   json["cell"] = cell;
-  json["observed"] = Json::array();
-  for (const ObservedKnob& knob : knobs) json["observed"].push_back(to_json(knob));
+  json["observed"] = fields::encode(knobs);
   return json_text(json);
+}
+
+void add_observed_schema(Json& analysis_schema) {
+  analysis_schema["properties"]["observed"] = fields::schema_of<std::vector<ObservedKnob>>();
 }
 
 }  // namespace underlap::report

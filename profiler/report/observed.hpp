@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,10 +43,10 @@ enum class ObservedStatus : std::uint8_t {
   not_observed,  ///< less
   not_in_trace,  ///< none of its operations is in a measured step, or they exchange nothing
 };
-inline constexpr int kNumObservedStatuses = static_cast<int>(ObservedStatus::not_in_trace) + 1;
 
 /// "observed", "partly", "not_observed", "not_in_trace".
 std::string_view to_string(ObservedStatus);
+constexpr ObservedStatus last_value(ObservedStatus) { return ObservedStatus::not_in_trace; }
 
 /// One knob: requested, in effect, observed. Times are summed over the ranks and their measured steps.
 struct ObservedKnob {
@@ -75,5 +76,7 @@ Table observed_table(const std::vector<ObservedKnob>& knobs);
 /// `analysis_json` (underlap.analysis/1) with the cell's name and the knobs added as `cell` and `observed`.
 std::string with_observed(const std::string& analysis_json, const std::string& cell,
                           const std::vector<ObservedKnob>& knobs);
+/// Adds `observed` to the schema of such JSON.
+void add_observed_schema(nlohmann::ordered_json& analysis_schema);
 
 }  // namespace underlap::report

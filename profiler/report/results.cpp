@@ -15,12 +15,12 @@
 #include <utility>
 
 #include "platform/atomic_file.hpp"
+#include "platform/fields/json_schema.hpp"
 #include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
 #include "platform/problems.hpp"
 #include "platform/threads/on_all_cores.hpp"
 #include "profiler/report/cut_windows.hpp"
-#include "profiler/report/fields/json_schema.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -28,7 +28,7 @@
 namespace underlap::report {
 namespace {
 
-using schema::Cursor;
+using fields::Cursor;
 using Json = nlohmann::ordered_json;
 
 constexpr EnumNames<NumericsLabel, 6> kLabels{
@@ -51,7 +51,7 @@ struct NotNegative {
     for (const auto& [name, value] : values) (*this)(key, value);
   }
   template <class T>
-  void operator()(const char* key, const schema::NewerField<T>& field) const {
+  void operator()(const char* key, const fields::NewerField<T>& field) const {
     (*this)(key, field.newer);
   }
   template <class T>
@@ -60,73 +60,12 @@ struct NotNegative {
 
 template <class T>
 void check_not_negative(const Cursor& from, const T& value) {
-  schema::visit_fields(value, NotNegative{from});
+  visit_fields(value, NotNegative{from});
 }
 
 void check_limit(const Cursor& from, const char* key, std::int64_t value) {
   if (value > kLongestNs) from.at(key).fail(fmt::format("is {}, must be at most 2^53", value));
 }
-
-}  // namespace
-
-// The readers in json_fields.hpp find these by the Cursor.
-namespace schema {
-
-template <class Enum>
-void decode_word(const Cursor& from, std::optional<Enum> known, Enum& value) {
-  if (!known) from.fail("has no such value: " + yaml::in_quotes(from.string()));
-  value = *known;
-}
-
-void decode(const Cursor& from, NumericsLabel& label) { decode_word(from, kLabels.find(from.string()), label); }
-void decode(const Cursor& from, Backend& backend) { decode_word(from, backend_from(from.string()), backend); }
-
-void check(const Cursor& from, const analysis::CommunicationSplit& split) {
-  check_not_negative(from, split);
-  visit_fields(split, [&](const char* key, const auto& value) {
-    if constexpr (std::is_same_v<decltype(value), const std::int64_t&>)
-      check_limit(from, key, value);
-    else
-      check_limit(from, key, value.newer);
-  });
-}
-
-void check(const Cursor& from, const analysis::Split& split) {
-  check_not_negative(from, split);
-  if (split.window_ns > kLongestNs) from.at("window_ns").fail(fmt::format("is {}, longer than any", split.window_ns));
-  for (const std::int64_t part : {split.compute_only_ns, split.hidden_ns, split.copy_only_ns, split.idle_ns})
-    if (part > split.window_ns) from.fail(fmt::format("has a part of {} ns in {} ns", part, split.window_ns));
-  const std::int64_t sum =
-      split.compute_only_ns + split.hidden_ns + split.exposed_ns() + split.copy_only_ns + split.idle_ns;
-  if (sum != split.window_ns)
-    from.fail(fmt::format("is a split whose parts sum to {} ns, its window is {} ns", sum, split.window_ns));
-}
-
-void check(const Cursor& from, const StepSample& sample) {
-  check_not_negative(from, sample);
-  if (sample.step_ns > kLongestNs) from.at("step_ns").fail(fmt::format("is {}, longer than any", sample.step_ns));
-}
-
-// What is read and cut beside the results must be a file of theirs.
-void check(const Cursor& from, const CellResult& cell) {
-  check_not_negative(from, cell);
-  const std::filesystem::path file = cell.trace_file;
-  const bool is_within = file.is_relative() && std::find(file.begin(), file.end(), "..") == file.end();
-  if (!is_within)
-    from.at("trace_file").fail(fmt::format("is {}, outside the folder of the run", yaml::in_quotes(cell.trace_file)));
-}
-
-void check(const Cursor& from, const RunInfo& info) { check_not_negative(from, info); }
-
-void check(const Cursor& from, const ComputeSinceOff& compute) { check_not_negative(from, compute); }
-
-void check(const Cursor& from, const StepWork& work) { check_not_negative(from, work); }
-
-}  // namespace schema
-
-namespace {
-
-using schema::encode, schema::decode;
 
 // Steps are unique, and sorted by block and step.
 void check_steps(const std::vector<Cursor>& from, const std::vector<StepSample>& samples, std::int32_t blocks_done) {
@@ -191,14 +130,70 @@ void check_blocks(const Cursor& root, const RunResults& results) {
   }
 }
 
-RunResults results_in(const Json& document, const std::filesystem::path& file) {
-  const Cursor root(document, file.string());
-  schema::check_schema(root.at("schema"), kSchema, "version 1");
-  RunResults results;
-  decode(root, results);
+}  // namespace
+
+// The readers in json_fields.hpp find these by the type that they read.
+
+void check(const Cursor& from, const StepSample& sample) {
+  check_not_negative(from, sample);
+  if (sample.step_ns > kLongestNs) from.at("step_ns").fail(fmt::format("is {}, longer than any", sample.step_ns));
+}
+
+// What is read and cut beside the results must be a file of theirs.
+void check(const Cursor& from, const CellResult& cell) {
+  check_not_negative(from, cell);
+  const std::filesystem::path file = cell.trace_file;
+  const bool is_within = file.is_relative() && std::find(file.begin(), file.end(), "..") == file.end();
+  if (!is_within)
+    from.at("trace_file").fail(fmt::format("is {}, outside the folder of the run", yaml::in_quotes(cell.trace_file)));
+}
+
+void check(const Cursor& root, const RunResults& results) {
   check_blocks(root, results);
   check_ranks(root, results);
-  return results;
+}
+
+void check(const Cursor& from, const RunInfo& info) { check_not_negative(from, info); }
+
+void check(const Cursor& from, const ComputeSinceOff& compute) { check_not_negative(from, compute); }
+
+void check(const Cursor& from, const StepWork& work) { check_not_negative(from, work); }
+
+}  // namespace underlap::report
+
+namespace underlap::analysis {
+
+void check(const fields::Cursor& from, const CommunicationSplit& split) {
+  report::check_not_negative(from, split);
+  visit_fields(split, [&](const char* key, const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const std::int64_t&>)
+      report::check_limit(from, key, value);
+    else
+      report::check_limit(from, key, value.newer);
+  });
+}
+
+void check(const fields::Cursor& from, const Split& split) {
+  report::check_not_negative(from, split);
+  if (split.window_ns > report::kLongestNs)
+    from.at("window_ns").fail(fmt::format("is {}, longer than any", split.window_ns));
+  for (const std::int64_t part : {split.compute_only_ns, split.hidden_ns, split.copy_only_ns, split.idle_ns})
+    if (part > split.window_ns) from.fail(fmt::format("has a part of {} ns in {} ns", part, split.window_ns));
+  const std::int64_t sum =
+      split.compute_only_ns + split.hidden_ns + split.exposed_ns() + split.copy_only_ns + split.idle_ns;
+  if (sum != split.window_ns)
+    from.fail(fmt::format("is a split whose parts sum to {} ns, its window is {} ns", sum, split.window_ns));
+}
+
+}  // namespace underlap::analysis
+
+namespace underlap::report {
+namespace {
+
+using fields::encode, fields::decode;
+
+RunResults results_in(const Json& document, const std::filesystem::path& file) {
+  return fields::parse_document<RunResults>(kSchema, document, file.string(), "version 1");
 }
 
 // A thousand ranks' windows as one document take more memory than a machine may have, and a while.
@@ -264,17 +259,16 @@ const std::vector<LaunchedRank>& launched_ranks_of(const RunInfo& info, const Ce
 std::int32_t blocks_of(const CellResult& cell) { return cell.samples.empty() ? 0 : cell.samples.back().block + 1; }
 
 std::string results_text(const RunResults& results, Statistics statistics) {
-  Json document{{"schema", kSchema}};
-  document.update(encode(results));
+  Json document = fields::document(kSchema, results);
   if (statistics == Statistics::included) add_statistics(document["cells"], results);
   return json_text(document, 1) + "\n";
 }
 
 std::string results_json_schema() {
-  Json document = schema::document_schema<RunResults>(kSchema);
+  Json document = fields::document_schema<RunResults>(kSchema);
   Json& statistics = document[Json::json_pointer("/properties/cells/items/properties/statistics")];
-  statistics = schema::schema_of<CellSummary>();
-  statistics["properties"]["answer"] = schema::or_null(schema::schema_of<PairAnswer>());
+  statistics = fields::schema_of<CellSummary>();
+  statistics["properties"]["answer"] = fields::or_null(fields::schema_of<PairAnswer>());
   return json_text(document, 1) + "\n";
 }
 

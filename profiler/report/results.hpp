@@ -33,6 +33,7 @@ enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, l
 
 /// "reference", "bit_identical", ...
 std::string_view to_string(NumericsLabel);
+constexpr NumericsLabel last_value(NumericsLabel) { return NumericsLabel::mismatch; }
 
 /// "lower_precision 2.1e-04"; the difference stands where the label allows one.
 std::string numerics_text(NumericsLabel label, double max_loss_difference);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "platform/fields/field_wrappers.hpp"
 #include "profiler/report/answer.hpp"
-#include "profiler/report/fields/field_wrappers.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/summary.hpp"
-
-namespace underlap::report::schema {
 
 // The fields of the types of the results file, each with its key: the one list that both writer and reader follow, in
 // the order of the file.
 
-void visit_fields(Is<analysis::CommunicationSplit> auto& split, auto&& field) {
+namespace underlap::analysis {
+
+using fields::Is, fields::NewerField;
+
+void visit_fields(Is<CommunicationSplit> auto& split, auto&& field) {
   field("comm_ns", split.comm_ns);
   field("exposed_ns", split.exposed_ns);
   field("hidden_ns", split.hidden_ns);
@@ -23,7 +25,7 @@ void visit_fields(Is<analysis::CommunicationSplit> auto& split, auto&& field) {
   field("count", split.count);
 }
 
-void visit_fields(Is<analysis::Split> auto& split, auto&& field) {
+void visit_fields(Is<Split> auto& split, auto&& field) {
   field("window_ns", split.window_ns);
   field("compute_only_ns", split.compute_only_ns);
   field("hidden_ns", split.hidden_ns);
@@ -36,6 +38,23 @@ void visit_fields(Is<analysis::Split> auto& split, auto&& field) {
   field("purposes", split.purposes);
 }
 
+void visit_fields(Is<ComputeParts> auto& parts, auto&& field) {
+  field("same_kernels_ns", parts.same_kernels_ns);
+  field("other_kernels_ns", parts.other_kernels_ns);
+  field("concurrency_ns", parts.concurrency_ns);
+}
+
+void visit_fields(Is<KernelChange> auto& change, auto&& field) {
+  field("contention_ns", change.contention_ns);
+  field("decomposition_ns", change.decomposition_ns);
+}
+
+}  // namespace underlap::analysis
+
+namespace underlap::report {
+
+using fields::AsObject, fields::Is, fields::JsonText, fields::NewerField;
+
 void visit_fields(Is<StepSample> auto& sample, auto&& field) {
   field("block", sample.block);
   field("step", sample.step);
@@ -43,17 +62,6 @@ void visit_fields(Is<StepSample> auto& sample, auto&& field) {
   field("loss", sample.loss);
   field("transfer_cpu_ns", sample.transfer_cpu_ns);
   field("ranks", sample.ranks);
-}
-
-void visit_fields(Is<analysis::ComputeParts> auto& parts, auto&& field) {
-  field("same_kernels_ns", parts.same_kernels_ns);
-  field("other_kernels_ns", parts.other_kernels_ns);
-  field("concurrency_ns", parts.concurrency_ns);
-}
-
-void visit_fields(Is<analysis::KernelChange> auto& change, auto&& field) {
-  field("contention_ns", change.contention_ns);
-  field("decomposition_ns", change.decomposition_ns);
 }
 
 void visit_fields(Is<ComputeSinceOff> auto& compute, auto&& field) {
@@ -87,7 +95,7 @@ void visit_fields(Is<StepWork> auto& work, auto&& field) {
 
 void visit_fields(Is<RefusedCell> auto& cell, auto&& field) {
   field("name", cell.name);
-  field("values", cell.values);
+  field("values", AsObject{cell.values});
   field("because", cell.because);
 }
 
@@ -124,7 +132,7 @@ void visit_fields(Is<CaptureFault> auto& fault, auto&& field) {
 
 void visit_fields(Is<CellResult> auto& cell, auto&& field) {
   field("name", cell.name);
-  field("values", cell.values);
+  field("values", AsObject{cell.values});
   field("plan", JsonText{cell.plan_json});
   field("references", NewerField{cell.references});
   field("no_comm", cell.no_comm);
@@ -295,4 +303,4 @@ void visit_fields(Is<PairAnswer> auto& answer, auto&& field) {
   field("taken_back", answer.taken_back);
 }
 
-}  // namespace underlap::report::schema
+}  // namespace underlap::report

@@ -22,6 +22,7 @@ enum class AttributionSource : std::uint8_t {
 };
 
 std::string_view to_string(AttributionSource);
+constexpr AttributionSource last_value(AttributionSource) { return AttributionSource::none; }
 std::optional<AttributionSource> attribution_source_from(std::string_view);
 
 /// Where the mode of a slice's tag comes from, and how far it can be trusted.

@@ -50,6 +50,7 @@ inline constexpr std::array<BackendTraits, 3> kBackends{{
 constexpr const BackendTraits& traits_of(Backend backend) { return kBackends.at(static_cast<std::size_t>(backend)); }
 
 constexpr std::string_view to_string(Backend backend) { return traits_of(backend).name; }
+constexpr Backend last_value(Backend) { return Backend::sim; }
 
 /// The reverse of to_string; nullopt for a word that is none of them.
 std::optional<Backend> backend_from(std::string_view name);

@@ -15,6 +15,7 @@ namespace underlap {
 enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, send, receive };
 
 std::string_view to_string(Collective);
+constexpr Collective last_value(Collective) { return Collective::receive; }
 std::optional<Collective> collective_from(std::string_view);
 
 /// One transfer of a communication, as its rank saw it.

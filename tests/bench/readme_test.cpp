@@ -2,11 +2,11 @@
 // Generated parts of the documents: output of commands, tables of results/, golden schedules and the registered
 // techniques. A test fails where a part is stale, and rewrites it where UNDERLAP_UPDATE_GOLDEN is set.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,18 +19,19 @@
 #include "impl/tp/technique.hpp"
 #include "platform/input/input_file.hpp"
 #include "platform/table.hpp"
+#include "platform/text/list.hpp"
 #include "profiler/analysis/timeline_text.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/report/csv.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/summary.hpp"
+#include "tests/bench/commands/program.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing_support::read_text;
 
 const std::filesystem::path kRoot = UNDERLAP_SOURCE_DIR;
 constexpr int kTableWidth = 172;
@@ -183,18 +184,15 @@ std::string techniques(std::istream&) {
 std::string command(std::istream& words) {
   int first = 0;
   int last = 0;
-  std::string arguments;
-  std::getline(words >> first >> last >> std::ws, arguments);
-  arguments.resize(arguments.find_last_not_of(' ') + 1);
-  const std::string line =
-      fmt::format("cd '{}' && COLUMNS={} '{}' {}", kRoot.string(), kTerminalWidth, UNDERLAP_PROGRAM, arguments);
-  std::FILE* const pipe = popen(line.c_str(), "r");
-  std::stringstream output;
-  std::array<char, 4096> bytes{};
-  while (const std::size_t size = std::fread(bytes.data(), 1, bytes.size(), pipe))
-    output.write(bytes.data(), static_cast<std::streamsize>(size));
-  EXPECT_EQ(pclose(pipe), 0) << line;
-  std::string text = fmt::format("$ underlap {}\n{}", arguments, first > 1 ? "...\n" : "");
+  words >> first >> last;
+  Words arguments;
+  for (std::string word; words >> word;) arguments.push_back(word);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(kRoot);
+  std::istringstream output(
+      expect_success(arguments, {.environment = {{"COLUMNS", std::to_string(kTerminalWidth)}}}).out);
+  std::filesystem::current_path(before);
+  std::string text = fmt::format("$ underlap {}\n{}", fmt::join(arguments, " "), first > 1 ? "...\n" : "");
   int number = 0;
   for (std::string each; std::getline(output, each) && number <= last;) {
     if (++number >= first) text += number <= last ? each + "\n" : "...\n";
@@ -202,12 +200,62 @@ std::string command(std::istream& words) {
   return fenced(text);
 }
 
+std::string in_code(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", word);
+  return text;
+}
+
+// The places of objects in a document, by their keys in order; a key with ? may be missing.
+using ObjectsByKeys = std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>;
+
+void collect_objects(const Json& schema, const std::string& place, ObjectsByKeys& objects) {
+  if (schema.contains("properties")) {
+    std::vector<std::string> keys;
+    const Json& required = schema["required"];
+    for (const auto& [key, value] : schema["properties"].items())
+      keys.push_back(std::find(required.begin(), required.end(), Json(key)) == required.end() ? key + "?" : key);
+    const auto known = std::ranges::find(objects, keys, &ObjectsByKeys::value_type::first);
+    const std::string text = place.empty() ? "the document" : "`" + place + "`";
+    known == objects.end() ? void(objects.push_back({keys, {text}})) : known->second.push_back(text);
+    for (const auto& [key, value] : schema["properties"].items())
+      collect_objects(value, place.empty() ? key : place + "." + key, objects);
+  }
+  for (const Json& part : schema.value("anyOf", Json::array())) collect_objects(part, place, objects);
+  if (schema.contains("items")) collect_objects(schema["items"], place + "[]", objects);
+  if (schema.contains("additionalProperties")) collect_objects(schema["additionalProperties"], place + ".*", objects);
+}
+
+// "fields SCHEMA": the objects of a document and their keys.
+std::string fields_of(std::istream& words) {
+  std::string name;
+  words >> name;
+  ObjectsByKeys objects;
+  collect_objects(parse_json(expect_success({"help", "--schema", name}).out), "", objects);
+  std::string text = "| object | keys |\n| :-- | :-- |\n";
+  for (const auto& [keys, places] : objects) text += fmt::format("| {} | {} |\n", short_list(places, 3), in_code(keys));
+  return text;
+}
+
+// "columns RUN": the columns of a run's CSV.
+std::string columns(std::istream& words) {
+  std::string run;
+  words >> run;
+  const std::string csv = report::report_csv(report::read_results(kRoot / run));
+  std::istringstream header(csv.substr(0, csv.find('\n')));
+  std::vector<std::string> names;
+  for (std::string name; std::getline(header, name, ',');) names.push_back(name);
+  return in_code(names) + "\n";
+}
+
 struct Part {
   std::string_view kind;
   std::string (*make)(std::istream& arguments);
 };
-constexpr std::array<Part, 6> kParts{{{"command", command},
+constexpr std::array<Part, 8> kParts{{{"command", command},
                                       {"table", run_table},
+                                      {"fields", fields_of},
+                                      {"columns", columns},
                                       {"timeline", timeline},
                                       {"schedules", schedules},
                                       {"wins", wins},
@@ -250,11 +298,13 @@ TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
   EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Pages, Readme, testing::Values("README.md", "docs/ARCHITECTURE.md", "docs/techniques.md", "results/README.md"),
-    [](const auto& page) {
-      return std::string(std::array{"Front", "Architecture", "Techniques", "Results"}.at(page.index));
-    });
+INSTANTIATE_TEST_SUITE_P(Pages, Readme,
+                         testing::Values("README.md", "docs/ARCHITECTURE.md", "docs/techniques.md", "results/README.md",
+                                         "bench/METRICS.md"),
+                         [](const auto& page) {
+                           constexpr std::array kNames{"Front", "Architecture", "Techniques", "Results", "Metrics"};
+                           return std::string(kNames.at(page.index));
+                         });
 
 TEST(RecordedResults, OfEveryRunAreRead) {
   int num_runs = 0;

@@ -29,6 +29,7 @@ enum class FindingKind : std::uint8_t {
 inline constexpr int kNumFindingKinds = 12;
 
 std::string_view to_string(FindingKind);
+constexpr FindingKind last_value(FindingKind) { return FindingKind::asymmetry; }
 
 /// A command of one of the programs.
 struct CommandPlace {

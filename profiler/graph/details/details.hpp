@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,9 @@ Details find_details(const Trace&, const analysis::Communications&, std::span<co
 /// `analysis_json` (underlap.analysis/1) with the details under keys of their own (bench/METRICS.md).
 std::string with_details(const std::string& analysis_json, const Trace&, const analysis::Communications&,
                          const Details&);
+
+/// Adds the keys of the details to the schema of such JSON.
+void add_details_schema(nlohmann::ordered_json& analysis_schema);
 
 /// The details as text for a terminal, a heading and a table each; what a trace cannot show has one line that says so.
 std::string details_text(const analysis::Communications&, const Details&, const TableFormat&);

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
-#include <type_traits>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "platform/json.hpp"
+#include "platform/fields/json_schema.hpp"
 #include "profiler/graph/details/details.hpp"
 
 namespace underlap::graph {
@@ -30,7 +32,11 @@ using analysis::SlowedKernel;
 using analysis::WaitReport;
 using analysis::WaitTotals;
 
-using Json = nlohmann::ordered_json;
+using fields::Derived;
+using fields::Each;
+using fields::Is;
+using fields::Object;
+using Json = fields::Json;
 
 constexpr std::size_t kMostKernels = 100;
 constexpr std::size_t kMostArrivals = 1000;
@@ -38,208 +44,210 @@ constexpr std::size_t kMostArrivals = 1000;
 double us(std::int64_t ns) { return static_cast<double>(ns) / 1000.0; }
 double us(double ns) { return ns / 1000.0; }
 
-Json matching_json(const Communications& communications) {
-  const Matching& matching = communications.matching;
-  Json bases = Json::object();
-  for (const MatchBasis basis : {MatchBasis::sequence, MatchBasis::order, MatchBasis::assumed}) {
-    std::int64_t count = 0;
-    for (const Match& match : matching.matches) count += match.basis == basis ? 1 : 0;
-    bases[std::string(to_string(basis))] = count;
-  }
-  return {{"communications", matching.slices},
-          {"matched", matching.matched_slices},
-          {"matches", bases},
-          {"assumed", matching.is_assumed()},
-          {"unmatched", matching.unmatched},
-          {"missing_ranks", communications.missing_ranks}};
-}
-
 template <class Key>
-Json by_key_us(const std::map<Key, std::int64_t>& times) {
-  Json json = Json::object();
-  for (const auto& [key, ns] : times) {
-    if constexpr (requires { to_string(key); })
-      json[std::string(to_string(key))] = us(ns);
-    else if constexpr (std::is_arithmetic_v<Key>)
-      json[std::to_string(key)] = us(ns);
-    else
-      json[key] = us(ns);
-  }
-  return json;
+std::map<Key, double> us(const std::map<Key, std::int64_t>& times) {
+  std::map<Key, double> result;
+  for (const auto& [key, ns] : times) result[key] = us(ns);
+  return result;
 }
 
-Json totals_json(const WaitTotals& totals) {
-  return {{"count", totals.count},
-          {"wait_us", us(totals.wait_ns)},
-          {"exposed_wait_us", us(totals.exposed_wait_ns)},
-          {"transfer_us", us(totals.transfer_ns)},
-          {"exposed_transfer_us", us(totals.exposed_transfer_ns)},
-          {"unresolved_us", us(totals.unresolved_ns)},
-          {"wait_for_transfer_us", us(totals.behind_transfer_ns)},
-          {"wait_by_last_rank_us", by_key_us(totals.wait_ns_by_last_rank)},
-          {"wait_by_blamed_rank_us", by_key_us(totals.wait_ns_by_blamed_rank)},
-          {"wait_by_cause_us", by_key_us(totals.wait_ns_by_cause)}};
+template <class T>
+std::optional<T> if_known(bool is_known, const T& value) {
+  return is_known ? std::optional(value) : std::nullopt;
 }
 
-Json late_rank_json(const WaitReport& waits) {
-  const std::optional<LateRank> late = waits.late_rank();
-  if (!late) return nullptr;
-  return {
-      {"rank", late->rank}, {"wait_us", us(late->wait_ns)}, {"share", late->share}, {"cause", to_string(late->cause)}};
+void add_matching(const Communications& communications, auto&& field) {
+  const Matching& matching = communications.matching;
+  std::map<MatchBasis, std::int64_t> bases{{MatchBasis::sequence, 0}, {MatchBasis::order, 0}, {MatchBasis::assumed, 0}};
+  for (const Match& match : matching.matches) ++bases[match.basis];
+  field("communications", matching.slices);
+  field("matched", matching.matched_slices);
+  field("matches", bases);
+  field("assumed", matching.is_assumed());
+  field("unmatched", matching.unmatched);
+  field("missing_ranks", communications.missing_ranks);
 }
 
-Json arrival_json(const Trace& trace, const Matching& matching, const LateArrival& arrival, std::int64_t begin_ns) {
-  const Match& match = matching.matches[arrival.match];
-  const Mode mode = trace.tag(match.members.front().slice).mode;
-  return {{"collective", match.is_message() ? "message" : to_string(match.collective)},
-          {"mode", mode == Mode::none ? "unattributed" : to_string(mode)},
-          {"step", arrival.step < 0 ? Json(nullptr) : Json(arrival.step)},
-          {"num_ranks", match.members.size()},
-          {"at_us", us(arrival.last_ns - begin_ns)},
-          {"skew_us", us(arrival.last_ns - arrival.first_ns)},
-          {"transfer_us", us(arrival.transfer_ns)},
-          {"waited_us", us(arrival.waited_ns)},
-          {"last_rank", arrival.last_rank},
-          {"cause", to_string(arrival.cause)},
-          {"blamed_rank", arrival.blamed_rank < 0 ? Json(nullptr) : Json(arrival.blamed_rank)},
-          {"cause_us", us(arrival.cause_ns)},
-          {"kernel", arrival.kernel == kNoName ? Json(nullptr) : Json(std::string(name_of(arrival.kernel)))},
-          {"hops", arrival.hops}};
+void add_totals(const WaitTotals& totals, auto&& field) {
+  field("count", totals.count);
+  field("wait_us", us(totals.wait_ns));
+  field("exposed_wait_us", us(totals.exposed_wait_ns));
+  field("transfer_us", us(totals.transfer_ns));
+  field("exposed_transfer_us", us(totals.exposed_transfer_ns));
+  field("unresolved_us", us(totals.unresolved_ns));
+  field("wait_for_transfer_us", us(totals.behind_transfer_ns));
+  field("wait_by_last_rank_us", us(totals.wait_ns_by_last_rank));
+  field("wait_by_blamed_rank_us", us(totals.wait_ns_by_blamed_rank));
+  field("wait_by_cause_us", us(totals.wait_ns_by_cause));
+}
+
+// A schema is made of an arrival that is in no match: what follows from its match is derived.
+void add_arrival(const Trace& trace, const Matching& matching, const WaitReport& waits, const LateArrival& arrival,
+                 auto&& field) {
+  const auto match = [&]() -> const Match& { return matching.matches[arrival.match]; };
+  field("collective", Derived{[&] { return match().is_message() ? "message" : to_string(match().collective); }});
+  field("mode", Derived{[&] {
+          const Mode mode = trace.tag(match().members.front().slice).mode;
+          return mode == Mode::none ? "unattributed" : to_string(mode);
+        }});
+  field("step", if_known(arrival.step >= 0, arrival.step));
+  field("num_ranks", Derived{[&] { return match().members.size(); }});
+  field("at_us", Derived{[&] { return us(arrival.last_ns - waits.arrivals.front().first_ns); }});
+  field("skew_us", us(arrival.last_ns - arrival.first_ns));
+  field("transfer_us", us(arrival.transfer_ns));
+  field("waited_us", us(arrival.waited_ns));
+  field("last_rank", arrival.last_rank);
+  field("cause", arrival.cause);
+  field("blamed_rank", if_known(arrival.blamed_rank >= 0, arrival.blamed_rank));
+  field("cause_us", us(arrival.cause_ns));
+  field("kernel", arrival.kernel == kNoName ? std::nullopt : std::optional(name_of(arrival.kernel)));
+  field("hops", arrival.hops);
 }
 
 // Those for which ranks waited longest, in order of time.
-Json arrivals_json(const Trace& trace, const Matching& matching, const WaitReport& waits) {
+std::vector<LateArrival> chosen_arrivals(const WaitReport& waits) {
   std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < waits.arrivals.size(); ++i) chosen.push_back(i);
-  if (chosen.size() > kMostArrivals) {
-    std::ranges::stable_sort(chosen, {}, [&](std::size_t i) { return -waits.arrivals[i].waited_ns; });
-    chosen.resize(kMostArrivals);
-    std::ranges::sort(chosen);
-  }
-  Json json = Json::array();
-  for (const std::size_t i : chosen)
-    json.push_back(arrival_json(trace, matching, waits.arrivals[i], waits.arrivals.front().first_ns));
-  return json;
+  std::ranges::stable_sort(chosen, {}, [&](std::size_t i) { return -waits.arrivals[i].waited_ns; });
+  chosen.resize(std::min(chosen.size(), kMostArrivals));
+  std::ranges::sort(chosen);
+  std::vector<LateArrival> arrivals;
+  for (const std::size_t i : chosen) arrivals.push_back(waits.arrivals[i]);
+  return arrivals;
 }
 
-Json waits_json(const Trace& trace, const Matching& matching, const WaitReport& waits) {
-  Json ranks = Json::object(), modes = Json::object(), steps = Json::object();
-  for (const auto& [rank, totals] : waits.ranks) ranks[std::to_string(rank)] = totals_json(totals);
-  for (const auto& [mode, totals] : waits.modes) modes[mode] = totals_json(totals);
-  for (const auto& [step, totals] : waits.steps)
-    if (step >= 0) steps[std::to_string(step)] = totals_json(totals);
-  return {{"residual_us", waits.residual_ns ? Json(us(*waits.residual_ns)) : Json(nullptr)},
-          {"least_transfer_us", us(waits.least_transfer_ns)},
-          {"late_rank", late_rank_json(waits)},
-          {"total", totals_json(waits.total)},
-          {"ranks", ranks},
-          {"modes", modes},
-          {"steps", steps},
-          {"arrivals", arrivals_json(trace, matching, waits)}};
+void add_waits(const Trace& trace, const Matching& matching, const WaitReport& waits, auto&& field) {
+  const auto add_each = [](const auto& of, auto&& put) { add_totals(of.second, put); };
+  std::map<std::int32_t, WaitTotals> steps = waits.steps;
+  steps.erase(-1);
+  field("residual_us", waits.residual_ns ? std::optional(us(*waits.residual_ns)) : std::nullopt);
+  field("least_transfer_us", us(waits.least_transfer_ns));
+  field("late_rank", waits.late_rank());
+  field("total", Object{[&](auto&& put) { add_totals(waits.total, put); }});
+  field("ranks", Each{waits.ranks, add_each});
+  field("modes", Each{waits.modes, add_each});
+  field("steps", Each{steps, add_each});
+  field("arrivals", Each{chosen_arrivals(waits), [&](const LateArrival& arrival, auto&& put) {
+                           add_arrival(trace, matching, waits, arrival, put);
+                         }});
 }
 
-Json bandwidth_json(const BandwidthReport& report) {
-  Json rows = Json::array();
-  for (const BandwidthRow& row : report.rows) {
-    const bool split = row.transfer.has_value(), has_ranks = row.num_ranks > 0;
-    rows.push_back(
-        {{"collective", to_string(row.collective)},
-         {"num_ranks", row.num_ranks},
-         {"least_bytes", row.least_bytes},
-         {"count", row.count},
-         {"bytes", row.median_bytes},
-         {"time_us", us(row.median_ns)},
-         {"algbw_gb_per_s", row.whole.algbw_gb_per_s},
-         {"busbw_gb_per_s", has_ranks ? Json(row.whole.busbw_gb_per_s) : Json(nullptr)},
-         {"transfers", row.transfers},
-         {"transfer_us", split ? Json(us(*row.median_transfer_ns)) : Json(nullptr)},
-         {"transfer_algbw_gb_per_s", split ? Json(row.transfer->algbw_gb_per_s) : Json(nullptr)},
-         {"transfer_busbw_gb_per_s", split && has_ranks ? Json(row.transfer->busbw_gb_per_s) : Json(nullptr)}});
-  }
-  return {{"rows", rows}, {"without_bytes", report.without_bytes}, {"of_several", report.of_several}};
+void add_bandwidth(const BandwidthRow& row, auto&& field) {
+  const bool has_ranks = row.num_ranks > 0, is_split = row.transfer.has_value();
+  const analysis::Bandwidth transfer = row.transfer.value_or(analysis::Bandwidth{});
+  field("collective", row.collective);
+  field("num_ranks", row.num_ranks);
+  field("least_bytes", row.least_bytes);
+  field("count", row.count);
+  field("bytes", row.median_bytes);
+  field("time_us", us(row.median_ns));
+  field("algbw_gb_per_s", row.whole.algbw_gb_per_s);
+  field("busbw_gb_per_s", if_known(has_ranks, row.whole.busbw_gb_per_s));
+  field("transfers", row.transfers);
+  field("transfer_us", if_known(is_split, us(row.median_transfer_ns.value_or(0))));
+  field("transfer_algbw_gb_per_s", if_known(is_split, transfer.algbw_gb_per_s));
+  field("transfer_busbw_gb_per_s", if_known(is_split && has_ranks, transfer.busbw_gb_per_s));
 }
 
-Json slowed_json(const SlowedCompute& slowed) {
-  Json kernels = Json::array();
-  for (std::size_t i = 0; i < std::min(slowed.kernels.size(), kMostKernels); ++i) {
-    const SlowedKernel& kernel = slowed.kernels[i];
-    const bool is_known = kernel.shape.grid[0] != 0;
-    kernels.push_back({{"kernel", std::string(name_of(kernel.name))},
-                       {"purpose", std::string(name_of(kernel.purpose))},
-                       {"grid", is_known ? Json(kernel.shape.grid) : Json(nullptr)},
-                       {"block", is_known ? Json(kernel.shape.block) : Json(nullptr)},
-                       {"beside", kernel.beside},
-                       {"alone", kernel.alone},
-                       {"median_beside_us", us(kernel.median_beside_ns)},
-                       {"median_alone_us", us(kernel.median_alone_ns)},
-                       {"slowdown", kernel.slowdown()},
-                       {"cost_us", us(kernel.cost_ns)}});
-  }
-  return {{"cost_us", us(slowed.cost_ns)},
-          {"beside_us", us(slowed.beside_ns)},
-          {"compared_us", us(slowed.compared_ns)},
-          {"compared_share", slowed.beside_ns == 0 ? Json(nullptr) : Json(slowed.compared_share())},
-          {"partly_beside_us", us(slowed.partly_beside_ns)},
-          {"unknown_shape_us", us(slowed.unknown_shape_ns)},
-          {"num_kernels", slowed.kernels.size()},
-          {"kernels", kernels}};
+void add_slowed_kernel(const SlowedKernel& kernel, auto&& field) {
+  const bool is_known = kernel.shape.grid[0] != 0;
+  field("kernel", Derived{[&] { return name_of(kernel.name); }});
+  field("purpose", Derived{[&] { return name_of(kernel.purpose); }});
+  field("grid", if_known(is_known, kernel.shape.grid));
+  field("block", if_known(is_known, kernel.shape.block));
+  field("beside", kernel.beside);
+  field("alone", kernel.alone);
+  field("median_beside_us", us(kernel.median_beside_ns));
+  field("median_alone_us", us(kernel.median_alone_ns));
+  field("slowdown", kernel.slowdown());
+  field("cost_us", us(kernel.cost_ns));
 }
 
-Json idle_json(const std::map<std::int32_t, IdleTime>& ranks) {
-  Json json = Json::array();
-  for (const auto& [rank, idle] : ranks) {
-    Json row{{"rank", rank}, {"idle_us", us(idle.total_ns())}};
-    for (std::size_t i = 0; i < kNumIdleCauses; ++i)
-      row[std::string(to_string(static_cast<IdleCause>(i))) + "_us"] = us(idle.ns[i]);
-    row["gaps"] = idle.gaps;
-    row["gaps_with_call"] = idle.gaps_with_call;
-    json.push_back(row);
-  }
-  return json;
+void add_slowed(const SlowedCompute& slowed, auto&& field) {
+  const std::span kernels(slowed.kernels);
+  field("cost_us", us(slowed.cost_ns));
+  field("beside_us", us(slowed.beside_ns));
+  field("compared_us", us(slowed.compared_ns));
+  field("compared_share", if_known(slowed.beside_ns != 0, slowed.compared_share()));
+  field("partly_beside_us", us(slowed.partly_beside_ns));
+  field("unknown_shape_us", us(slowed.unknown_shape_ns));
+  field("num_kernels", slowed.kernels.size());
+  field("kernels", Each{kernels.first(std::min(kernels.size(), kMostKernels)),
+                        [](const SlowedKernel& kernel, auto&& put) { add_slowed_kernel(kernel, put); }});
 }
 
-Json path_json(const Details& details) {
+void add_idle(const std::pair<std::int32_t, IdleTime>& of, auto&& field) {
+  const auto& [rank, idle] = of;
+  field("rank", rank);
+  field("idle_us", us(idle.total_ns()));
+  for (std::size_t i = 0; i < kNumIdleCauses; ++i)
+    field((std::string(to_string(static_cast<IdleCause>(i))) + "_us").c_str(), us(idle.ns[i]));
+  field("gaps", idle.gaps);
+  field("gaps_with_call", idle.gaps_with_call);
+}
+
+void add_path(const Details& details, auto&& field) {
   const CriticalPath& path = details.path;
-  return {{"block", details.path_step ? Json(details.path_step->block) : Json(nullptr)},
-          {"step", details.path_step ? Json(details.path_step->step) : Json(nullptr)},
-          {"length_us", us(path.span.length())},
-          {"kinds", by_key_us(path.kinds)},
-          {"modes", by_key_us(path.modes)},
-          {"ranks", by_key_us(path.ranks)},
-          {"pieces", path.pieces.size()},
-          {"rank_changes", path.num_changes},
-          {"guessed_edges", path.guessed_edges}};
+  const analysis::Window step = details.path_step.value_or(analysis::Window{});
+  field("block", if_known(details.path_step.has_value(), step.block));
+  field("step", if_known(details.path_step.has_value(), step.step));
+  field("length_us", us(path.span.length()));
+  field("kinds", us(path.kinds));
+  field("modes", us(path.modes));
+  field("ranks", us(path.ranks));
+  field("pieces", path.pieces.size());
+  field("rank_changes", path.num_changes);
+  field("guessed_edges", path.guessed_edges);
 }
 
-Json replay_json(const ReplayCheck& check) {
-  Json edges = Json::object(), guessed = Json::object();
+void add_replay(const ReplayCheck& check, auto&& field) {
+  std::map<EdgeKind, std::int64_t> edges, guessed;
   for (std::size_t i = 0; i < kNumEdgeKinds; ++i) {
-    const std::string kind(to_string(static_cast<EdgeKind>(i)));
-    if (check.edges[i] > 0) edges[kind] = check.edges[i];
-    if (check.guessed[i] > 0) guessed[kind] = check.guessed[i];
+    if (check.edges[i] > 0) edges[static_cast<EdgeKind>(i)] = check.edges[i];
+    if (check.guessed[i] > 0) guessed[static_cast<EdgeKind>(i)] = check.guessed[i];
   }
-  return {{"measured_us", us(check.measured_ns)},
-          {"mean_gaps_us", us(check.mean_ns)},
-          {"zero_gaps_us", us(check.zero_ns)},
-          {"error", check.error()},
-          {"unexplained_share", check.unexplained()},
-          {"what_if_withheld", check.is_too_large()},
-          {"edges", edges},
-          {"guessed", guessed},
-          {"dropped_edges", check.dropped_edges}};
+  field("measured_us", us(check.measured_ns));
+  field("mean_gaps_us", us(check.mean_ns));
+  field("zero_gaps_us", us(check.zero_ns));
+  field("error", check.error());
+  field("unexplained_share", check.unexplained());
+  field("what_if_withheld", check.is_too_large());
+  field("edges", edges);
+  field("guessed", guessed);
+  field("dropped_edges", check.dropped_edges);
 }
 
-Json what_if_json(const std::vector<WhatIf>& answers) {
-  Json json = Json::array();
-  for (const WhatIf& answer : answers)
-    json.push_back({{"name", answer.name},
-                    {"of", answer.is_step ? "median step" : "trace"},
-                    {"before_us", us(answer.before_ns)},
-                    {"after_us", us(answer.after_ns)},
-                    {"saved_us", us(answer.saved_ns())},
-                    {"saved_without_guesses_us", us(answer.saved_unguessed_ns())},
-                    {"assumption", answer.assumption}});
-  return json;
+void add_what_if(const WhatIf& answer, auto&& field) {
+  field("name", answer.name);
+  field("of", std::string_view(answer.is_step ? "median step" : "trace"));
+  field("before_us", us(answer.before_ns));
+  field("after_us", us(answer.after_ns));
+  field("saved_us", us(answer.saved_ns()));
+  field("saved_without_guesses_us", us(answer.saved_unguessed_ns()));
+  field("assumption", answer.assumption);
+}
+
+struct AllDetails {
+  const Trace& trace;
+  const Communications& communications;
+  const Details& details;
+};
+
+void visit_fields(Is<AllDetails> auto& all, auto&& field) {
+  const auto& [trace, communications, details] = all;
+  field("matching", Object{[&](auto&& put) { add_matching(communications, put); }});
+  field("waits", Object{[&](auto&& put) { add_waits(trace, communications.matching, details.waits, put); }});
+  field("bandwidth", Object{[&](auto&& put) {
+          put("rows", Each{details.bandwidth.rows, [](const auto& row, auto&& of) { add_bandwidth(row, of); }});
+          put("without_bytes", details.bandwidth.without_bytes);
+          put("of_several", details.bandwidth.of_several);
+        }});
+  field("slowed_compute", Object{[&](auto&& put) { add_slowed(details.slowed, put); }});
+  const std::vector<std::pair<std::int32_t, IdleTime>> idle(details.idle.begin(), details.idle.end());
+  field("idle", Each{idle, [](const auto& of, auto&& put) { add_idle(of, put); }});
+  field("critical_path", Object{[&](auto&& put) { add_path(details, put); }});
+  field("replay", Object{[&](auto&& put) { add_replay(details.replay, put); }});
+  field("what_if", Each{details.what_if, [](const WhatIf& answer, auto&& put) { add_what_if(answer, put); }});
 }
 
 }  // namespace
@@ -247,15 +255,15 @@ Json what_if_json(const std::vector<WhatIf>& answers) {
 std::string with_details(const std::string& analysis_json, const Trace& trace, const Communications& communications,
                          const Details& details) {
   Json json = parse_json(analysis_json);
-  json["matching"] = matching_json(communications);
-  json["waits"] = waits_json(trace, communications.matching, details.waits);
-  json["bandwidth"] = bandwidth_json(details.bandwidth);
-  json["slowed_compute"] = slowed_json(details.slowed);
-  json["idle"] = idle_json(details.idle);
-  json["critical_path"] = path_json(details);
-  json["replay"] = replay_json(details.replay);
-  json["what_if"] = what_if_json(details.what_if);
+  json.update(fields::encode(AllDetails{trace, communications, details}));
   return json_text(json);
+}
+
+void add_details_schema(Json& analysis_schema) {
+  const Trace trace;
+  const Communications communications;
+  const Details details;
+  fields::add_optional_fields(analysis_schema, AllDetails{trace, communications, details});
 }
 
 }  // namespace underlap::graph

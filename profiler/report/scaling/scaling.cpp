@@ -20,7 +20,7 @@
 namespace underlap::report {
 namespace {
 
-constexpr EnumNames<Scaling, kNumScalings> kScalings{{"weak", "strong", "mixed"}};
+constexpr EnumNames<Scaling, 3> kScalings{{"weak", "strong", "mixed"}};
 
 // Of how a run was made these say how long a step takes; the others, as how many steps there were, do not.
 bool is_of_the_machine(std::string_view knob) {

@@ -17,10 +17,10 @@ enum class Scaling : std::uint8_t {
   strong,  ///< as many sequences a step at every size
   mixed,   ///< neither, or the plans do not tell
 };
-inline constexpr int kNumScalings = static_cast<int>(Scaling::mixed) + 1;
 
 /// "weak", "strong", "mixed".
 std::string_view to_string(Scaling);
+constexpr Scaling last_value(Scaling) { return Scaling::mixed; }
 
 /// A point beside the others of its cell. "Smallest" is the smallest size of the same kind, measured or modelled:
 /// the two are never mixed.

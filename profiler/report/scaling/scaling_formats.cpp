@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/report/fields/json_schema.hpp"
+#include "platform/fields/json_schema.hpp"
 #include "profiler/report/results_schema.hpp"
 #include "profiler/report/scaling/scaling_report.hpp"
 #include "profiler/report/sheet.hpp"
@@ -12,10 +12,10 @@ namespace underlap::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using schema::Derived, schema::Is, schema::NullIf;
+using fields::Derived, fields::Is, fields::NullIf;
 
 Json modes_json(const CellSummary& summary) {
-  Json modes = schema::encode(summary.modes);
+  Json modes = fields::encode(summary.modes);
   for (Json& mode : modes) mode.erase("count");
   return modes;
 }
@@ -97,14 +97,10 @@ void visit_fields(Is<ScalingReport> auto& report, auto&& field) {
 namespace {
 
 void put_spread(Sheet& sheet, const std::string& name, const std::optional<Spread>& spread) {
-  const auto put = [&](const char* which, double Spread::*member) {
-    sheet.put(name + which, spread ? std::optional(*spread.*member) : std::nullopt);
-  };
-  put("_least_ms", &Spread::least);
-  put("_p5_ms", &Spread::p5);
-  put("_median_ms", &Spread::median);
-  put("_p95_ms", &Spread::p95);
-  put("_most_ms", &Spread::most);
+  const Spread figures = spread.value_or(Spread{});
+  visit_fields(figures, [&](const std::string& key, double ms) {
+    sheet.put(name + "_" + key, spread ? std::optional(ms) : std::nullopt);
+  });
 }
 
 void put_size(Sheet& sheet, const ScalingPoint& point) {
@@ -145,15 +141,9 @@ void put_ranks(Sheet& sheet, const ScalingPoint& point) {
 
 }  // namespace
 
-std::string scaling_json(const ScalingReport& report) {
-  Json json{{"schema", "underlap.scaling/1"}};
-  json.update(schema::encode(report));
-  return json_text(json, 1) + "\n";
-}
+std::string scaling_json(const ScalingReport& report) { return fields::document_text("underlap.scaling/1", report); }
 
-std::string scaling_json_schema() {
-  return json_text(schema::document_schema<ScalingReport>("underlap.scaling/1"), 1) + "\n";
-}
+std::string scaling_json_schema() { return fields::schema_text<ScalingReport>("underlap.scaling/1"); }
 
 std::string scaling_csv(const ScalingReport& report) {
   Sheet sheet;

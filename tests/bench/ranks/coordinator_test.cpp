@@ -97,7 +97,7 @@ class LaunchedProcesses : public ::testing::Test {
   static std::string say(MessageChannel& channel, const std::string& token, const Hello& hello) {
     const Handshake handshake{.run_nonce = channel.receive(Deadline(now() + kPatience)).payload,
                               .peer_nonce = random_nonce()};
-    std::string answer = peer_answer(token, handshake, encode(hello));
+    std::string answer = peer_answer(token, handshake, to_message(hello));
     channel.send(static_cast<std::uint32_t>(AgentMessage::hello), answer);
     return answer;
   }

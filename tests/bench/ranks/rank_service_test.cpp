@@ -50,11 +50,11 @@ class ServedRank {
                         [this](const RankContext&) { return std::make_unique<RunnerThatTells>(end_); });
     });
     const plan::Matrix matrix = plan::parse("model: {preset: tiny}\n", "config.yaml");
-    order(RankMessage::start, encode(StartOrder{.rank = 0,
-                                                .world_size = 1,
-                                                .first_step = 0,
-                                                .source = matrix.source,
-                                                .plans_hash = plans_hash(matrix.cells)}));
+    order(RankMessage::start, to_message(StartOrder{.rank = 0,
+                                                    .world_size = 1,
+                                                    .first_step = 0,
+                                                    .source = matrix.source,
+                                                    .plans_hash = plans_hash(matrix.cells)}));
   }
 
   RankMessage order(RankMessage order, const std::string& payload) {
@@ -73,7 +73,7 @@ class ServedRank {
 
 TEST(RankService, AtTheEndOfARunARankEndsInOrder) {
   ServedRank rank;
-  EXPECT_EQ(rank.order(RankMessage::build, encode(CellOrder{})), RankMessage::done);
+  EXPECT_EQ(rank.order(RankMessage::build, to_message(CellOrder{})), RankMessage::done);
   rank.close();
   EXPECT_EQ(rank.status(), kWell);
   ASSERT_TRUE(rank.end().has_value());
@@ -83,7 +83,7 @@ TEST(RankService, AtTheEndOfARunARankEndsInOrder) {
 
 TEST(RankService, ARankThatFailedIsToldToWaitForNobody) {
   ServedRank rank;
-  EXPECT_EQ(rank.order(RankMessage::run, encode(CellOrder{})), RankMessage::failed);
+  EXPECT_EQ(rank.order(RankMessage::run, to_message(CellOrder{})), RankMessage::failed);
   EXPECT_EQ(rank.status(), kRunFailed);
   ASSERT_TRUE(rank.end().has_value());
   EXPECT_TRUE(rank.end()->was_told);

@@ -12,13 +12,23 @@
 //       field("high", interval.high);
 //     }
 //
-// It is declared in the type's own namespace or in report::schema. A member is passed by itself, or in one of the
-// wrappers below, which writer and reader tell apart by the names of their members.
-namespace underlap::report::schema {
+// It is declared in the namespace of the type. A member is passed by itself, or in one of the wrappers below, which
+// writer and reader tell apart by the names of their members.
+namespace underlap::fields {
 
 /// `T` or `const T`.
 template <class Object, class T>
 concept Is = std::same_as<std::remove_const_t<Object>, T>;
+
+template <class T>
+concept Map = requires {
+  typename T::mapped_type;
+};
+
+template <class T>
+concept List = requires(T& list) {
+  list.emplace_back();
+};
 
 struct AnyField {
   void operator()(const char*, const auto&) const {}
@@ -34,6 +44,12 @@ concept Described = requires(T& object) {
 template <class String>
 struct JsonText {
   String& json_text;
+};
+
+/// A list of pairs that the file holds as an object.
+template <class Pairs>
+struct AsObject {
+  Pairs& pairs;
 };
 
 /// A field that files of earlier versions lack. It then keeps its initial value.
@@ -62,9 +78,26 @@ struct Derived {
   Make make;
 };
 
+/// An object of the fields that `visit_object(field)` names. Nobody reads it.
+template <class Visit>
+struct Object {
+  Visit visit_object;
+  bool is_null = false;
+};
+
+/// An object for each element of a list, or by the keys of a map, of the fields that `visit_element(element, field)`
+/// names. Nobody reads them.
+template <class Elements, class Visit>
+struct Each {
+  const Elements& elements;
+  Visit visit_element;
+};
+
 // Clang deduces aggregates only from release 17 on.
 template <class String>
 JsonText(String&) -> JsonText<String>;
+template <class Pairs>
+AsObject(Pairs&) -> AsObject<Pairs>;
 template <class T>
 NewerField(T&) -> NewerField<T>;
 template <class T>
@@ -73,5 +106,11 @@ template <class T, class Bool>
 PresentIf(T&, Bool&) -> PresentIf<T, Bool>;
 template <class Make>
 Derived(Make) -> Derived<Make>;
+template <class Visit>
+Object(Visit) -> Object<Visit>;
+template <class Visit>
+Object(Visit, bool) -> Object<Visit>;
+template <class Elements, class Visit>
+Each(const Elements&, Visit) -> Each<Elements, Visit>;
 
-}  // namespace underlap::report::schema
+}  // namespace underlap::fields

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/report/results_reader.hpp"
+#include "platform/fields/json_cursor.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "platform/problems.hpp"
 
-namespace underlap::report::schema {
+namespace underlap::fields {
 namespace {
 
 // RFC 6901: "~" and "/" inside a key are written "~0" and "~1".
@@ -120,4 +120,4 @@ void check_schema(const Cursor& schema, std::string_view expected, std::string_v
   schema.fail(fmt::format("is {}, must be \"{}\"", yaml::in_quotes(name), expected));
 }
 
-}  // namespace underlap::report::schema
+}  // namespace underlap::fields

@@ -3,17 +3,20 @@
 
 #include <concepts>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
-#include "profiler/report/fields/json_fields.hpp"
+#include "platform/fields/json_fields.hpp"
 
 // The JSON Schema (draft 2020-12) of what encode() writes, made from the same lists of fields.
-namespace underlap::report::schema {
+namespace underlap::fields {
 
 inline constexpr std::string_view kJsonSchemaDraft = "https://json-schema.org/draft/2020-12/schema";
 
 template <class T>
 Json schema_of();
+
+Json schema_of_object(const auto& visit);
 
 inline Json or_null(Json schema) { return {{"anyOf", Json::array({std::move(schema), Json{{"type", "null"}}})}}; }
 
@@ -32,20 +35,37 @@ void describe_field(Json& object, const char* key, const T& field) {
     is_required = false;
   } else if constexpr (requires { field.make; }) {
     property = schema_of<std::remove_cvref_t<decltype(field.make())>>();
+  } else if constexpr (requires { field.pairs; }) {
+    property = {{"type", "object"},
+                {"additionalProperties",
+                 schema_of<typename std::remove_cvref_t<decltype(field.pairs)>::value_type::second_type>()}};
   } else if constexpr (requires { field.json_text; }) {
     property = Json::object();
+  } else if constexpr (requires { field.visit_object; }) {
+    property = schema_of_object(field.visit_object);
+    if (field.is_null) property = or_null(property);
+  } else if constexpr (requires { field.visit_element; }) {
+    using Elements = std::remove_cvref_t<decltype(field.elements)>;
+    const typename Elements::value_type element{};
+    Json schema = schema_of_object([&](const auto& of_element) { field.visit_element(element, of_element); });
+    property = {{"type", Map<Elements> ? "object" : "array"}};
+    property[Map<Elements> ? "additionalProperties" : "items"] = std::move(schema);
   } else {
     property = schema_of<T>();
   }
   if (is_required) object["required"].push_back(key);
 }
 
+Json schema_of_object(const auto& visit) {
+  Json object{{"type", "object"}, {"properties", Json::object()}, {"required", Json::array()}};
+  visit([&](const char* key, const auto& field) { describe_field(object, key, field); });
+  return object;
+}
+
 /// The schema of objects with the fields of this one, for types whose fields depend on a value.
 template <Described T>
 Json schema_like(const T& example) {
-  Json object{{"type", "object"}, {"properties", Json::object()}, {"required", Json::array()}};
-  visit_fields(example, [&](const char* key, const auto& field) { describe_field(object, key, field); });
-  return object;
+  return schema_of_object([&](const auto& field) { visit_fields(example, field); });
 }
 
 /// The schema of a T.
@@ -57,12 +77,16 @@ Json schema_of() {
     return Json::object();  // anything
   } else if constexpr (Map<T>) {
     return {{"type", "object"}, {"additionalProperties", schema_of<typename T::mapped_type>()}};
-  } else if constexpr (std::same_as<T, AxisValues>) {
-    return {{"type", "object"}, {"additionalProperties", Json{{"type", "string"}}}};
   } else if constexpr (List<T>) {
     return {{"type", "array"}, {"items", schema_of<typename T::value_type>()}};
   } else if constexpr (requires(const T& value) { value.has_value(); }) {
     return or_null(schema_of<typename T::value_type>());
+  } else if constexpr (requires { std::tuple_size<T>::value; }) {
+    return {{"type", "array"}};
+  } else if constexpr (std::is_enum_v<T>) {
+    Json words = Json::array();
+    for (const T value : all_values<T>()) words.push_back(to_string(value));
+    return {{"type", "string"}, {"enum", std::move(words)}};
   } else if constexpr (std::same_as<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::floating_point<T>) {
@@ -71,19 +95,30 @@ Json schema_of() {
   } else if constexpr (std::integral<T>) {
     return {{"type", "integer"}};
   } else {
-    static_assert(std::is_enum_v<T> || std::convertible_to<T, std::string_view>);
+    static_assert(std::convertible_to<T, std::string_view>);
     return {{"type", "string"}};
   }
 }
 
-/// The schema of a document: a T, and its schema's name.
-template <class T>
-Json document_schema(std::string_view name) {
+/// The schema of a document: fields as those of `example`, and its schema's name.
+template <Described T>
+Json document_schema(std::string_view name, const T& example = {}) {
   Json document{{"$schema", kJsonSchemaDraft}, {"title", name}};
-  document.update(schema_of<T>());
+  document.update(schema_like(example));
   document["properties"]["schema"] = {{"const", name}};
   document["required"].push_back("schema");
   return document;
 }
 
-}  // namespace underlap::report::schema
+/// Adds fields that a document may lack.
+template <Described T>
+void add_optional_fields(Json& document, const T& example = {}) {
+  document["properties"].update(schema_like(example)["properties"]);
+}
+
+template <class T>
+std::string schema_text(std::string_view name) {
+  return json_text(document_schema<T>(name), 1) + "\n";
+}
+
+}  // namespace underlap::fields

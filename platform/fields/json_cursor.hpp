@@ -10,7 +10,7 @@
 
 #include "platform/json.hpp"
 
-namespace underlap::report::schema {
+namespace underlap::fields {
 
 /// A place in a JSON document that knows its file, its JSON pointer and the innermost element around it that has a
 /// name, such as a cell, so that every complaint names them. All readers throw std::invalid_argument through fail()
@@ -55,4 +55,4 @@ class Cursor {
 /// names `what_is_read`.
 void check_schema(const Cursor& schema, std::string_view expected, std::string_view what_is_read);
 
-}  // namespace underlap::report::schema
+}  // namespace underlap::fields
