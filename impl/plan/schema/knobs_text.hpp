@@ -11,5 +11,6 @@ std::string_view tensor_knobs_text();
 std::string_view numerics_knobs_text();
 std::string_view model_knobs_text();
 std::string_view workload_knobs_text();
+std::string_view megatron_arguments_knobs_text();
 
 }  // namespace underlap::plan

@@ -12,9 +12,11 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
-#include "impl/plan/schema/megatron_argument_table.hpp"
+#include "impl/plan/schema/knobs_text.hpp"
 #include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/text/list.hpp"
@@ -23,6 +25,49 @@ namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kCheckForNan = "ddp.check_for_nan_in_grad";
+
+/// An argument that is a knob.
+struct Argument {
+  std::string_view name, path;
+  std::string_view sets;  ///< the value that a switch sets; empty: the argument takes a value
+  bool takes_list = false;
+};
+
+/// knobs/megatron_arguments.yaml, which the program carries.
+class ArgumentTable {
+ public:
+  static const ArgumentTable& instance() {
+    static const ArgumentTable table;
+    return table;
+  }
+
+  std::vector<Argument> arguments;
+  std::vector<std::pair<std::string_view, std::string_view>> defaults;  ///< paths, and values of arguments.py
+  std::vector<std::string_view> not_slips;
+
+ private:
+  ArgumentTable() {
+    Problems problems("knobs/megatron_arguments.yaml", {});
+    document_ = read_document(std::string(megatron_arguments_knobs_text()), problems);
+    for (const Message& problem : problems.messages()) throw std::logic_error(problem.where + ": " + problem.message);
+    for (const Entry& entry : part("arguments").entries) arguments.push_back(argument_of(entry));
+    for (const Entry& entry : part("defaults").entries) defaults.emplace_back(entry.key, entry.value->text);
+    for (const Node* name : part("not_slips").items) not_slips.emplace_back(name->text);
+  }
+
+  const Node& part(std::string_view key) const { return *find_entry(*document_.root, key)->value; }
+
+  static Argument argument_of(const Entry& entry) {
+    const std::string_view text = entry.value->text;
+    const std::size_t equals = text.find(" = "), list = text.find(" [list]");
+    return {.name = entry.key,
+            .path = text.substr(0, std::min(equals, list)),
+            .sets = equals == text.npos ? std::string_view() : text.substr(equals + 3),
+            .takes_list = list != text.npos};
+  }
+
+  Document document_;  // the views above are of its texts
+};
 
 /// A word of the list, and where it stands.
 struct Word {
@@ -182,7 +227,8 @@ class ArgumentReader {
       has_groups_ = true;
     else if (name == "make-vocab-size-divisible-by" && !all.empty())
       divisor_ = all.front();
-    else if (const auto* known = std::ranges::find(kArguments, name, &Argument::name); known != kArguments.end())
+    else if (const auto known = std::ranges::find(table_.arguments, name, &Argument::name);
+             known != table_.arguments.end())
       put(*known, word, all);
     else if (name == "ckpt-format" && !all.empty())
       checkpoint_format_ = all.front();
@@ -205,10 +251,10 @@ class ArgumentReader {
   }
 
   /// The argument that is a letter or two away; empty: none is.
-  static std::string_view slip_of(std::string_view name) {
-    if (std::ranges::find(kNotSlips, name) != kNotSlips.end()) return {};
+  std::string_view slip_of(std::string_view name) const {
+    if (std::ranges::find(table_.not_slips, name) != table_.not_slips.end()) return {};
     std::vector<std::string_view> names;
-    for (const Argument& argument : kArguments)
+    for (const Argument& argument : table_.arguments)
       if (std::max(name.size(), argument.name.size()) <= std::min(name.size(), argument.name.size()) + 2)
         names.push_back(argument.name);
     const auto near = suggestions(name, names);
@@ -228,11 +274,11 @@ class ArgumentReader {
 
   void put(const Argument& argument, const Word& word, const std::vector<Word>& values) {
     has_world_ = has_world_ || argument.path == "world_size";
-    if (argument.takes == Takes::nothing)
-      builder_.put(argument.path, word.place, std::string(argument.says));
+    if (!argument.sets.empty())
+      builder_.put(argument.path, word.place, std::string(argument.sets));
     else if (values.empty())
       problems_.add(word.place, fmt::format("--{} has no value; write one behind it", argument.name));
-    else if (argument.takes == Takes::list && values.size() > 1)
+    else if (argument.takes_list && values.size() > 1)
       builder_.put(argument.path, word.place, std::span<const Word>(values));
     else
       builder_.put(argument.path, word.place, values.front().text);
@@ -262,7 +308,7 @@ class ArgumentReader {
     // NaNs are what a loss scale that adapts itself looks for.
     if (names_.contains("fp16") && !names_.contains("loss-scale")) builder_.put(kCheckForNan, {}, "false");
     if (names_.contains("grad-reduce-in-bf16")) builder_.put("mixed_precision.grad_reduce_in_fp32", {}, "false");
-    for (const auto& [path, value] : kDefaults) put_default(path, std::string(value));
+    for (const auto& [path, value] : table_.defaults) put_default(path, std::string(value));
     fill_pipeline();
     if (const std::string heads = builder_.text("model.num_attention_heads"); !has_groups_ && !heads.empty())
       builder_.put("model.num_query_groups", {}, heads);
@@ -358,6 +404,7 @@ class ArgumentReader {
     refuse_without(checkpoint_format_.text == "torch", "--ckpt-format torch");
   }
 
+  const ArgumentTable& table_ = ArgumentTable::instance();
   ArgumentDocument builder_;
   Problems& problems_;
   Word layers_of_chunk_, divisor_, positions_, checkpoint_format_;
