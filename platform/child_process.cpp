@@ -101,7 +101,7 @@ void close_from(unsigned first) {
   for (unsigned number = first; number < kMostDescriptors; ++number) ::close(static_cast<int>(number));
 }
 
-bool take_surroundings(const Start& start) {
+bool set_up_child(const Start& start) {
   ::setpgid(0, 0);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
   if (::getppid() != start.parent) ::_exit(127);  // it ended before the line above could hold
@@ -116,7 +116,7 @@ bool take_surroundings(const Start& start) {
 [[noreturn]] void become(const Start& start) {
   int problem = start.problem;
   if (::dup3(start.problem, kProblem, O_CLOEXEC) >= 0) problem = kProblem;
-  if (problem == kProblem && take_surroundings(start)) {
+  if (problem == kProblem && set_up_child(start)) {
     close_from(kProblem + 1);
     ::execve(start.program, start.arguments, start.environment);
   }
@@ -185,8 +185,8 @@ std::optional<ProcessEnd> ChildProcess::end() {
   return end_;
 }
 
-std::optional<ProcessEnd> ChildProcess::wait_for_end(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+std::optional<ProcessEnd> ChildProcess::wait_for_end(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!end() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return end_;

@@ -59,8 +59,8 @@ class ChildProcess {
 
   /// How it ended, or nullopt while it runs. What it had started is killed when this first sees the end.
   std::optional<ProcessEnd> end();
-  /// The same, waiting no longer than `patience`.
-  std::optional<ProcessEnd> wait_for_end(std::chrono::milliseconds patience);
+  /// The same, waiting no longer than `timeout`.
+  std::optional<ProcessEnd> wait_for_end(std::chrono::milliseconds timeout);
   /// Whether it is stopped (SIGSTOP, a debugger, a job control signal) and has not ended.
   bool is_stopped() const;
   /// Kills it with all that it started. It may be called again and after its end.

@@ -5,7 +5,7 @@ namespace underlap {
 
 /// What a program returns to its caller.
 enum ExitCode : int {
-  kWell = 0,
+  kOk = 0,
   kFound = 1,  ///< a regression, a race, a deadlock or a mismatch was found
   kBadInput = 2,
   kRunFailed = 3,
@@ -14,7 +14,6 @@ enum ExitCode : int {
 
 /// All of them, for who reads --help.
 inline constexpr const char* kExitCodesText =
-    "Exit codes: 0 well, 1 something was found (a race, a mismatch, a regression), 2 bad input, 3 the run failed, "
-    "4 inconclusive.";
+    "Exit status: 0 success, 1 finding (race, mismatch, regression), 2 bad input, 3 the run failed, 4 inconclusive.";
 
 }  // namespace underlap

@@ -42,8 +42,8 @@ constexpr std::int32_t kNarrowest = 40;
 constexpr std::int32_t kWidest = 1000;
 
 bool is_directory(const std::string& path) {
-  std::error_code none_can_be_told;
-  return std::filesystem::is_directory(path, none_can_be_told);
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
 }
 
 struct AnalyzeArguments {
@@ -225,7 +225,7 @@ int run_analyze(const AnalyzeArguments& arguments) {
   }
   if (arguments.is_of_folder()) {
     analyze_folder(arguments, matrix);
-    return kWell;
+    return kOk;
   }
   StatusWatch watch;
   const input::CellTrace traced =
@@ -236,7 +236,7 @@ int run_analyze(const AnalyzeArguments& arguments) {
     print_data(json_of(arguments, analysis) + "\n");
   else
     print(arguments, analysis);
-  return kWell;
+  return kOk;
 }
 
 std::vector<std::string> breakdown_names() {
@@ -252,36 +252,34 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("analyze", "Split the steps of traces into compute, hidden and exposed communication");
   command
-      ->add_option(
-          "TRACE", arguments->traces,
-          "a run's folder, whose cells come in turn; or traces of one job, by any tool (underlap list formats): files, "
-          "a folder or a pattern in quotes, which together hold each rank once")
+      ->add_option("TRACE", arguments->traces,
+                   "a run folder, or the traces of one job (files, folder or quoted glob pattern), one per rank. "
+                   "Formats: PyTorch profiler .json[.gz], Nsight .sqlite, Perfetto")
       ->required();
   command->add_option("--config", arguments->config,
-                      "the configuration that was run, YAML: also show what of each overlap knob was observed");
+                      "configuration of the job (YAML): also show whether each overlap knob was observed");
   command->add_option("--cell", arguments->cell,
-                      "the cell: of a folder the only one to show; of --config the one that traces are held against "
+                      "show only this cell of a run folder; or the cell of --config to compare the traces with "
                       "(default: the one that they name)");
   command
-      ->add_option("--mode-map", arguments->mode_map,
-                   "YAML: rules that say of groups, kernels, streams and ranks which mode of parallelism they serve")
+      ->add_option(
+          "--mode-map", arguments->mode_map,
+          "YAML file that assigns groups, kernels, streams or ranks to dp, tp, pp, cp or ep (format: docs/usage.md)")
       ->check(not_empty());
   command->add_flag("--json", arguments->json,
-                    "print JSON, schema underlap.analysis/1; of a folder underlap.analyses/1");
+                    "print JSON (underlap.analysis/1; for a run folder underlap.analyses/1)");
   command
       ->add_option("--by", arguments->by,
-                   "more tables, each with a row for each of: mode, purpose, stream, rank, step, kernel; several with "
-                   "commas")
+                   "extra tables grouped by mode, purpose, stream, rank, step or kernel; several with commas")
       ->delimiter(',')
       ->check(CLI::IsMember(breakdown_names()));
-  command->add_flag("--csv", arguments->csv, "print the table of --by (default: rank) as CSV, and nothing else");
+  command->add_flag("--csv", arguments->csv, "print only the table of --by (default: rank), as CSV");
   command->add_flag("--details", arguments->details,
-                    "also what communication cost beside its exposure: who waited for whom and why, rates, slowed "
-                    "compute, idle time, the critical path, and the step without each of them");
+                    "also late ranks and why, bandwidth, slowed compute, idle time, critical path, and the step "
+                    "without each of them");
   command->add_flag("--timeline", arguments->timeline, "draw one step as text");
-  command->add_option("--step", arguments->step, "the step to draw (default: the first measured one)")
-      ->check(not_empty());
-  command->add_option("--width", arguments->width, "columns of the drawing (default: the terminal's)")
+  command->add_option("--step", arguments->step, "step to draw (default: the first measured one)")->check(not_empty());
+  command->add_option("--width", arguments->width, "width of the drawing in columns (default: the terminal's)")
       ->check(CLI::Range(kNarrowest, kWidest));
   command->footer(
       "Example: underlap analyze DIR\n"

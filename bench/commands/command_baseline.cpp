@@ -43,16 +43,16 @@ int save_baseline(const SaveArguments& arguments) {
   print_text("{}: {} run{} of {} cell{}, {}\n", file.string(), runs.size(), runs.size() == 1 ? "" : "s",
              runs.front().cells.size(), runs.front().cells.size() == 1 ? "" : "s",
              in_bytes(static_cast<std::int64_t>(text.size())));
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
 
 void add_baseline_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("baseline", "Keep what a gate reads of runs, to be put under version control");
+  CLI::App* command = app.add_subcommand("baseline", "Save a run as a small baseline file to commit");
   command->require_subcommand(1);
   auto arguments = std::make_shared<SaveArguments>();
-  CLI::App* save = command->add_subcommand("save", "Write some kilobytes of one or more runs, all that a gate reads");
+  CLI::App* save = command->add_subcommand("save", "Save what the gate needs of one or more runs, in a few kilobytes");
   save->add_option("RUN", arguments->runs, "runs, as `underlap gate` takes them")->required();
   save->add_option("-o,--output", arguments->folder, "the folder of the baseline; what it holds is replaced")
       ->required()

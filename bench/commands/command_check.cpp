@@ -88,7 +88,7 @@ int run_check(const CheckArguments& arguments) {
     tell_refused(refused);
     print_text(check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,
                               terminal_width(STDOUT_FILENO)));
-    return refused.empty() ? kWell : kBadInput;
+    return refused.empty() ? kOk : kBadInput;
   }
   CheckedMatrix checked = checked_matrix(matrix, arguments, options);
   checked.refused = refused;
@@ -100,7 +100,7 @@ int run_check(const CheckArguments& arguments) {
     print_error("underlap: {} of {} cells are not checked: their configurations cannot be run\n", refused.size(),
                 refused.size() + matrix.cells.size());
   if (!is_well(checked)) return kFound;
-  return refused.empty() ? kWell : kBadInput;
+  return refused.empty() ? kOk : kBadInput;
 }
 
 }  // namespace
@@ -108,21 +108,22 @@ int run_check(const CheckArguments& arguments) {
 void add_check_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand(
-      "check", "Prove a schedule free of races and deadlocks, and label its numerics, without a GPU");
+      "check", "Prove a schedule free of races and deadlocks, and compare its losses, without a GPU");
   add_config(*command, arguments->config);
-  CLI::Option* json = command->add_flag("--json", arguments->json,
-                                        "print JSON, schema underlap.check/1; what is wrong too, as underlap.errors/1");
-  command->add_flag("--dry-run", arguments->dry_run, "say what would be checked, and check nothing")->excludes(json);
+  CLI::Option* json =
+      command->add_flag("--json", arguments->json, "print JSON: underlap.check/1, or underlap.errors/1 for errors");
+  command->add_flag("--dry-run", arguments->dry_run, "show what would be checked, and check nothing")->excludes(json);
   command->add_option("--steps", arguments->steps, "steps of each rank (default: 2)")->check(CLI::Range(1, 1000));
-  CLI::Option* no_numerics = command->add_flag("--no-numerics", arguments->no_numerics, "compute no losses");
+  CLI::Option* no_numerics = command->add_flag("--no-numerics", arguments->no_numerics, "do not compute losses");
   command->add_option("--numerics-steps", arguments->numerics_steps, "steps whose losses are compared (default: 5)")
       ->check(CLI::Range(2, 1000))
       ->excludes(no_numerics);
-  command->add_option("--connections", arguments->connections,
-                      "numbers of hardware queues to look for deadlocks with; 0: one a stream (default: 0,32,8,1)");
+  command->add_option(
+      "--connections", arguments->connections,
+      "numbers of hardware queues to search for deadlocks with; 0: one for each stream (default: 0,32,8,1)");
   command
       ->add_option("--launch-queue-depth", arguments->options.launch_queue_depth,
-                   "commands that a hardware queue holds before the host waits (default: 1024)")
+                   "commands that a hardware queue holds before the host blocks (default: 1024)")
       ->check(CLI::Range(1, 1'000'000'000));
   command->footer("Example: underlap check bench/matrices/quick.yaml --connections 1,8");
   command->callback([arguments, &exit_code] {

@@ -141,28 +141,29 @@ int run_compare(const CompareArguments& arguments) {
     print_data(compare::compare_markdown(report));
   else
     print_text(compare::compare_text(report, terminal_format(STDOUT_FILENO), arguments.details));
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
 
 void add_compare_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* command = app.add_subcommand("compare", "Say where the difference between two runs or traces went");
-  command->add_option("A", arguments->from, "the baseline: a run's folder, a trace, or a folder or pattern of traces")
+  CLI::App* command = app.add_subcommand("compare", "Explain why two runs or traces differ");
+  command->add_option("A", arguments->from, "baseline: a run folder, a trace, or a folder or glob pattern of traces")
       ->required();
-  command->add_option("B", arguments->to, "the candidate: the same");
-  command->add_option("--cells", arguments->cells, "two cells of run A, instead of B")->expected(2)->check(not_empty());
+  command->add_option("B", arguments->to, "candidate: same kinds");
+  command->add_option("--cells", arguments->cells, "compare two cells of run A instead of A and B")
+      ->expected(2)
+      ->check(not_empty());
   command->add_flag_callback(
       "--details", [arguments] { arguments->details = compare::Details::all; },
-      "of several cells all, sums by stream and by purpose, and all operations");
+      "all cells, totals by stream and purpose, every operation");
   command->add_option("--markdown", arguments->markdown, "write Markdown to this file, or -")->check(not_empty());
-  command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.compare/1");
-  command->add_flag("--force", arguments->force, "compare what did different work, and say so on every line");
+  command->add_flag("--json", arguments->json, "print JSON (underlap.compare/1)");
+  command->add_flag("--force", arguments->force, "compare even if the two sides did different work");
   command->footer(
-      "Example: underlap compare out/main out/pr\n"
-      "         underlap compare results/modelled --cells \"eight_nodes off\" \"eight_nodes both\"\n"
-      "         underlap compare before/ after/    # traces of PyTorch, Nsight Systems or ours");
+      "Example: underlap compare out/main out/pr\n         underlap compare results/h100/overlap --cells off both\n    "
+      "     underlap compare before/ after/    # traces of any supported tool");
   command->callback([arguments, &exit_code] { exit_code = run_compare(*arguments); });
 }
 

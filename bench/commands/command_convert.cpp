@@ -96,26 +96,25 @@ int run_convert(ConvertArguments& arguments) {
   }
   print_skipped(traced.trace);
   for (const fs::path& file : files) print_text("wrote {}\n", visible_text(file.string()));
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
 
 void add_convert_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ConvertArguments>();
-  CLI::App* command = app.add_subcommand("convert", "Write traces in another format, as other tools read them");
+  CLI::App* command = app.add_subcommand("convert", "Convert traces to another format");
   command
-      ->add_option(
-          "TRACE", arguments->traces,
-          "traces of one job, which together hold each rank once: files, a folder or a pattern; or a run's folder")
+      ->add_option("TRACE", arguments->traces,
+                   "the traces of one job (files, folder or glob pattern), one per rank; or a run folder")
       ->required();
   command->add_option(
       "FILE", arguments->file,
       "the file to write, whose extension names the format: .pftrace (all ranks, for Underlap and "
       "ui.perfetto.dev) or .json (a file a rank, NAME.rank0.json, for HTA, TraceLens and Perfetto); .zst "
       "behind it compresses, and so does .gz behind .json");
-  command->add_option("--cell", arguments->cell, "of a run's folder the cell to write");
-  command->add_flag("--force", arguments->force, "overwrite files that are there");
+  command->add_option("--cell", arguments->cell, "cell to write, if TRACE is a run folder");
+  command->add_flag("--force", arguments->force, "overwrite existing files");
   command->footer(
       "Example: underlap convert DIR --cell both both.json.gz\n"
       "         underlap convert rank0.json.gz rank1.json.gz both.pftrace.zst");

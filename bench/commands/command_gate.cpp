@@ -110,10 +110,10 @@ void write_to(const std::string& file, const std::string& text) {
 }
 
 int exit_code_of(gate::Verdict verdict, const std::string& inconclusive) {
-  if (verdict == gate::Verdict::pass) return kWell;
+  if (verdict == gate::Verdict::pass) return kOk;
   if (verdict == gate::Verdict::regression) return kFound;
   if (inconclusive == "exit") return kInconclusive;
-  return inconclusive == "pass" ? kWell : kFound;
+  return inconclusive == "pass" ? kOk : kFound;
 }
 
 void check_outputs(const GateArguments& arguments) {
@@ -174,35 +174,33 @@ int run_gate_command(GateArguments arguments) {
 
 void add_outputs(CLI::App& command, GateArguments& arguments) {
   command.add_flag_callback(
-      "--details", [&arguments] { arguments.rows = gate::Rows::all; }, "also what passed without a change");
-  command.add_option("--markdown", arguments.markdown, "write a comment for a pull request to this file, or -")
+      "--details", [&arguments] { arguments.rows = gate::Rows::all; }, "also show metrics that passed unchanged");
+  command.add_option("--markdown", arguments.markdown, "write a pull request comment to this file, or -")
       ->check(not_empty());
   command
       .add_option("--picture", arguments.picture,
-                  "draw the verdicts into this file of .svg or .png, which the comment then shows; takes the viewer")
+                  "draw the verdicts into this .svg or .png file, which the comment then shows; needs the viewer")
       ->check(not_empty());
-  command.add_option("--junit", arguments.junit, "write a test suite in JUnit's XML to this file, or -")
-      ->check(not_empty());
-  command.add_flag("--json", arguments.json, "print JSON instead, schema underlap.gate/1");
+  command.add_option("--junit", arguments.junit, "write a JUnit XML test suite to this file, or -")->check(not_empty());
+  command.add_flag("--json", arguments.json, "print JSON (underlap.gate/1)");
 }
 
 }  // namespace
 
 void add_gate_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<GateArguments>();
-  CLI::App* command = app.add_subcommand("gate", "Judge runs by a baseline: pass, regression or inconclusive");
+  CLI::App* command = app.add_subcommand("gate", "Check runs against a baseline: pass, regression or inconclusive");
   command
       ->add_option("BASELINE", arguments->baseline,
-                   "what was: a saved baseline, the folder of a run or of `run --runs`, of several of these or of "
-                   "traces, a trace, or a pattern of * ? []")
+                   "reference: a saved baseline, a run folder, a folder of runs or traces, a trace, or a glob pattern")
       ->required();
   command->add_option("CANDIDATE", arguments->candidate,
-                      "what is: the same; optional with --max-exposed, which then checks BASELINE");
-  command->add_option("--with-baseline", arguments->more_baselines, "more runs of the baseline");
-  command->add_option("--with-candidate", arguments->more_candidates, "more runs of the candidate");
+                      "runs to check, same kinds; optional with --max-exposed, which then checks BASELINE");
+  command->add_option("--with-baseline", arguments->more_baselines, "additional baseline runs");
+  command->add_option("--with-candidate", arguments->more_candidates, "additional candidate runs");
   command
       ->add_option("--max-regression", arguments->max_regression,
-                   "by how much step, exposed time and efficiency may be worse: a share of the step, a time, or both, "
+                   "how much worse step, exposed time and efficiency may be: a share of the step, a time, or both, "
                    "\"2% or 100us\" (default: 5%)")
       ->check(not_empty());
   command
@@ -211,25 +209,24 @@ void add_gate_command(CLI::App& app, int& exit_code) {
       ->check(not_empty());
   command->add_option("--rules", arguments->rules, "gate.yaml, with a tolerance for each metric and cell")
       ->check(not_empty());
-  command->add_option("--cells", arguments->cells, "judge these cells alone, names or patterns of * ? []")
+  command->add_option("--cells", arguments->cells, "check only these cells: names or glob patterns")
       ->check(not_empty());
   command
-      ->add_option(
-          "--run-sd", arguments->run_sd,
-          "of one run a side, state how far steps of equal runs lie apart, as 1%; several runs tell it themselves")
+      ->add_option("--run-sd", arguments->run_sd,
+                   "assumed run-to-run standard deviation if each side has one run, e.g. 1%; estimated from the data "
+                   "if there are several")
       ->check(not_empty());
   command
       ->add_option("--inconclusive", arguments->inconclusive,
-                   "what runs that cannot tell give: exit (with 4), pass (0) or fail (1)")
+                   "exit status for an inconclusive verdict: exit (4), pass (0) or fail (1)")
       ->capture_default_str()
       ->check(CLI::IsMember({"exit", "pass", "fail"}));
-  command->add_flag("--force", arguments->force, "compare what did different work, and say so on every line");
+  command->add_flag("--force", arguments->force, "compare even if the two sides did different work");
   add_outputs(*command, *arguments);
   command->footer(
-      "Exit code 0: pass, 1: a regression, 4: these runs cannot tell.\n"
-      "Example: underlap gate baselines/main out/pr --max-regression 3%\n"
-      "         underlap gate out/pr --max-exposed 5% --cells on\n"
-      "         underlap gate out/baseline out/candidate --markdown comment.md");
+      "Exit status: 0 pass, 1 regression, 4 inconclusive.\n\nExample: underlap gate baselines/main out/pr "
+      "--max-regression 3%\n         underlap gate out/pr --max-exposed 5% --cells on\n         underlap gate "
+      "out/baseline out/candidate --markdown comment.md");
   command->callback([arguments, &exit_code] { exit_code = run_gate_command(*arguments); });
 }
 

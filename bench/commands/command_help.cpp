@@ -87,7 +87,7 @@ void add_help(CLI::App& app, int& exit_code) {
     std::string schema;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("help", "Explain a command, with an example");
+  CLI::App* command = app.add_subcommand("help", "Show the help of a command, with an example");
   command->add_option("COMMAND", arguments->words, "the command, e.g. run, or list knobs (default: all)");
   command->add_flag("--man", arguments->manual, "print the manual page of all commands, for man -l");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format: " + schema_names())
@@ -101,7 +101,7 @@ void add_help(CLI::App& app, int& exit_code) {
       print_data(manual_page(program, machine_info().version, build_date()));
     else
       print_text(help_text(command_at(program, arguments->words), help_width()));
-    exit_code = kWell;
+    exit_code = kOk;
   });
 }
 
@@ -110,20 +110,20 @@ void add_version(CLI::App& app, int& exit_code) {
   command->footer("Example: underlap version");
   command->callback([&exit_code] {
     print_text("{}\n", version_text());
-    exit_code = kWell;
+    exit_code = kOk;
   });
 }
 
 void add_completion(CLI::App& app, int& exit_code) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  CLI::App* command = app.add_subcommand("completion", "Print a shell completion script");
   command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(completion_shells()));
   command->footer(
       "Example: source <(underlap completion bash)    # in ~/.bashrc; zsh likewise\n"
       "         underlap completion fish | source      # in config.fish");
   command->callback([&app, &exit_code, shell] {
     print_data(completion_script(command_tree(app), *shell));
-    exit_code = kWell;
+    exit_code = kOk;
   });
 }
 

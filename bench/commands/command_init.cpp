@@ -33,7 +33,7 @@ int run_init(const InitArguments& arguments) {
   const std::string config = starting_config(arguments.preset);
   if (arguments.file == "-") {
     print_data(config);
-    return kWell;
+    return kOk;
   }
   if (std::filesystem::exists(arguments.file) && !arguments.force)
     throw std::invalid_argument(
@@ -41,19 +41,19 @@ int run_init(const InitArguments& arguments) {
   write_file_atomically(arguments.file, naming(config, arguments.file));
   print_text("wrote {0}\n  underlap plan {0}    shows what it puts in effect\n  underlap run {0}     runs it\n",
              arguments.file);
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
 
 void add_init_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<InitArguments>();
-  CLI::App* command = app.add_subcommand("init", "Write a commented configuration to begin with");
-  command->add_option("FILE", arguments->file, "the file to write, or - for standard output (default: underlap.yaml)");
+  CLI::App* command = app.add_subcommand("init", "Write a configuration with comments to start from");
+  command->add_option("FILE", arguments->file, "file to write, or - for standard output (default: underlap.yaml)");
   command->add_option("--like", arguments->preset,
-                      "the model, of `underlap list presets` (default: tiny, which this host can measure; others are "
-                      "modelled)");
-  command->add_flag("--force", arguments->force, "overwrite the file where there is one");
+                      "model preset, see `underlap list presets` (default: tiny, which this machine can measure; "
+                      "larger ones are simulated)");
+  command->add_flag("--force", arguments->force, "overwrite an existing file");
   command->footer(
       "Example: underlap init config.yaml && underlap run config.yaml -o first\n"
       "         underlap init --like llama3-8b llama.yaml");

@@ -241,40 +241,39 @@ void list_gpus() {
 void add_list(CLI::App& lists, int& exit_code, const char* what, const char* about, void (*print_list)()) {
   lists.add_subcommand(what, about)->callback([&exit_code, print_list] {
     print_list();
-    exit_code = kWell;
+    exit_code = kOk;
   });
 }
 
 void add_hardware_list(CLI::App& lists, int& exit_code) {
   auto files = std::make_shared<std::vector<std::string>>();
-  CLI::App* list = lists.add_subcommand("hardware", "machines that the virtual-time backend knows");
+  CLI::App* list = lists.add_subcommand("hardware", "machines that the sim backend knows");
   list->add_option("FILE", *files, "descriptions or measured files, in place of those in the program");
   list->callback([&exit_code, files] {
     for (const std::string& name : files->empty() ? sim::hardware_names() : *files) print_hardware(name);
-    exit_code = kWell;
+    exit_code = kOk;
   });
 }
 
 void add_knob_list(CLI::App& lists, int& exit_code) {
   auto pattern = std::make_shared<std::string>();
-  CLI::App* list = lists.add_subcommand("knobs", "every key that a configuration may hold");
+  CLI::App* list = lists.add_subcommand("knobs", "all keys of a configuration");
   list->add_option("PATTERN", *pattern, "a part of a name, or a pattern as of the shell, in any case (default: all)");
   list->footer(
-      "Behind the name: what it does (what may be written); what decides without it; and\n"
-      "whether `run` does it (honoured), the plan alone resolves it (planned), or only\n"
-      "its name is known (known).\n\n"
-      "Example: underlap list knobs overlap\n"
-      "         underlap list knobs 'ddp.*'");
+      "Columns: name; description (accepted values); what decides if it is not set; and\nwhether `run` honors it "
+      "(honoured), only the plan resolves it (planned), or only\nits name is known (known).\n\nExample: underlap list "
+      "knobs overlap\n         underlap list knobs 'ddp.*'");
   list->callback([&exit_code, pattern] {
     list_knobs(*pattern);
-    exit_code = kWell;
+    exit_code = kOk;
   });
 }
 
 }  // namespace
 
 void add_list_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("list", "List what this build has");
+  CLI::App* command =
+      app.add_subcommand("list", "List techniques, presets, matrices, formats, hardware, libraries and knobs");
   command->require_subcommand(1);
   command->footer(
       "Example: underlap list techniques\n"
@@ -284,12 +283,11 @@ void add_list_command(CLI::App& app, int& exit_code) {
   add_list(*command, exit_code, "formats", "trace formats", list_formats);
   add_list(*command, exit_code, "presets", "models with their shapes, and userbuffers of tp_comm_overlap_cfg",
            list_presets);
-  add_list(*command, exit_code, "matrices", "matrices that came with the program, which `run` takes by name",
+  add_list(*command, exit_code, "matrices", "matrices shipped with the program, which `run` takes by name",
            list_matrices);
   add_hardware_list(*command, exit_code);
-  add_list(*command, exit_code, "gpus", "the GPUs of this machine: clocks, power, memory, and whether they are busy",
-           list_gpus);
-  add_list(*command, exit_code, "libraries", "the GPU driver and libraries that this machine has, and where",
+  add_list(*command, exit_code, "gpus", "GPUs of this machine: clocks, power, memory, load", list_gpus);
+  add_list(*command, exit_code, "libraries", "GPU driver and libraries of this machine, and their paths",
            list_libraries);
   add_knob_list(*command, exit_code);
 }

@@ -31,20 +31,18 @@ int run_merge(const std::string& folder) {
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
     for (const std::string& complaint : *complaints) print_error("underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;
-  return outcome.mismatches.empty() ? kWell : kFound;
+  return outcome.mismatches.empty() ? kOk : kFound;
 }
 
 }  // namespace
 
 void add_merge_command(CLI::App& app, int& exit_code) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("merge", "Make one run of the cells that a job array measured");
-  command->add_option("DIR", *folder, "the folder that the array was submitted with")->required();
+  CLI::App* command = app.add_subcommand("merge", "Join the cells of a job array into one run");
+  command->add_option("DIR", *folder, "folder that the array was submitted with")->required();
   command->footer(
-      "The last task of `underlap submit --array` does this by itself; where it was cancelled, or its node lost, it "
-      "is\n"
-      "left to do. A cell whose task ended early has failed in the run, with its reason.\n\n"
-      "Example: underlap merge out");
+      "The last task of `underlap submit --array` merges by itself. Merge by hand if it\nwas canceled or lost its "
+      "node. A cell whose task ended early counts as failed.\n\nExample: underlap merge out");
   command->callback([folder, &exit_code] { exit_code = run_merge(*folder); });
 }
 

@@ -179,7 +179,7 @@ bool has_kind(const std::vector<plan::Finding>& findings, std::string_view kind)
 /// Errors are bad input, and with --strict gates are.
 int exit_code_of(const std::vector<plan::Finding>& findings, const PlanArguments& arguments) {
   const bool is_bad = has_kind(findings, "error") || (arguments.strict && has_kind(findings, "not-as-requested"));
-  return is_bad ? kBadInput : kWell;
+  return is_bad ? kBadInput : kOk;
 }
 
 /// The configurations of a folder and of those in it. Throws std::invalid_argument naming the folder where there are
@@ -252,13 +252,13 @@ int diff_plans(const PlanArguments& arguments) {
   const auto differences = plan::differences(only_plan(before, arguments), only_plan(after, arguments));
   if (!arguments.json) {
     print_text(plan::differences_text(differences, terminal_format(STDOUT_FILENO)));
-    return differences.empty() ? kWell : kFound;
+    return differences.empty() ? kOk : kFound;
   }
   nlohmann::ordered_json json{{"schema", "underlap.plan_diff/1"}, {"differences", nlohmann::ordered_json::array()}};
   for (const plan::Difference& d : differences)
     json["differences"].push_back({{"name", d.what}, {"first", d.before}, {"second", d.after}, {"reason", d.why}});
   print_data(json_text(json, 2) + "\n");
-  return differences.empty() ? kWell : kFound;
+  return differences.empty() ? kOk : kFound;
 }
 
 int plan_file(const PlanArguments& arguments) {
@@ -278,7 +278,7 @@ int plan_file(const PlanArguments& arguments) {
     print_errors(matrix);
   if (!arguments.json && (!matrix.has_errors() || has_sound_cells(matrix))) print_plan(matrix, arguments.all);
   if (matrix.has_errors()) return kBadInput;
-  return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kWell;
+  return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kOk;
 }
 
 /// Behind two hyphens stand arguments of Megatron-LM, the first of them where a configuration would.
@@ -301,33 +301,28 @@ int run_plan(const PlanArguments& arguments) {
 
 void add_plan_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* command = app.add_subcommand("plan", "Show what is in effect for a configuration, and why");
+  CLI::App* command = app.add_subcommand("plan", "Show the effective settings of a configuration and why");
   add_config(*command, arguments->config);
   CLI::Option* all =
-      command->add_flag("--all", arguments->all, "show every knob of every cell, the launch environment and buckets");
-  command->add_option("--cell", arguments->cell, "show this cell alone")->check(not_empty());
+      command->add_flag("--all", arguments->all, "show every knob of every cell, the environment and the buckets");
+  command->add_option("--cell", arguments->cell, "show only this cell")->check(not_empty());
   command
       ->add_flag("--json", arguments->json,
-                 "print JSON, schema underlap.plan/1, of several cells underlap.plans/1; what is wrong stands in\n"
-                 "the plan of its cell, or is underlap.errors/1 where no cell can be run")
+                 "print JSON: underlap.plan/1, for several cells underlap.plans/1, or underlap.errors/1 if no cell can "
+                 "run. Errors of a cell are in its plan")
       ->excludes(all);
-  CLI::Option* github =
-      command->add_flag("--github", arguments->github, "print findings as commands of a GitHub workflow, a line each");
+  CLI::Option* github = command->add_flag("--github", arguments->github, "print findings as GitHub workflow commands");
   command->add_flag("--sarif", arguments->sarif, "print findings as SARIF 2.1.0, for code scanning")->excludes(github);
   command
-      ->add_option(
-          "--diff", arguments->before,
-          "say what is in effect otherwise in CONFIG than in this configuration; exit with 1 where something is")
+      ->add_option("--diff", arguments->before,
+                   "show settings whose effective value differs from this configuration; exit 1 if any")
       ->check(not_empty());
-  command->add_option("--vocab-size", arguments->vocab_size,
-                      "vocabulary of the model, where a dump leaves it to the tokenizer");
-  command->add_flag("--strict", arguments->strict, "exit with 2 where a gate switched a request off");
+  command->add_option("--vocab-size", arguments->vocab_size, "vocabulary size, if a dump leaves it to the tokenizer");
+  command->add_flag("--strict", arguments->strict, "exit 2 if a rule switched off something that was requested");
   command->footer(
-      "Example: underlap plan bench/matrices/quick.yaml\n"
-      "         underlap plan bench/matrices/modes.yaml --cell \"tp on\"\n"
-      "         underlap plan configs/ --strict --github    # each configuration of a folder\n"
-      "         underlap plan --diff before.yaml after.yaml\n"
-      "         underlap plan -- --num-layers 32 --hidden-size 4096 ...    # Megatron-LM's own arguments");
+      "Example: underlap plan quick\n         underlap plan modes --cell \"tp on\"\n         underlap plan configs/ "
+      "--strict --github    # every file of a folder\n         underlap plan --diff before.yaml after.yaml\n         "
+      "underlap plan -- --num-layers 32 --hidden-size 4096    # Megatron-LM");
   command->allow_extras();
   command->callback([arguments, command, &exit_code] {
     take_arguments(*arguments, command->remaining());

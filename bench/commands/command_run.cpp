@@ -176,7 +176,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
   if (arguments.dry_run) {
     print_text(forecast(arguments, matrix));
-    return refused.empty() ? kWell : kBadInput;
+    return refused.empty() ? kOk : kBadInput;
   }
   if (runs_several(arguments)) {
     if (!matrix.cells.front().plan.config.run.traits().measures_time)
@@ -216,13 +216,12 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
     for (const std::string& complaint : *complaints) print_error("underlap: {}\n", complaint);
   if (!outcome.invalid.empty()) return kRunFailed;
   if (!refused.empty()) return kBadInput;
-  return outcome.mismatches.empty() ? kWell : kFound;
+  return outcome.mismatches.empty() ? kOk : kFound;
 }
 
 // A launched process that is not rank 0: what is wrong with what it reads is for rank 0 to say.
 AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder, const RunArguments& arguments) {
-  AgentOptions options{
-      .launch = launch, .folder = folder, .patience = std::chrono::seconds(arguments.launch_timeout_s)};
+  AgentOptions options{.launch = launch, .folder = folder, .timeout = std::chrono::seconds(arguments.launch_timeout_s)};
   try {
     plan::Matrix matrix =
         plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments.fields));
@@ -263,43 +262,40 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
 
 void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line) {
   auto arguments = std::make_shared<RunArguments>();
-  CLI::App* command = app.add_subcommand("run", "Run a matrix of configurations, measure and trace it");
+  CLI::App* command = app.add_subcommand("run", "Measure and trace a matrix of configurations");
   add_config(*command, arguments->config);
-  command->add_option("-o,--output", arguments->folder, "folder of the run (default: a new one under results/runs)")
+  command->add_option("-o,--output", arguments->folder, "output folder (default: a new one under results/runs)")
       ->check(not_empty());
-  command->add_option("--cell", arguments->fields[plan::kOneCell], "of the matrix this cell alone, by its name")
+  command->add_option("--cell", arguments->fields[plan::kOneCell], "run only this cell of the matrix")
       ->check(not_empty());
-  command->add_flag("--resume", arguments->resume, "go on after the last finished block of the folder, or begin");
-  command->add_flag("--no-verify", arguments->no_verify, "do not compare the cells' losses");
-  command->add_flag("--details", arguments->details, "print every answer, column and table, as report.md has them");
+  command->add_flag("--resume", arguments->resume, "continue after the last complete block in the folder, or start");
+  command->add_flag("--no-verify", arguments->no_verify, "do not compare losses between cells");
+  command->add_flag("--details", arguments->details, "print every answer, column and table, like report.md");
   command->add_flag("--dry-run", arguments->dry_run,
-                    "say what would be run, with its memory and disk, and run nothing");
+                    "show what would run, with memory and disk space, and run nothing");
   command
       ->add_option("--runs", arguments->runs,
-                   "this many fresh processes, one after the other, into DIR/run-00 and on: what `underlap gate` takes")
+                   "run N times in fresh processes, into DIR/run-00, DIR/run-01, ...; `underlap gate` takes the folder")
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--interleave", arguments->other,
-                   "take turns with this program `underlap` of another build, or this configuration, which is the "
-                   "baseline: DIR/baseline and DIR/candidate (--runs is 5 where it is not given)")
+                   "alternate with another build of underlap (or another configuration), the baseline; writes "
+                   "DIR/baseline and DIR/candidate (--runs defaults to 5)")
       ->check(not_empty());
   command
       ->add_option("--launch-timeout-s", arguments->launch_timeout_s,
-                   "how long the processes that mpirun, srun or torchrun started wait for each other, seconds")
+                   "how long processes started by mpirun, srun or torchrun wait for each other, in seconds")
       ->check(CLI::Range(1, 86400));
   add_flops(*command, arguments->flops);
   add_run_fields(*command, arguments->fields);
   command->footer(
-      "A cell of the matrix that cannot be run is a row with its reason; the others\n"
-      "are run, and the exit code is that of bad input. --runs and --interleave take\n"
-      "whole matrices.\n\n"
-      "SIGINT, SIGTERM and SIGHUP end it as that signal (130, 143, 129 in a shell),\n"
-      "after a line that says what is kept and the command that goes on.\n\n"
-      "Started by mpirun, srun or torchrun, each process is one rank: rank 0 alone\n"
-      "prints and writes, and what the others print goes to DIR/logs.\n\n"
-      "Example: underlap run bench/matrices/quick.yaml --link-gbps 4 -o results/runs/paced\n"
-      "         underlap run bench/matrices/quick.yaml --runs 5 --interleave ../main/build/bin/underlap -o out\n"
-      "         srun -N2 --ntasks-per-node=2 underlap run config.yaml -o out");
+      "If a cell cannot run, its row shows why, the other cells run, and the exit\nstatus is 2. --runs and "
+      "--interleave need matrices in which every cell can run.\n\nSIGINT, SIGTERM and SIGHUP end the run with that "
+      "signal's status (130, 143, 129)\nafter printing what is kept and how to continue.\n\nUnder mpirun, srun or "
+      "torchrun each process is one rank. Rank 0 prints and\nwrites; the output of the other ranks goes to "
+      "DIR/logs.\n\nExample: underlap run quick --link-gbps 4 -o results/runs/paced\n         underlap run quick "
+      "--runs 5 --interleave ../main/build/bin/underlap\n         srun -N2 --ntasks-per-node=2 underlap run "
+      "config.yaml -o out");
   command->callback([arguments, &exit_code, command_line] { exit_code = run_run(*arguments, command_line); });
 }
 

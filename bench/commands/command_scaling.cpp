@@ -47,29 +47,27 @@ int run_scaling(const ScalingArguments& arguments) {
     print_data(report::scaling_csv(report));
   else
     print_text(report::scaling_text(report, terminal_format(STDOUT_FILENO), arguments.details));
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
 
 void add_scaling_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ScalingArguments>();
-  CLI::App* command = app.add_subcommand("scaling", "Say what became of a step over more ranks, and why");
-  command
-      ->add_option("RUN", arguments->runs, "folders of one matrix's runs at several sizes, measured, modelled or both")
+  CLI::App* command = app.add_subcommand("scaling", "Compare runs at different scales and explain the difference");
+  command->add_option("RUN", arguments->runs, "run folders of one matrix at several sizes, measured, simulated or both")
       ->required()
       ->check(not_empty());
   command->add_flag_callback(
       "--details", [arguments] { arguments->details = report::Details::included; },
-      "also communication by mode, how ranks lie apart, and what differs beside the size");
-  command->add_flag("--csv", arguments->csv, "print one table instead: a row a cell and size");
-  command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.scaling/1");
-  command->add_flag("--force", arguments->force, "take runs that differ in more than their size, and say so");
+      "also communication by mode, the spread of ranks, and other differences between the runs");
+  command->add_flag("--csv", arguments->csv, "print CSV: one row for each cell and size");
+  command->add_flag("--json", arguments->json, "print JSON (underlap.scaling/1)");
+  command->add_flag("--force", arguments->force, "compare even if the runs differ in more than their size");
   command->footer(
-      "All runs of a series' folder (run --runs) count as one. One run may hold several\n"
-      "sizes itself, on an axis of its matrix: data_parallel_size: [2, 8, 64].\n"
-      "Example: underlap scaling out/2 out/8 out/64\n"
-      "         underlap scaling out/measured-* out/modelled-* --csv");
+      "All runs of a `run --runs` folder count as one run. One run can hold several\nsizes on an axis of its matrix, "
+      "such as data_parallel_size: [2, 8, 64].\n\nExample: underlap scaling out/2 out/8 out/64\n         underlap "
+      "scaling out/measured-* out/modelled-* --csv");
   command->callback([arguments, &exit_code] { exit_code = run_scaling(*arguments); });
 }
 

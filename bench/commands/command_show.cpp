@@ -80,7 +80,7 @@ int show_series(const ShowArguments& arguments) {
                     "name it, {0}/run-00",
                     arguments.folder));
   print_text(series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
-  return kWell;
+  return kOk;
 }
 
 int run_show(const ShowArguments& arguments) {
@@ -102,26 +102,25 @@ int run_show(const ShowArguments& arguments) {
     write(report::report_markdown(results), arguments.markdown);
   else
     print_text(report::run_text(results, terminal_format(STDOUT_FILENO), arguments.details));
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
 
 void add_show_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* command = app.add_subcommand("show", "Print the tables of a finished or half-finished run again");
-  command->add_option("DIR", arguments->folder, "the folder of the run")->required();
+  CLI::App* command = app.add_subcommand("show", "Print the results of a finished or partial run");
+  command->add_option("DIR", arguments->folder, "run folder")->required();
   command->add_flag_callback(
       "--details", [arguments] { arguments->details = report::Details::included; },
-      "also communication by mode, where the time went, and the excess over the bound");
+      "also communication by mode, time breakdown, and excess over the lower bound");
   command->add_flag("--csv", arguments->csv,
-                    "print one table instead: a row a cell, a column a figure with its unit in the name (step_ms, "
+                    "print CSV: one row for each cell, one column for each metric with its unit in the name (step_ms, "
                     "step_ms_low and step_ms_high for its interval, mode.dp.exposed_ms, ...)");
-  command->add_flag("--json", arguments->json, "print the results with their statistics, schema underlap.results/1");
+  command->add_flag("--json", arguments->json, "print results and statistics as JSON (underlap.results/1)");
   command->add_option("--html", arguments->html,
-                      "write a page with pictures and all tables to this file, or - for standard output; it needs "
-                      "nothing beside itself, so it can be sent to somebody");
-  command->add_option("--markdown", arguments->markdown, "write all tables, as report.md has them, to this file, or -");
+                      "write a self-contained HTML page with pictures and all tables to this file, or -");
+  command->add_option("--markdown", arguments->markdown, "write report.md again to this file, or -");
   add_flops(*command, arguments->flops);
   command->footer(
       "Example: underlap show results/quick/paced\n"

@@ -22,15 +22,14 @@ void add_status_command(CLI::App& app, int& exit_code) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("status", "Say how a run stands that goes on elsewhere, or waits in a queue");
-  command->add_option("DIR", arguments->folder, "the folder of the run")->required();
-  command->add_flag("--json", arguments->json, "print it as JSON, schema underlap.state/1");
+  CLI::App* command = app.add_subcommand("status", "Show the progress of a running or queued run");
+  command->add_option("DIR", arguments->folder, "run folder")->required();
+  command->add_flag("--json", arguments->json, "print JSON (underlap.state/1)");
   command->footer(
-      "It reads the folder, which may be on another machine's file system, and asks Slurm where the run was\n"
-      "submitted. Stages: waiting, running, silent, ended, finished.\n\n"
-      "Example: underlap status out");
+      "It reads the folder, also on a shared file system, and asks Slurm about\nsubmitted runs. Stages: waiting, "
+      "running, silent, ended, finished.\n\nExample: underlap status out");
   command->callback([arguments, &exit_code] {
-    exit_code = kWell;
+    exit_code = kOk;
     if (const auto array = state_of_array(arguments->folder)) {
       if (arguments->json)
         print_data(array_json(*array));

@@ -220,7 +220,7 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
   print_text("job {} is submitted{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
              arguments.array ? fmt::format(", an array of {} tasks", job.tasks.size()) : "", job.nodes,
              job.ranks_per_node, (job.folder / "job.sh").string(), shell_word(arguments.folder));
-  return kWell;
+  return kOk;
 }
 
 // Of letters that every scheduler takes.
@@ -268,7 +268,7 @@ int run_submit(SubmitArguments arguments) {
   const std::string script = job_script(job);
   if (!arguments.dry_run) return submit(arguments, matrix, script);
   print_data(script);
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
@@ -277,43 +277,44 @@ void add_submit_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<SubmitArguments>();
   arguments->job.ranks_per_node = 0;
   BatchJob& job = arguments->job;
-  CLI::App* command = app.add_subcommand("submit", "Hand a matrix to Slurm: write its job script, and submit it");
+  CLI::App* command = app.add_subcommand("submit", "Write a job script for a matrix and submit it to Slurm");
   add_config(*command, arguments->config);
-  command->add_option("--nodes", job.nodes, "nodes of the cluster")->required()->check(CLI::Range(1, 100'000));
-  command->add_option("--gpus-per-node", job.gpus_per_node, "GPUs of each; with backend cuda one rank runs on each")
+  command->add_option("--nodes", job.nodes, "number of nodes")->required()->check(CLI::Range(1, 100'000));
+  command
+      ->add_option("--gpus-per-node", job.gpus_per_node, "GPUs of each node; with backend cuda one rank runs on each")
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--ranks-per-node", job.ranks_per_node,
-                   "ranks of each (default: its GPUs, or as many as spread the largest cell over all nodes)")
+                   "ranks of each node (default: its GPUs, or as many as spread the largest cell over all nodes)")
       ->check(CLI::Range(1, 100'000));
-  command->add_option("--cpus-per-rank", job.cpus_per_rank, "processors of each rank")->check(CLI::Range(1, 100'000));
-  command->add_option("--partition", job.partition, "of the cluster")->check(one_word());
-  command->add_option("--account", job.account, "that is charged")->check(one_word());
-  command->add_option("--time", job.time, "how long it may take, as Slurm writes it: 02:00:00")->check(slurm_time());
+  command->add_option("--cpus-per-rank", job.cpus_per_rank, "CPUs of each rank")->check(CLI::Range(1, 100'000));
+  command->add_option("--partition", job.partition, "Slurm partition")->check(one_word());
+  command->add_option("--account", job.account, "Slurm account")->check(one_word());
+  command->add_option("--time", job.time, "time limit as Slurm writes it: 02:00:00")->check(slurm_time());
   command
       ->add_option("--warn-s", job.warn_s,
-                   "how long before that it hears of it, in seconds, and ends behind the block that is going")
+                   "seconds before the time limit at which the run is told to end after its current block")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  command->add_option("--sbatch", job.more, "a further option of sbatch, as it is: --sbatch=--constraint=h100");
+  command->add_option("--sbatch", job.more, "an additional sbatch option: --sbatch=--constraint=h100");
   command->add_flag("--no-requeue", arguments->no_requeue,
-                    "do not begin again after a rank or a node failed, or the job had to make room");
+                    "do not restart after a failed rank or node, or after preemption");
   command
       ->add_option("-o,--output", arguments->folder,
-                   "folder of the run, which all nodes see (default: a new one under results/runs)")
+                   "output folder that all nodes see (default: a new one under results/runs)")
       ->check(not_empty());
   command->add_flag("--array", arguments->array,
-                    "each cell a task of a job array, with an allocation of its own: for queues with small gaps. Cells "
-                    "do not take turns then, and comparisons of them are weaker");
-  command->add_flag("--resume", arguments->resume, "submit it again, to go on after the folder's last finished block");
-  command->add_flag("--dry-run", arguments->dry_run, "print the job script, write and submit nothing");
+                    "run each cell as a task of a job array with its own allocation. Cells then do not alternate, so "
+                    "comparisons between them are weaker");
+  command->add_flag("--resume", arguments->resume,
+                    "submit again, to continue after the last complete block in the folder");
+  command->add_flag("--dry-run", arguments->dry_run, "print the job script; write and submit nothing");
   add_run_fields(*command, arguments->fields);
   command->footer(
-      "The script, job.sh in the folder, starts `underlap run --resume` by srun: submitted again it goes on.\n\n"
-      "Example: underlap submit quick --nodes 2 --ranks-per-node 2 --partition debug -o out\n"
-      "         underlap submit llama.yaml --nodes 4 --gpus-per-node 8 --time 02:00:00 --dry-run\n"
-      "         underlap submit quick --array --nodes 2 --ranks-per-node 2 -o out\n"
-      "         underlap status out");
+      "The script (job.sh in the folder) starts `underlap run --resume` through srun,\nso a job that is submitted "
+      "again continues.\n\nExample: underlap submit quick --nodes 2 --ranks-per-node 2 -o out\n         underlap "
+      "submit llama.yaml --nodes 4 --gpus-per-node 8 --dry-run\n         underlap submit quick --array --nodes 2 "
+      "--ranks-per-node 2 -o out\n         underlap status out");
   command->callback([arguments, &exit_code] { exit_code = run_submit(*arguments); });
 }
 

@@ -102,49 +102,47 @@ int run_tune(const TuneArguments& arguments) {
     write_configs(job, result, arguments.folder);
     if (!arguments.json) print_text("configs: {}/best.yaml, 01.yaml and on\n", arguments.folder);
   }
-  return result.best.empty() ? kBadInput : kWell;
+  return result.best.empty() ? kBadInput : kOk;
 }
 
 }  // namespace
 
 void add_tune_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<TuneArguments>();
-  CLI::App* command = app.add_subcommand("tune", "Find the layout and overlap settings of the shortest step, modelled");
-  command
-      ->add_option("CONFIG", arguments->config,
-                   "a model, and whatever else is decided: what it says is kept, what it leaves open is searched")
+  CLI::App* command = app.add_subcommand("tune", "Search layouts and overlap settings by simulation");
+  command->add_option("CONFIG", arguments->config, "model and fixed settings; anything not set is searched")
       ->check(not_empty());
   command
       ->add_option("--around", arguments->around,
-                   "improve this configuration: its layout and overlap are where the search begins")
+                   "improve this configuration: the search starts from its layout and overlap settings")
       ->check(not_empty());
   command->add_flag("--all-cells", arguments->all_cells,
-                    "let cells win that change what is computed: without transfers, or of another model, precision or "
-                    "optimizer than the first");
+                    "also accept cells that change what is computed: without transfers, or with another model, "
+                    "precision or optimizer than the first");
   command->add_option("--gpus", arguments->gpus, "GPUs of the job")->required()->check(CLI::Range(1, 65536));
-  command->add_option("--hardware", arguments->hardware, "name or file of the machine: `underlap list hardware`")
+  command->add_option("--hardware", arguments->hardware, "name or file of the machine (`underlap list hardware`)")
       ->check(not_empty());
   command
-      ->add_option("--speed", arguments->speed, "speed of GEMMs and attention, as a part of what that description says")
+      ->add_option("--speed", arguments->speed,
+                   "scale the throughput of GEMMs and attention, e.g. 0.8 = 80 % of the hardware description")
       ->check(not_empty());
-  command->add_option("--batch", arguments->batch, "sequences of a step, of all GPUs together")
+  command->add_option("--batch", arguments->batch, "global batch size, in sequences")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command->add_option("--seq", arguments->sequence, "tokens of a sequence")->check(not_empty());
+  command->add_option("--seq", arguments->sequence, "sequence length, in tokens")->check(not_empty());
   command->add_option("--layers", arguments->layers, "shorten the model to this many layers")->check(not_empty());
-  command->add_option("--cell", arguments->cell, "of the file's matrix this cell alone, by its name")
-      ->check(not_empty());
+  command->add_option("--cell", arguments->cell, "use only this cell of the file's matrix")->check(not_empty());
   command
-      ->add_option("--limit", arguments->limit, "memory that a GPU may need, as predicted: 75GB (default: all it has)")
+      ->add_option("--limit", arguments->limit, "predicted memory that a GPU may use, e.g. 75GB (default: all of it)")
       ->check(not_empty());
   add_flops(*command, arguments->flops);
-  command->add_option("-o,--output", arguments->folder, "folder for the configurations found, and for what was played")
+  command->add_option("-o,--output", arguments->folder, "folder for the best configurations and the simulations")
       ->check(not_empty());
-  command->add_flag("--resume", arguments->resume, "go on with the search in that folder");
-  command->add_flag("--exhaustive", arguments->exhaustive, "play every combination in full, of a small space");
-  command->add_flag("--json", arguments->json, "print JSON instead, schema underlap.tune/1");
+  command->add_flag("--resume", arguments->resume, "continue the search in that folder");
+  command->add_flag("--exhaustive", arguments->exhaustive, "simulate every combination (small search spaces only)");
+  command->add_flag("--json", arguments->json, "print JSON (underlap.tune/1)");
   command->footer(
-      "Example: underlap tune model.yaml --gpus 64 --hardware h100-sxm --batch 128 -o tuned\n"
-      "         underlap tune --around tuned/best.yaml --gpus 128");
+      "Example: underlap tune model.yaml --gpus 64 --hardware h100-sxm -o tuned\n         underlap tune --around "
+      "tuned/best.yaml --gpus 128");
   command->callback([arguments, &exit_code] { exit_code = run_tune(*arguments); });
 }
 

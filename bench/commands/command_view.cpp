@@ -36,13 +36,12 @@ namespace {
 // All that stands behind the command is the viewer's, in its order: an option of ours would take words out of it.
 void add_view_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "view", "Open traces and runs in the viewer, or make a picture of them; takes what underlap-viewer takes");
+      "view", "Open traces and runs in the viewer, or render a picture (options: underlap-viewer --help)");
   command->prefix_command();
   command->footer(
-      "`underlap-viewer --help` lists its options.\n"
-      "Example: underlap view out\n"
-      "         underlap view --compare before.json.gz after.json.gz\n"
-      "         underlap view --render step.png --range \"step 3\" out/traces/00-off.pftrace");
+      "`underlap-viewer --help` lists the options, `?` in the window the keys.\n\nExample: underlap view out\n         "
+      "underlap view --compare before.json.gz after.json.gz\n         underlap view --render step.png --range \"step "
+      "3\" trace.pftrace");
   command->callback([command] { start_viewer(command->remaining()); });
 }
 

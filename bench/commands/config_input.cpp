@@ -32,7 +32,8 @@ std::string study_of(const std::string& text) {
 }  // namespace
 
 void add_config(CLI::App& command, std::string& config) {
-  command.add_option("CONFIG", config, "configuration, YAML, or a name of `underlap list matrices`")
+  command
+      .add_option("CONFIG", config, "configuration (YAML), or the name of a shipped matrix (`underlap list matrices`)")
       ->required()
       ->transform([](const std::string& named) { return config_file(named); });
 }
@@ -92,8 +93,8 @@ bool refuse(const plan::Matrix& matrix, bool json) {
 void add_flops(CLI::App& command, std::string& flops) {
   command
       .add_option("--flops", flops,
-                  "what TFLOP/s and MFU count: full (attention's whole square, as Megatron-LM), causal, and either "
-                  "with +recompute")
+                  "FLOPs to count in TFLOP/s and MFU: full (the whole attention matrix, as Megatron-LM) or causal, "
+                  "each with an optional +recompute")
       ->check(not_empty());
 }
 

@@ -22,27 +22,46 @@ std::string command_line(int argc, char** argv) {
   return text;
 }
 
-// In the order in which a newcomer needs them.
+/// Adds the commands that `add` adds under one title.
+template <class Add>
+void add_group(CLI::App& app, const std::string& title, Add add) {
+  const std::size_t before = app.get_subcommands({}).size();
+  add();
+  const std::vector<CLI::App*> all = app.get_subcommands({});
+  for (std::size_t i = before; i < all.size(); ++i)
+    if (!all[i]->get_group().empty()) all[i]->group(title);  // commands for programs have none
+}
+
 void add_commands(CLI::App& app, int& exit_code, const std::string& command_line) {
-  add_init_command(app, exit_code);
-  add_plan_command(app, exit_code);
-  add_check_command(app, exit_code);
-  add_tune_command(app, exit_code);
-  add_run_command(app, exit_code, command_line);
-  add_rank_command(app, exit_code);
-  add_submit_command(app, exit_code);
-  add_status_command(app, exit_code);
-  add_merge_command(app, exit_code);
-  add_show_command(app, exit_code);
-  add_compare_command(app, exit_code);
-  add_scaling_command(app, exit_code);
-  add_gate_command(app, exit_code);
-  add_baseline_command(app, exit_code);
-  add_analyze_command(app, exit_code);
-  add_view_command(app);
-  add_convert_command(app, exit_code);
-  add_list_command(app, exit_code);
-  add_help_commands(app, exit_code);
+  add_group(app, "Analyze traces", [&] {
+    add_analyze_command(app, exit_code);
+    add_compare_command(app, exit_code);
+    add_view_command(app);
+    add_convert_command(app, exit_code);
+  });
+  add_group(app, "Benchmark", [&] {
+    add_init_command(app, exit_code);
+    add_plan_command(app, exit_code);
+    add_check_command(app, exit_code);
+    add_run_command(app, exit_code, command_line);
+    add_rank_command(app, exit_code);
+    add_show_command(app, exit_code);
+    add_scaling_command(app, exit_code);
+    add_tune_command(app, exit_code);
+  });
+  add_group(app, "Cluster", [&] {
+    add_submit_command(app, exit_code);
+    add_status_command(app, exit_code);
+    add_merge_command(app, exit_code);
+  });
+  add_group(app, "CI", [&] {
+    add_gate_command(app, exit_code);
+    add_baseline_command(app, exit_code);
+  });
+  add_group(app, "Other", [&] {
+    add_list_command(app, exit_code);
+    add_help_commands(app, exit_code);
+  });
 }
 
 // Nothing was asked: what could be is the answer, and no success.
@@ -53,15 +72,20 @@ int tell_commands(const CLI::App& command) {
 }
 
 int run_main(int argc, char** argv) {
-  CLI::App app("Measures how much of a training step's communication is hidden under compute, and how much is exposed.",
-               "underlap");
+  CLI::App app(
+      "Shows how much of an LLM training step's communication is hidden under compute, how much is exposed, why, and "
+      "what changed.",
+      "underlap");
   app.formatter_fn([](const CLI::App* command, std::string, CLI::AppFormatMode) {
     return help_text(command_tree(*command), help_width());
   });
   app.set_version_flag("--version", version_text, "print version, commit, compiler, backends and libraries");
   app.require_subcommand(1);
-  app.footer("`underlap help COMMAND` shows the options of a command and an example.");
-  int exit_code = kWell;
+  app.footer(
+      "`underlap help COMMAND` shows the options of a command, with examples.\n\nExample: underlap analyze "
+      "'traces/*.json.gz'\n         underlap compare before/ after/\n         underlap run quick -o out && underlap "
+      "show out");
+  int exit_code = kOk;
   add_commands(app, exit_code, command_line(argc, argv));
   try {
     app.parse(argc, argv);

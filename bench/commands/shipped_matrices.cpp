@@ -30,8 +30,8 @@ std::string name_of(const fs::path& file, const fs::path& folder) {
 }  // namespace
 
 fs::path shipped_matrices_folder() {
-  std::error_code none_can_be_told;
-  const fs::path self = fs::read_symlink("/proc/self/exe", none_can_be_told);
+  std::error_code ignored;
+  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
   return self.parent_path().parent_path() / "share" / "underlap" / "matrices";
 }
 

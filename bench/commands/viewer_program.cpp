@@ -43,10 +43,10 @@ int started_and_ended(const std::vector<std::string>& arguments) {
 }  // namespace
 
 std::string viewer_program() {
-  std::error_code none_can_be_told;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none_can_be_told);
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::filesystem::path beside = self.parent_path() / kViewer;
-  return std::filesystem::exists(beside, none_can_be_told) ? beside.string() : kViewer;
+  return std::filesystem::exists(beside, ignored) ? beside.string() : kViewer;
 }
 
 std::string no_viewer_text() {
@@ -57,7 +57,7 @@ std::string no_viewer_text() {
 void run_viewer(const std::vector<std::string>& arguments) {
   const int code = started_and_ended(arguments);
   if (code == kBadInput) throw std::invalid_argument("the viewer refused it, as it says above");
-  if (code != kWell) throw MachineError("the viewer failed, as it says above");
+  if (code != kOk) throw MachineError("the viewer failed, as it says above");
 }
 
 }  // namespace underlap::bench

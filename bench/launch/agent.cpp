@@ -93,7 +93,7 @@ class Search {
       : options_(options), own_(own), path_(options.folder / launch_file_name(options.launch.job)) {}
 
   Found find() {
-    const Deadline deadline = now() + options_.patience;
+    const Deadline deadline = now() + options_.timeout;
     while (true) {
       if (const std::optional<LaunchFile> file = read_file(path_, why_not_read_))
         if (std::optional<Found> found = try_addresses(*file)) return std::move(*found);
@@ -144,7 +144,7 @@ class Search {
     const Launch& launch = options_.launch;
     const std::string who =
         fmt::format("rank {} of {} on {} ({})", launch.rank, launch.size, own_.node, launch.launcher);
-    const double seconds = std::chrono::duration<double>(options_.patience).count();
+    const double seconds = std::chrono::duration<double>(options_.timeout).count();
     if (where_.empty() && !why_not_read_.empty())
       return fmt::format(
           "{} ignored {}: it {}. A launch file must belong to this user, and nobody else may be able to write it", who,
@@ -196,12 +196,12 @@ class AgentProcess {
 
   void wait() const {
     std::vector<pollfd> files{{run_.descriptor(), POLLIN, 0}};
-    milliseconds patience = kLook;
+    milliseconds timeout = kLook;
     for (const auto& [number, child] : children_) {
       files.push_back({child.prints ? child.process->output() : -1, POLLIN, 0});
-      if (!child.prints) patience = kLookForEnd;
+      if (!child.prints) timeout = kLookForEnd;
     }
-    ::poll(files.data(), files.size(), static_cast<int>(patience.count()));
+    ::poll(files.data(), files.size(), static_cast<int>(timeout.count()));
   }
 
   void tell(AgentMessage kind, const ChildNews& news) { run_.send(static_cast<std::uint32_t>(kind), to_message(news)); }

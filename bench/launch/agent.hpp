@@ -13,7 +13,7 @@ namespace underlap::bench {
 struct AgentOptions {
   Launch launch;
   std::filesystem::path folder;                      ///< where rank 0 leaves word of itself
-  std::chrono::milliseconds patience{0};             ///< to find it
+  std::chrono::milliseconds timeout{0};              ///< to find it
   Facts facts = {};                                  ///< that all launched processes must share
   std::string complaint = {};                        ///< why this one cannot take part; empty: it can
   std::filesystem::path program = "/proc/self/exe";  ///< that its rank processes execute

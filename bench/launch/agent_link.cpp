@@ -88,8 +88,8 @@ bool AgentLink::is_stopped() {
   return child.is_stopped && !child.end && !agent_.is_lost();
 }
 
-std::optional<std::string> AgentLink::end(milliseconds patience) {
-  const Deadline deadline = std::chrono::steady_clock::now() + patience;
+std::optional<std::string> AgentLink::end(milliseconds timeout) {
+  const Deadline deadline = std::chrono::steady_clock::now() + timeout;
   while (true) {
     agent_.read();
     if (const auto& end = agent_.child(child_).end) return end;

@@ -67,7 +67,7 @@ class AgentLink final : public RankLink {
   int watched() const override { return agent_.descriptor(); }
   void read(RankOutput& output) override;
   bool is_stopped() override;
-  std::optional<std::string> end(std::chrono::milliseconds patience) override;
+  std::optional<std::string> end(std::chrono::milliseconds timeout) override;
   void begin_to_kill() noexcept override;
   void kill() noexcept override;
   pid_t pid() const override { return static_cast<pid_t>(agent_.hello().place.pid); }

@@ -73,10 +73,10 @@ std::string lines(const std::vector<std::string>& texts) { return fmt::format("{
 
 }  // namespace
 
-Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, milliseconds patience)
+Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, milliseconds timeout)
     : launch_(launch),
       folder_(std::move(folder)),
-      patience_(patience),
+      patience_(timeout),
       listener_(launch.is_on_one_node ? TcpReach::this_machine : TcpReach::network),
       token_(random_token()) {
   made_folder_ = make_folder(folder_);
@@ -149,11 +149,11 @@ std::string Coordinator::missing_text() const {
 }
 
 // A new connection is not trusted until its peer has proved that it knows the token.
-void Coordinator::receive(milliseconds patience) {
+void Coordinator::receive(milliseconds timeout) {
   std::vector<pollfd> files{{listener_.descriptor(), POLLIN, 0}};
   for (const Stranger& stranger : strangers_) files.push_back({stranger.channel.descriptor(), POLLIN, 0});
   for (const auto& [rank, agent] : agents_) files.push_back({agent->descriptor(), POLLIN, 0});
-  ::poll(files.data(), files.size(), static_cast<int>(patience.count()));
+  ::poll(files.data(), files.size(), static_cast<int>(timeout.count()));
   for (const auto& [rank, agent] : agents_) agent->read();
   accept();
   strangers_.remove_if([this](Stranger& stranger) { return take_hello(stranger); });

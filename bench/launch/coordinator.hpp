@@ -30,10 +30,10 @@ namespace underlap::bench {
 /// a child of this one, all others are children of agents.
 class Coordinator final : public RankStarter {
  public:
-  /// Listens, and writes the file into `folder`, which is made. Agents have `patience` to come.
+  /// Listens, and writes the file into `folder`, which is made. Agents have `timeout` to come.
   /// Throws std::invalid_argument where another run gathers processes of the same job there, MachineError where no port
   /// can be opened or the file cannot be written.
-  Coordinator(const Launch& launch, std::filesystem::path folder, std::chrono::milliseconds patience);
+  Coordinator(const Launch& launch, std::filesystem::path folder, std::chrono::milliseconds timeout);
   ~Coordinator() override;
 
   /// Waits until all launched processes have come, and sees to it that they agree with this one; `waits` is told whom
@@ -56,7 +56,7 @@ class Coordinator final : public RankStarter {
   using ChildKey = std::pair<std::int32_t, std::int32_t>;  // (rank, number among the agent's)
 
   void write_file();
-  void receive(std::chrono::milliseconds patience);
+  void receive(std::chrono::milliseconds timeout);
   /// A process that connected and has not proved that it belongs to the run.
   struct Stranger {
     MessageChannel channel;

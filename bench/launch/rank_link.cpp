@@ -23,8 +23,8 @@ ChildLink::ChildLink(std::int32_t rank, const ChildOptions& child)
 ChildLink::ChildLink(std::int32_t rank, std::unique_ptr<ChildProcess> child)
     : RankLink(MessageChannel(child->take_channel(), fmt::format("rank {}", rank))), child_(std::move(child)) {}
 
-std::optional<std::string> ChildLink::end(std::chrono::milliseconds patience) {
-  const std::optional<ProcessEnd> end = child_->wait_for_end(patience);
+std::optional<std::string> ChildLink::end(std::chrono::milliseconds timeout) {
+  const std::optional<ProcessEnd> end = child_->wait_for_end(timeout);
   return end ? std::optional(end_text(*end)) : std::nullopt;
 }
 

@@ -37,8 +37,8 @@ class RankLink {
 
   /// Whether it is stopped (SIGSTOP, a debugger) and has not ended.
   virtual bool is_stopped() = 0;
-  /// How it ended, in words: "was killed by signal 9 (Killed)". Waits no longer than `patience`; nullopt: it goes on.
-  virtual std::optional<std::string> end(std::chrono::milliseconds patience) = 0;
+  /// How it ended, in words: "was killed by signal 9 (Killed)". Waits no longer than `timeout`; nullopt: it goes on.
+  virtual std::optional<std::string> end(std::chrono::milliseconds timeout) = 0;
   /// Has it killed, without waiting for its end.
   virtual void begin_to_kill() noexcept = 0;
   /// Kills it and waits for its end. It may be called again and after its end.
@@ -70,7 +70,7 @@ class ChildLink final : public RankLink {
   int watched() const override { return child_->output(); }
   void read(RankOutput& output) override { output.read_from(child_->output()); }
   bool is_stopped() override { return child_->is_stopped(); }
-  std::optional<std::string> end(std::chrono::milliseconds patience) override;
+  std::optional<std::string> end(std::chrono::milliseconds timeout) override;
   void begin_to_kill() noexcept override { child_->kill(); }
   void kill() noexcept override { child_->kill(); }
   pid_t pid() const override { return child_->pid(); }

@@ -83,7 +83,7 @@ void end_rank(const std::string& why) {
 int device_of(const RankContext& context) {
   int count = 0;
   cuda::check(cudaGetDeviceCount(&count));
-  const std::int32_t local_rank = context.surroundings.local_rank;
+  const std::int32_t local_rank = context.environment.local_rank;
   if (local_rank < count) return local_rank;
   if (count == 1) return 0;
   throw std::invalid_argument(

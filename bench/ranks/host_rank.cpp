@@ -100,8 +100,8 @@ class HostRankProcess final : public RankRunner {
   explicit HostRankProcess(const RankContext& context)
       : cells_(checked(context, texts_)),
         number_(context.rank),
-        fabric_(context.world_size, peer_timeout(context.cells), context.meeting, context.surroundings.address),
-        rank_(fabric_, texts_, context.rank, context.cells, context.first_step, context.surroundings.num_sharing) {}
+        fabric_(context.world_size, peer_timeout(context.cells), context.meeting, context.environment.address),
+        rank_(fabric_, texts_, context.rank, context.cells, context.first_step, context.environment.num_sharing) {}
 
   void build(std::size_t cell) override {
     texts_.of(cells_[cell].plan.config);  // what is wrong with a file is wrong for all ranks, and not this rank's
@@ -126,7 +126,7 @@ class HostRankProcess final : public RankRunner {
  private:
   // Before the fabric opens anything.
   static std::span<const plan::Cell> checked(const RankContext& context, Texts& texts) {
-    check_host_process(context.cells, context.own_cells, {&context.rank, 1}, texts, context.surroundings.num_sharing);
+    check_host_process(context.cells, context.own_cells, {&context.rank, 1}, texts, context.environment.num_sharing);
     return context.cells;
   }
 

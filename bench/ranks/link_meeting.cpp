@@ -20,8 +20,8 @@ void LinkMeeting::put(const std::string& key, std::string_view value) {
 
 // The run answers in any case, and ends its ranks where another failed: there is no deadline here.
 std::vector<std::optional<std::string>> LinkMeeting::get(const std::vector<std::string>& keys,
-                                                         std::chrono::milliseconds patience) {
-  send(RankMessage::get, to_message(MeetingGet{keys, patience}));
+                                                         std::chrono::milliseconds timeout) {
+  send(RankMessage::get, to_message(MeetingGet{keys, timeout}));
   const Message answer = run_.receive();
   if (static_cast<RankMessage>(answer.kind) != RankMessage::met)
     throw std::logic_error(fmt::format("a rank that asked for its peers was told {}", answer.kind));

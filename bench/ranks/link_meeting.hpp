@@ -26,7 +26,7 @@ class LinkMeeting final : public Meeting {
 
   void put(const std::string& key, std::string_view value) override;
   std::vector<std::optional<std::string>> get(const std::vector<std::string>& keys,
-                                              std::chrono::milliseconds patience) override;
+                                              std::chrono::milliseconds timeout) override;
   void fail(std::string_view why) noexcept override;
 
  private:

@@ -73,15 +73,15 @@ StartOrder ProcessSession::start_order(const RankSet& set, std::int32_t rank) co
                    .world_size = set.num_ranks,
                    .cells = set.cells,
                    .first_step = next_step_,
-                   .surroundings = {.local_rank = rank},
+                   .environment = {.local_rank = rank},
                    .source = session_.source,
                    .plans_hash = plans_hash_};
   if (session_.placement == nullptr) return order;
   const RankPlace& place = session_.placement->ranks[static_cast<std::size_t>(rank)];
-  order.surroundings = {.address = place.address,
-                        .local_rank = place.local_rank,
-                        .num_sharing = session_.placement->num_sharing(rank, set.num_ranks),
-                        .is_launched = true};
+  order.environment = {.address = place.address,
+                       .local_rank = place.local_rank,
+                       .num_sharing = session_.placement->num_sharing(rank, set.num_ranks),
+                       .is_launched = true};
   return order;
 }
 

@@ -111,10 +111,10 @@ std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& o
                                               std::optional<milliseconds> limit) {
   if (has_ended_) throw MachineError("the ranks have ended, because one of them failed");
   // While they connect, pairs of ranks do so one after another: the last of a long chain is done long after the first.
-  const milliseconds patience = order == RankMessage::build
-                                    ? std::max(options_.peer_timeout, options_.connecting_timeout)
-                                    : options_.peer_timeout;
-  Waiting waiting{now(), patience, std::nullopt, std::nullopt};
+  const milliseconds timeout = order == RankMessage::build
+                                   ? std::max(options_.peer_timeout, options_.connecting_timeout)
+                                   : options_.peer_timeout;
+  Waiting waiting{now(), timeout, std::nullopt, std::nullopt};
   if (limit) waiting.limit = now() + *limit;
   for (const auto& [number, payload] : orders) {
     RankProcess& rank = *ranks_[static_cast<std::size_t>(number)];
@@ -203,7 +203,7 @@ void RankGroup::take(RankProcess& rank, Message message, Waiting& waiting) {
   }
   if (kind == RankMessage::get) {
     MeetingGet get = from_message<MeetingGet>(message.payload);
-    return meeting_.wait(rank.rank(), std::move(get.keys), now() + get.patience);
+    return meeting_.wait(rank.rank(), std::move(get.keys), now() + get.timeout);
   }
   if (!rank.is_waited_for()) return;
   if (kind == RankMessage::failed) {
@@ -234,7 +234,7 @@ Deadline RankGroup::deadline_of(const Waiting& waiting) const {
   Deadline deadline = kNoDeadline;
   if (waiting.first_answer) {
     const auto took = std::chrono::duration_cast<milliseconds>(*waiting.first_answer - waiting.asked);
-    deadline = *waiting.first_answer + std::max(waiting.patience, took) + options_.grace;
+    deadline = *waiting.first_answer + std::max(waiting.timeout, took) + options_.grace;
   }
   return waiting.limit ? std::min(deadline, *waiting.limit) : deadline;
 }
@@ -275,7 +275,7 @@ void RankGroup::blame_the_silent(const Waiting& waiting) {
   if (silent != nullptr)
     add_failure(*silent, Kind::machine,
                 fmt::format("{} is silent: it did not answer in time, {} ms (run.peer_timeout_s) after the others",
-                            silent->name(), waiting.patience.count()));
+                            silent->name(), waiting.timeout.count()));
 }
 
 void RankGroup::add_failure(RankProcess& rank, Kind kind, const std::string& what) {

@@ -83,7 +83,7 @@ class RankGroup {
   };
   struct Waiting {
     Deadline asked;
-    std::chrono::milliseconds patience;  // with those that do not answer when others have
+    std::chrono::milliseconds timeout;  // with those that do not answer when others have
     std::optional<Deadline> limit;
     std::optional<Deadline> first_answer;
   };

@@ -46,7 +46,7 @@ struct StartOrder {
   std::int32_t world_size = 1;
   std::vector<std::size_t> cells = {};
   std::int32_t first_step = 0;
-  RankSurroundings surroundings = {};
+  RankEnvironment environment = {};
   plan::Source source;
   std::string plans_hash;  ///< of the plans that the run works with; what the rank reads must give the same
 };
@@ -55,10 +55,10 @@ void visit_fields(Is<StartOrder> auto& order, auto&& field) {
   field("world_size", order.world_size);
   field("cells", order.cells);
   field("first_step", order.first_step);
-  field("address", order.surroundings.address);
-  field("local_rank", order.surroundings.local_rank);
-  field("sharing", order.surroundings.num_sharing);
-  field("launched", order.surroundings.is_launched);
+  field("address", order.environment.address);
+  field("local_rank", order.environment.local_rank);
+  field("sharing", order.environment.num_sharing);
+  field("launched", order.environment.is_launched);
   field("yaml", order.source.yaml);
   field("where", order.source.where);
   field("overrides", order.source.overrides);
@@ -128,11 +128,11 @@ void visit_fields(Is<MeetingPut> auto& put, auto&& field) {
 /// What a rank asks for, and how long it waits. The answer is MeetingPlace::Values.
 struct MeetingGet {
   std::vector<std::string> keys;
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds timeout{0};
 };
 void visit_fields(Is<MeetingGet> auto& get, auto&& field) {
   field("keys", get.keys);
-  field("patience_ms", get.patience);
+  field("patience_ms", get.timeout);
 }
 
 /// A hash of everything that the plans of `cells` say.

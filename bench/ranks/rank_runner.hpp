@@ -80,7 +80,7 @@ inline ClockSnapshot clock_of(std::int32_t rank) {
 inline constexpr std::int32_t kAllRanks = std::numeric_limits<std::int32_t>::max();
 
 /// What surrounds a rank that is a process.
-struct RankSurroundings {
+struct RankEnvironment {
   std::string address = "127.0.0.1";     ///< of its machine, by which ranks of others reach it
   std::int32_t local_rank = 0;           ///< among the ranks of its machine: the number of its GPU
   std::int32_t num_sharing = kAllRanks;  ///< ranks that have the same CPUs, this one included
@@ -94,7 +94,7 @@ struct RankContext {
   std::span<const plan::Cell> cells;     ///< all of the matrix; they outlive the rank
   std::vector<std::size_t> own_cells{};  ///< those of them that this rank is told to build; the others are not
   std::int32_t first_step = 0;           ///< steps are counted from here
-  RankSurroundings surroundings{};
+  RankEnvironment environment{};
   Meeting* meeting = nullptr;  ///< where ranks that are processes find each other in build()
 };
 

@@ -57,13 +57,13 @@ class Rank {
           "program, has changed",
           order.rank, order.source.where));
     // A scheduler sends it to every process that its time is up: the run, which hears it too, says when ranks end.
-    if (order.surroundings.is_launched) ::signal(SIGTERM, SIG_IGN);
+    if (order.environment.is_launched) ::signal(SIGTERM, SIG_IGN);
     runner_ = make_runner_({.rank = order.rank,
                             .world_size = order.world_size,
                             .cells = matrix_.cells,
                             .own_cells = order.cells,
                             .first_step = order.first_step,
-                            .surroundings = order.surroundings,
+                            .environment = order.environment,
                             .meeting = &run_});
     run_.send(RankMessage::done);
   }
@@ -141,14 +141,14 @@ int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
       rank.obey(*order);
     } catch (const ChannelClosed&) {
       rank.give_up();
-      return kWell;
+      return kOk;
     } catch (const std::exception& error) {
       tell(run, error);
       rank.give_up();
       return kRunFailed;
     }
   }
-  return kWell;
+  return kOk;
 }
 
 }  // namespace underlap::bench

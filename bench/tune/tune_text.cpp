@@ -142,7 +142,7 @@ std::string counts_text(const SearchResult& result, const TuneJob& job, int widt
         "were "
         "searched",
         counts.beaten, counts.estimated, counts.refined);
-  return wrap(text + fmt::format("; {} steps were played, short ones too", counts.played), width) +
+  return wrap(text + fmt::format("; {} simulations, including shortened steps", counts.played), width) +
          refusals_text(counts, width);
 }
 
@@ -150,13 +150,15 @@ std::string certainty_text(const TuneJob& job, int width) {
   const std::vector<certainty::PublishedError> errors =
       certainty::published_errors(certainty::published_results(), "modelled: " + job.hardware());
   if (errors.empty())
-    return wrap(fmt::format("How sure: no published steps on {} were held against the model; take the order, not the "
-                            "milliseconds.",
-                            job.hardware()),
-                width);
-  std::string text = wrap("How sure: against published steps of such machines the modelled ones are", width);
+    return wrap(
+        fmt::format(
+            "Accuracy: the model was not compared with published steps on {}; use the order, not the milliseconds.",
+            job.hardware()),
+        width);
+  std::string text = wrap("Accuracy: compared with published steps on such machines, simulated steps are", width);
   for (const certainty::PublishedError& error : errors) text += wrap("  " + line_of(error), width, "    ");
-  if (job.speed() != 1) text += wrap(fmt::format("That is at those speeds, and not at {}.", job.speed()), width);
+  if (job.speed() != 1)
+    text += wrap(fmt::format("These errors are for the speeds shown, not for {}.", job.speed()), width);
   return text;
 }
 

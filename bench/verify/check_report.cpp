@@ -83,7 +83,7 @@ constexpr int kMostOfAKind = 20;
 
 std::string finding_text(const check::Finding& finding) {
   const std::string more = finding.count > 1 ? fmt::format(" ({} times)", finding.count) : "";
-  return fmt::format("  {}: {}{}\n    mend: {}\n", to_string(finding.kind), finding.what, more, finding.remedy);
+  return fmt::format("  {}: {}{}\n    fix: {}\n", to_string(finding.kind), finding.what, more, finding.remedy);
 }
 
 std::string findings_text(const std::vector<check::Finding>& findings) {

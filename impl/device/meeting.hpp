@@ -18,10 +18,10 @@ class Meeting {
   /// Puts a value under a key, where all ranks find it; of two the first stays.
   virtual void put(const std::string& key, std::string_view value) = 0;
 
-  /// The values of `keys`, in their order. Waits for those that are not there, no longer than `patience`; what has not
+  /// The values of `keys`, in their order. Waits for those that are not there, no longer than `timeout`; what has not
   /// come by then is nullopt. On one thread at a time.
   virtual std::vector<std::optional<std::string>> get(const std::vector<std::string>& keys,
-                                                      std::chrono::milliseconds patience) = 0;
+                                                      std::chrono::milliseconds timeout) = 0;
 
   /// Tells the others that this rank failed, and why. From any thread; returns at once.
   virtual void fail(std::string_view why) noexcept = 0;

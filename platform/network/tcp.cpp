@@ -85,11 +85,11 @@ std::uint16_t port_of(const FileDescriptor& socket) {
 }
 
 // 0, or the error.
-int connect_within(const FileDescriptor& socket, const addrinfo& to, std::chrono::milliseconds patience) {
+int connect_within(const FileDescriptor& socket, const addrinfo& to, std::chrono::milliseconds timeout) {
   if (::connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
   pollfd waiting{socket.get(), POLLOUT, 0};
-  if (::poll(&waiting, 1, static_cast<int>(patience.count())) <= 0) return ETIMEDOUT;
+  if (::poll(&waiting, 1, static_cast<int>(timeout.count())) <= 0) return ETIMEDOUT;
   int error = 0;
   socklen_t length = sizeof error;
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
@@ -109,7 +109,7 @@ FileDescriptor TcpListener::accept() {
   return connection;
 }
 
-FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience,
+FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout,
                            std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -122,7 +122,7 @@ FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chr
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   for (const addrinfo* to = found; to != nullptr; to = to->ai_next) {
     FileDescriptor socket(::socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int error = socket ? connect_within(socket, *to, patience) : errno;
+    const int error = socket ? connect_within(socket, *to, timeout) : errno;
     if (error == 0) {
       ::fcntl(socket.get(), F_SETFL, 0);
       watch_peer(socket);

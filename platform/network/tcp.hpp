@@ -38,9 +38,9 @@ class TcpListener {
   std::uint16_t port_ = 0;
 };
 
-/// Connects to a host, by address or name, within `patience`. It fails after kTcpPatience without a sign of the peer.
+/// Connects to a host, by address or name, within `timeout`. It fails after kTcpPatience without a sign of the peer.
 /// Returns none where that does not work; `why` then says why not.
-FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience,
+FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout,
                            std::string& why);
 
 /// The numerical address of this side of a connection; empty where it has none.

@@ -154,8 +154,8 @@ std::string cause_sentence(const Trace& trace, const Summary& summary, const Typ
     const bool is_matched = summary.communications && summary.communications->matching.matched_slices > 0;
     if (has_peers && is_matched && !summary.clock_residual_ns)
       return text + "; who is waited for is unknown: one collective fits any offset between the ranks' clocks.";
-    return text + (has_peers ? "; who is waited for cannot be told, since the ranks' collectives could not be matched."
-                             : "; who is waited for cannot be told from one rank: give the traces of all ranks.");
+    return text + (has_peers ? "; which rank was late is unknown, because the ranks' collectives could not be matched."
+                             : "; which rank was late is unknown from one rank: give the traces of all ranks.");
   }
   if (step.wait_ns == 0) return text + "; none of the exposed time is waiting.";
   text += fmt::format("; {} of the exposed time is waiting", pct(step.wait_ns, step.exposed_ns));

@@ -27,11 +27,11 @@ bool is_ours(const AttributionReport& report) {
 
 std::string sources_table(const AttributionReport& report, const TableFormat& format) {
   Table table{.columns = {{.title = "mode", .align = Align::left},
-                          {.title = "told by", .align = Align::left},
-                          {.title = "sure %"},
+                          {.title = "evidence", .align = Align::left},
+                          {.title = "confidence %"},
                           {.title = "slices"},
                           {.title = "time ms"},
-                          {.title = "because", .align = Align::left, .widest = 60}},
+                          {.title = "reason", .align = Align::left, .widest = 60}},
               .rows = {}};
   for (const AttributedBy& row : report.attributed)
     table.rows.push_back({mode_text(row.mode), row.mode == Mode::none ? "-" : std::string(to_string(row.source)),
@@ -92,7 +92,7 @@ void add_attribution_schema(Json& analysis_schema) {
 std::string attribution_text(const AttributionReport& report, const TableFormat& format) {
   if (is_ours(report)) return {};
   std::string text;
-  if (!report.attributed.empty()) text += "How the mode of communication was told\n\n" + sources_table(report, format);
+  if (!report.attributed.empty()) text += "How communication was attributed\n\n" + sources_table(report, format);
   if (!report.not_taken.empty())
     text += fmt::format("{}Looks like communication and was counted as compute; --mode-map takes or settles it\n\n{}",
                         text.empty() ? "" : "\n", not_taken_table(report, format));

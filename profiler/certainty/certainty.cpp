@@ -75,10 +75,10 @@ std::string sentence_of(const std::vector<PublishedError>& errors) {
   const std::optional<std::string> described = range_over(errors, false);
   const std::optional<std::string> fitted = range_over(errors, true);
   if (!described && !fitted) return "";
-  std::string text = "How sure: against published steps of such machines the modelled ones are ";
-  if (described) text += *described + " as the machine is described";
+  std::string text = "Accuracy: compared with published steps on such machines, simulated steps are ";
+  if (described) text += *described + " without calibration";
   if (described && fitted) text += ", and ";
-  if (fitted) text += *fitted + " with one figure fitted to one of them";
+  if (fitted) text += *fitted + " with one fitted speed factor";
   return text;
 }
 

@@ -163,9 +163,8 @@ std::vector<std::string> untold(const Runs& baseline, const Runs& candidate) {
                               [](const CellFigures& cell) { return !cell.work.contains(kWithoutTransfers); }))
         sources.push_back(run.source);
   if (sources.empty()) return {};
-  return {
-      fmt::format("which model and batch were run is not in {}: whether both sides did the same work cannot be told",
-                  fmt::join(sources, ", "))};
+  return {fmt::format("{} does not name the model and batch: whether both sides did the same work is unknown",
+                      fmt::join(sources, ", "))};
 }
 
 std::vector<std::string> commits_of(const Runs& runs) {

@@ -40,8 +40,8 @@ std::string not_said(const GateReport& report, const std::set<std::string>& said
   const auto cells = [](std::size_t count) { return fmt::format("{} cell{} more", count, count == 1 ? "" : "s"); };
   if (regressed.empty() && undecided.empty()) return "";
   if (undecided.empty()) return fmt::format("  {} regressed: see the table", cells(regressed.size()));
-  if (regressed.empty()) return fmt::format("  {} cannot be told: see the table", cells(undecided.size()));
-  return fmt::format("  {} regressed and {} cannot be told: see the table", cells(regressed.size()), undecided.size());
+  if (regressed.empty()) return fmt::format("  {} inconclusive: see the table", cells(undecided.size()));
+  return fmt::format("  {} regressed and {} inconclusive: see the table", cells(regressed.size()), undecided.size());
 }
 
 // The regressions, each with what moved in its cell; of one cell the first row alone, which is its step where that is

@@ -102,8 +102,8 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 
 [[noreturn]] void refuse_both(const fs::path& folder) {
   throw std::invalid_argument(
-      fmt::format("{0}: holds a single run (results.json) and the runs of a series (run-00 and on): which is meant "
-                  "cannot be told\n  move the one or the other into another folder, or name runs by theirs, {0}/run-00",
+      fmt::format("{0}: holds a single run (results.json) and a series of runs (run-00, ...)\n  move one of them to "
+                  "another folder, or name a run: {0}/run-00",
                   folder.string()));
 }
 

@@ -104,8 +104,8 @@ struct FreeGlob {
 
 // Where nothing fits, the argument stays: reading it says what is wrong with it.
 void add_pattern(const std::string& pattern, std::vector<std::string>& files) {
-  std::error_code none_can_be_told;
-  if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, none_can_be_told)) {
+  std::error_code ignored;
+  if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, ignored)) {
     files.push_back(pattern);
     return;
   }
@@ -167,8 +167,8 @@ std::vector<std::string> traces_of_run(const fs::path& folder) {
 std::vector<std::string> trace_files(const std::vector<std::string>& arguments) {
   std::vector<std::string> files;
   for (const std::string& argument : arguments) {
-    std::error_code none_can_be_told;
-    if (fs::is_directory(argument, none_can_be_told))
+    std::error_code ignored;
+    if (fs::is_directory(argument, ignored))
       add_folder(argument, files);
     else
       add_pattern(argument, files);

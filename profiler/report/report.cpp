@@ -115,7 +115,8 @@ std::vector<certainty::PublishedError> published_errors_of(const RunResults& res
 std::string certainty_markdown(const RunResults& results) {
   const std::vector<certainty::PublishedError> errors = published_errors_of(results);
   if (errors.empty()) return "";
-  std::string text = "## How sure\n\nModelled steps against published ones of such machines (results/published):\n\n";
+  std::string text =
+      "## Accuracy\n\nSimulated steps compared with published ones on such machines (results/published):\n\n";
   for (const certainty::PublishedError& error : errors) text += fmt::format("- {}\n", markdown_text(line_of(error)));
   return text + "\n";
 }
@@ -392,7 +393,8 @@ std::string interval_note(const RunResults& results) {
   constexpr std::int32_t kFewestOfAnyNoise = 6;  // median_interval()
   if (!traits_of(results.info.backend).measures_time || results.blocks_done == 0) return "";
   if (results.blocks_done == 1) return "one block gives no interval";
-  return results.blocks_done < kFewestOfAnyNoise ? "intervals take the noise between blocks to be nearly normal" : "";
+  return results.blocks_done < kFewestOfAnyNoise ? "95 % intervals assume normally distributed noise between blocks"
+                                                 : "";
 }
 
 std::string report_warnings(const RunResults& results) { return warnings_text(results, kAllStalls); }

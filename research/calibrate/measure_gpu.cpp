@@ -54,7 +54,7 @@ int probe(const CalibrateArguments& arguments) {
   CudaGpu gpu(gpu_options(arguments, {}));
   for (const auto& [seen, samples] : probe_queues(gpu, arguments.probe_connections, 11))
     print_data(to_line(seen, samples) + "\n");
-  return kWell;
+  return kOk;
 }
 
 void write(const Measurements& measurements, const std::string& output) {
@@ -98,7 +98,7 @@ int calibrate(const CalibrateArguments& arguments) {
   }
   if (arguments.output.empty()) print_data(to_yaml(out));
   for (const auto& [experiment, why] : out.skipped) print_error("not measured: {}: {}\n", experiment, why);
-  return kWell;
+  return kOk;
 }
 
 int run(const CalibrateArguments& arguments) {
@@ -109,7 +109,7 @@ int run(const CalibrateArguments& arguments) {
   for (const Experiment& experiment : experiments())
     table.rows.push_back({{std::string(experiment.name)}, {std::string(experiment.about)}});
   print_text(render(table, terminal_format(STDOUT_FILENO)));
-  return kWell;
+  return kOk;
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ int measure_gpu(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kWell : kBadInput;
+    return app.exit(error) == 0 ? kOk : kBadInput;
   }
   return run(arguments);
 }

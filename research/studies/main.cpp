@@ -73,7 +73,7 @@ void write(const StudyOutput& output, const std::filesystem::path& folder) {
 int run_study(const StudyArguments& arguments) {
   if (arguments.name.empty()) {
     print_text(list_text());
-    return kWell;
+    return kOk;
   }
   const Study& study = study_named(arguments.name);
   if (arguments.file.empty()) throw std::invalid_argument(fmt::format("{} needs FILE", study.name));
@@ -82,7 +82,7 @@ int run_study(const StudyArguments& arguments) {
   const StudyOutput output = run_shown(study, text, arguments.file);
   print_text(render(output.table, terminal_format(STDOUT_FILENO)));
   if (!arguments.folder.empty()) write(output, arguments.folder);
-  return kWell;
+  return kOk;
 }
 
 int run_main(int argc, char** argv) {
@@ -96,7 +96,7 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kWell : kBadInput;
+    return app.exit(error) == 0 ? kOk : kBadInput;
   }
   return run_study(arguments);
 }

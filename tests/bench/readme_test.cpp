@@ -298,13 +298,15 @@ TEST_P(Readme, ShowsWhatResultsSchedulesAndRegistriesSay) {
   EXPECT_EQ(page, expected) << "stale: UNDERLAP_UPDATE_GOLDEN=1 renews it";
 }
 
+std::string page_name(const testing::TestParamInfo<const char*>& page) {
+  constexpr std::array kNames{"Front", "Architecture", "Techniques", "Results", "Metrics"};
+  return kNames.at(page.index);
+}
+
 INSTANTIATE_TEST_SUITE_P(Pages, Readme,
                          testing::Values("README.md", "docs/ARCHITECTURE.md", "docs/techniques.md", "results/README.md",
                                          "bench/METRICS.md"),
-                         [](const auto& page) {
-                           constexpr std::array kNames{"Front", "Architecture", "Techniques", "Results", "Metrics"};
-                           return std::string(kNames.at(page.index));
-                         });
+                         page_name);
 
 TEST(RecordedResults, OfEveryRunAreRead) {
   int num_runs = 0;

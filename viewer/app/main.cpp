@@ -112,7 +112,7 @@ int run(int& argc, char** argv, const Arguments& arguments) {
   ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // whatever a desktop has set: a picture needs no window
   QApplication application(argc, argv);
   render(request_of(arguments));
-  return kWell;
+  return kOk;
 }
 
 void add_options(CLI::App& app, Arguments& arguments) {
@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
     return viewer::run(argc, argv, arguments);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
-    return code == 0 ? kWell : kBadInput;
+    return code == 0 ? kOk : kBadInput;
   } catch (const std::invalid_argument& error) {
     print_error("underlap-viewer: {}\n", error.what());
     return kBadInput;

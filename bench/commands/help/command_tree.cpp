@@ -107,6 +107,7 @@ CommandOption option_of(const CLI::Option& option, const CLI::App& app) {
 Command command_tree(const CLI::App& app) {
   Command command{.path = path_of(app),
                   .about = app.get_description(),
+                  .group = app.get_group() == CLI::App().get_group() ? "Commands" : app.get_group(),
                   .positionals = {},
                   .options = {},
                   .commands = {},

@@ -25,6 +25,7 @@ struct CommandOption {
 struct Command {
   std::string path;  ///< with the program's name: "underlap list knobs"
   std::string about;
+  std::string group;  ///< title of the list that names it in the help of the command above it
   std::vector<CommandOption> positionals;
   std::vector<CommandOption> options;
   std::vector<Command> commands;  ///< those for people

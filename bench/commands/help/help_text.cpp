@@ -42,10 +42,19 @@ std::vector<Entry> entries_of(const std::vector<CommandOption>& options) {
   return entries;
 }
 
-std::vector<Entry> entries_of(const std::vector<Command>& commands) {
-  std::vector<Entry> entries;
-  for (const Command& command : commands) entries.emplace_back(command.name(), command.about);
-  return entries;
+// Commands under the titles of their groups, in the order in which the groups first occur.
+std::string commands_text(const std::vector<Command>& commands, int width) {
+  std::vector<std::string> groups;
+  for (const Command& command : commands)
+    if (std::ranges::find(groups, command.group) == groups.end()) groups.push_back(command.group);
+  std::string text;
+  for (const std::string& group : groups) {
+    std::vector<Entry> entries;
+    for (const Command& command : commands)
+      if (command.group == group) entries.emplace_back(fmt::format("{:<10}", command.name()), command.about);
+    text += entries_text(group, entries, width);
+  }
+  return text;
 }
 
 }  // namespace
@@ -70,7 +79,7 @@ std::string usage_text(const Command& command) {
 std::string help_text(const Command& command, int width) {
   std::string text = wrap(command.about, width);
   text += fmt::format("\nUsage: {}\n", usage_text(command));
-  text += entries_text("Commands", entries_of(command.commands), width);
+  text += commands_text(command.commands, width);
   text += entries_text("Arguments", entries_of(command.positionals), width);
   text += entries_text("Options", entries_of(command.options), width);
   if (!command.footer.empty()) text += "\n" + command.footer + "\n";
@@ -78,14 +87,14 @@ std::string help_text(const Command& command, int width) {
 }
 
 std::string first_page() {
-  return "underlap measures how much of an LLM training step's communication is hidden\n"
-         "under compute, and how much is exposed.\n"
+  return "underlap shows how much of an LLM training step's communication is hidden under\n"
+         "compute, and how much is exposed.\n"
          "\n"
-         "Begin with\n"
+         "Start with\n"
+         "  underlap analyze 'traces/*.json.gz'  the traces of a job\n"
          "  underlap init config.yaml            write a configuration: overlap off, and on\n"
-         "  underlap plan config.yaml            what is in effect, and why\n"
          "  underlap run config.yaml -o DIR      measure it on this machine, in a minute\n"
-         "  underlap show DIR                    what was measured, again\n"
+         "  underlap show DIR                    print the result again\n"
          "\n"
          "underlap --help lists all commands; underlap help COMMAND explains one.\n";
 }

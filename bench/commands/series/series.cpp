@@ -138,11 +138,11 @@ class Series {
   }
 
   int run() {
-    int worst = kWell;
+    int worst = kOk;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const int code = run_one(runs_[i], fmt::format("run {} of {}{}", i + 1, runs_.size(),
                                                      runs_[i].side.empty() ? "" : " (" + runs_[i].side + ")"));
-      if (code != kWell && code != kFound) return code;
+      if (code != kOk && code != kFound) return code;
       worst = std::max(worst, code);
       ++finished_;
     }
@@ -205,8 +205,7 @@ class Series {
     });
     child_ = -1;
     while (is_stopped_) std::this_thread::sleep_for(1s);  // the thread that saw the signal ends the process
-    if (end.signal != 0 || (end.exit_status != kWell && end.exit_status != kFound))
-      return failed(end, name, output, log);
+    if (end.signal != 0 || (end.exit_status != kOk && end.exit_status != kFound)) return failed(end, name, output, log);
     adopt(run);
     status_.print(fmt::format("{}: {}", name, duration_text(std::chrono::steady_clock::now() - began)));
     return end.exit_status;
@@ -327,13 +326,13 @@ bool is_program(const std::string& path) {
 
 int run_series(const SeriesRequest& request) {
   check_folder(request);
-  int code = kWell;
+  int code = kOk;
   {
     if (is_program(request.other)) require_underlap(request.other);
     Series series(request);
     code = series.run();
   }
-  if (code != kWell && code != kFound) return code;
+  if (code != kOk && code != kFound) return code;
   print_text(series_text(request.folder, terminal_format(STDOUT_FILENO)));
   return code;
 }

@@ -29,7 +29,7 @@ Counts counts_of(std::span<const NameId> names) {
 }
 
 // Part of the names of the larger of two pieces that both have.
-double likeness(const Counts& a, std::size_t size_a, std::span<const NameId> b) {
+double similarity(const Counts& a, std::size_t size_a, std::span<const NameId> b) {
   if (size_a == 0 || b.empty()) return 0;
   std::int64_t common = 0;
   for (const auto& [name, count] : counts_of(b))
@@ -57,10 +57,10 @@ std::optional<Repetition> repetition_at(std::span<const NameId> names, const std
   const std::span<const NameId> first = piece(places[0], places[1]);
   const Counts counts = counts_of(first);
   for (std::size_t i = 2; i < places.size(); ++i)
-    if (likeness(counts, first.size(), piece(places[i - 1], places[i])) < kAlike) return std::nullopt;
+    if (similarity(counts, first.size(), piece(places[i - 1], places[i])) < kAlike) return std::nullopt;
   Repetition found{.begins = places};
   const std::span<const NameId> rest = names.subspan(places.back());
-  if (likeness(counts, first.size(), rest) >= kAlike)
+  if (similarity(counts, first.size(), rest) >= kAlike)
     found.begins.push_back(names.size());
   else
     found.is_last_cut = true;

@@ -59,7 +59,7 @@ std::string step_sentence(const ScaledPoint& last, const ScalingPoint& first) {
                                  ms_text(last.point.summary.step_ms->value), ms_text(first.summary.step_ms->value));
   const auto &of_first = first.summary.step_ms->interval, &of_last = last.point.summary.step_ms->interval;
   if (of_first && of_last && of_first->low <= of_last->high && of_last->low <= of_first->high)
-    text += " (their intervals overlap: these blocks cannot tell)";
+    text += " (inconclusive: their intervals overlap)";
   if (last.efficiency) text += fmt::format("; each rank does {:.0f} % of the work a second", 100 * *last.efficiency);
   return text;
 }

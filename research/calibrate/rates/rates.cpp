@@ -91,7 +91,7 @@ int measure_rates(int argc, char** argv) {
   add_host_collectives(host);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
-  return kWell;
+  return kOk;
 }
 
 }  // namespace underlap::bench

@@ -102,8 +102,8 @@ bool Program::wait_until(const std::function<bool()>& done) {
   return true;
 }
 
-bool Program::ends_within(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+bool Program::ends_within(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!reap(false) && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   return status_.has_value();

@@ -69,7 +69,7 @@ class Program {
 
   /// Waits until `done` holds, at most four minutes. False where the program ended or the time was up before.
   bool wait_until(const std::function<bool()>& done);
-  bool ends_within(std::chrono::milliseconds patience);
+  bool ends_within(std::chrono::milliseconds timeout);
 
  private:
   bool reap(bool block);

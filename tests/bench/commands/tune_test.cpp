@@ -27,7 +27,7 @@ TEST(Tune, SearchesAtTheSpeedThatItIsTold) {
   const std::string found = folder.folder / "found";
   const Outcome outcome = underlap_program(tune(folder, {"-o", found, "--speed", "0.5"}));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("4 GPUs, h100-sxm at speed 0.5: every time here is modelled"),
-                                 HasSubstr("and not at 0.5.")));
+                                 HasSubstr("not for 0.5.")));
   EXPECT_THAT(read_text(found + "/best.yaml"), HasSubstr("speed: 0.5\n"));
   EXPECT_THAT(underlap_program({"run", found + "/best.yaml", "-o", folder.run()}).out, HasSubstr("at speed 0.5"));
 }

@@ -39,7 +39,7 @@ class LaunchedProcesses : public ::testing::Test {
   void start_agent(std::int32_t rank, const Facts& facts = {{"commit", "abc"}}) {
     const AgentOptions options{.launch = launch(rank),
                                .folder = where_,
-                               .patience = kPatience,
+                               .timeout = kPatience,
                                .facts = facts,
                                .program = UNDERLAP_TEST_RANK_PROGRAM};
     const pid_t agent = ::fork();
@@ -88,8 +88,8 @@ class LaunchedProcesses : public ::testing::Test {
   }
 
   // Expects rank 1 to give up with these words.
-  void expect_agent_gives_up(const ::testing::Matcher<const std::string&>& words, milliseconds patience) {
-    const AgentOptions options{.launch = launch(1), .folder = where_, .patience = patience};
+  void expect_agent_gives_up(const ::testing::Matcher<const std::string&>& words, milliseconds timeout) {
+    const AgentOptions options{.launch = launch(1), .folder = where_, .timeout = timeout};
     EXPECT_THAT([&] { serve_agent(options); }, ThrowsMessage<MachineError>(words));
   }
 

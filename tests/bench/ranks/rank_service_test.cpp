@@ -75,7 +75,7 @@ TEST(RankService, AtTheEndOfARunARankEndsInOrder) {
   ServedRank rank;
   EXPECT_EQ(rank.order(RankMessage::build, to_message(CellOrder{})), RankMessage::done);
   rank.close();
-  EXPECT_EQ(rank.status(), kWell);
+  EXPECT_EQ(rank.status(), kOk);
   ASSERT_TRUE(rank.end().has_value());
   EXPECT_FALSE(rank.end()->unwinds) << "a transport would abort its communicators";
   EXPECT_FALSE(rank.end()->was_told);

@@ -29,8 +29,8 @@ TEST(CheckReportText, SaysWhatWasCheckedAndThatNothingWasFound) {
 TEST(CheckReportText, GivesEachFindingALineAndALineThatMendsIt) {
   EXPECT_EQ(check_text({{cell({finding(FindingKind::deadlock, "this"), finding(FindingKind::race, "that", 3)})}}),
             "both: 4 ranks, 2 steps, 100 operations, 9 waits, 8 exchanges: 2 found\n"
-            "  deadlock: this\n    mend: mend this\n"
-            "  race: that (3 times)\n    mend: mend that\n");
+            "  deadlock: this\n    fix: mend this\n"
+            "  race: that (3 times)\n    fix: mend that\n");
 }
 
 TEST(CheckReportText, CountsWhatIsBeyondTwentyOfAKind) {
@@ -38,7 +38,7 @@ TEST(CheckReportText, CountsWhatIsBeyondTwentyOfAKind) {
   findings.push_back(finding(FindingKind::asymmetry, "other"));
   const std::string text = check_text({{cell(findings)}});
   EXPECT_THAT(text, testing::HasSubstr("26 found"));
-  EXPECT_THAT(text, testing::EndsWith("  asymmetry: other\n    mend: mend other\n  race: 5 more\n"));
+  EXPECT_THAT(text, testing::EndsWith("  asymmetry: other\n    fix: mend other\n  race: 5 more\n"));
 }
 
 TEST(CheckReportJson, HoldsAllFindings) {

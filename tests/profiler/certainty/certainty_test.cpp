@@ -32,9 +32,10 @@ TEST(Certainty, SaysWhatWasFittedApart) {
                                        "modelled: x");
   EXPECT_EQ(line_of(errors.at(0)), "10.0 to 20.0 % faster in 2 rows: as it is");
   EXPECT_EQ(line_of(errors.at(1)), "5.0 % slower in 1 row: slower (--speed 0.75)");
-  EXPECT_EQ(sentence_of(errors),
-            "How sure: against published steps of such machines the modelled ones are 10.0 to 20.0 % faster as the "
-            "machine is described, and 5.0 % slower with one figure fitted to one of them");
+  EXPECT_EQ(
+      sentence_of(errors),
+      "Accuracy: compared with published steps on such machines, simulated steps are 10.0 to 20.0 % faster without "
+      "calibration, and 5.0 % slower with one fitted speed factor");
   EXPECT_EQ(sentence_of({}), "");
   EXPECT_EQ(line_of({.table = "both ways", .rows = 3, .least = -0.05, .most = 0.1}),
             "5.0 % slower to 10.0 % faster in 3 rows: both ways");

@@ -169,7 +169,8 @@ TEST(RunFigures, OfATraceTellTheWorkThatItsMetadataHolds) {
   // One that was written before says nothing of it.
   const Runs earlier{facts_of(Trace(), "earlier")};
   EXPECT_EQ(not_comparable(earlier, to), "");
-  EXPECT_THAT(untold(earlier, to), ::testing::ElementsAre(HasSubstr("not in earlier: whether both")));
+  EXPECT_THAT(untold(earlier, to),
+              ::testing::ElementsAre(HasSubstr("earlier does not name the model and batch: whether both")));
 }
 
 TEST(RunFigures, OfForeignTracesTellTheSizeOfTheirJob) {

@@ -118,14 +118,15 @@ TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
 
 TEST(ReportTable, SaysHowFarModelledStepsWereFromPublishedOnes) {
   RunResults results = measured();
-  EXPECT_THAT(brief(results), Not(HasSubstr("How sure")));
+  EXPECT_THAT(brief(results), Not(HasSubstr("Accuracy")));
   results.info.backend = Backend::sim;
   results.info.link = "modelled: h100-sxm at speed 0.75";
-  EXPECT_THAT(brief(results), HasSubstr("How sure: against published steps of such machines the modelled ones are "));
+  EXPECT_THAT(brief(results),
+              HasSubstr("Accuracy: compared with published steps on such machines, simulated steps are "));
   EXPECT_THAT(report_markdown(results), HasSubstr(" rows: Megatron-Core, weak scaling on H100, bf16"));
   results.info.link = "modelled: mine.yaml";
-  EXPECT_THAT(brief(results), Not(HasSubstr("How sure")));
-  EXPECT_THAT(report_markdown(results), Not(HasSubstr("## How sure")));
+  EXPECT_THAT(brief(results), Not(HasSubstr("Accuracy")));
+  EXPECT_THAT(report_markdown(results), Not(HasSubstr("## Accuracy")));
 }
 
 TEST(ReportTable, ShowsNoLossOfACellWithoutTransfersWhateverItComputed) {
@@ -180,7 +181,7 @@ TEST(ReportTable, ShowsIntervalsAndWhatOneBlockCannotGive) {
   EXPECT_THAT(table(one), HasSubstr("1 of 5 blocks; one block gives no interval"));
   EXPECT_THAT(report_html(one), HasSubstr("1 of 5 blocks; one block gives no interval. Commit"));
   one.blocks_done = 5;
-  EXPECT_EQ(interval_note(one), "intervals take the noise between blocks to be nearly normal");
+  EXPECT_EQ(interval_note(one), "95 % intervals assume normally distributed noise between blocks");
   one.blocks_done = 6;
   EXPECT_EQ(interval_note(one), "");
 }

@@ -27,8 +27,8 @@ class FolderMeeting final : public Meeting {
   }
 
   std::vector<std::optional<std::string>> get(const std::vector<std::string>& keys,
-                                              std::chrono::milliseconds patience) override {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+                                              std::chrono::milliseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     std::vector<std::optional<std::string>> values;
     for (const std::string& key : keys) {
       while (!std::filesystem::exists(folder_ / key) && std::chrono::steady_clock::now() < deadline)
