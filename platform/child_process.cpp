@@ -77,7 +77,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   };
   for (char** variable = environ; *variable != nullptr; ++variable)
     if (!is_changed(*variable)) variables.emplace_back(*variable);
-  for (const auto& [name, value] : changes) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : changes) variables.push_back(fmt::format("{}={}", name, value));
   return variables;
 }
 

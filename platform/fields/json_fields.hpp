@@ -25,6 +25,8 @@ namespace underlap::fields {
 
 using Json = nlohmann::ordered_json;
 
+inline Json encode(const Json& value) { return value; }
+
 template <class T>
 Json encode(const T& value);
 
@@ -82,9 +84,7 @@ std::string key_text(const Key& key) {
 template <class T>
 Json encode(const T& value) {
   Json json;
-  if constexpr (std::same_as<T, Json>) {
-    json = value;
-  } else if constexpr (Described<T>) {
+  if constexpr (Described<T>) {
     json = object_of([&](const auto& field) { visit_fields(value, field); });
   } else if constexpr (requires { value.visit_object; }) {
     if (!value.is_null) json = object_of(value.visit_object);
