@@ -62,7 +62,7 @@ std::optional<pid_t> writer_of(const std::filesystem::path& file) {
   return is_number ? std::optional(writer) : std::nullopt;
 }
 
-// `file` is none where that failed; errno says why.
+// `file` is empty on failure; errno then has the reason.
 TemporaryFile open_temporary_file(const std::filesystem::path& path) {
   std::uint64_t random = 0;
   if (::getrandom(&random, sizeof random, 0) != sizeof random) return {path, FileDescriptor()};
@@ -77,7 +77,7 @@ TemporaryFile open_temporary_file(const std::filesystem::path& path) {
   throw std::invalid_argument(fmt::format("{} {}: cannot be written: {}\n  {}", option, path, why, mend));
 }
 
-// Files are replaced by new ones beside them, so what counts is whether the folder takes one.
+// Files are replaced by new files in the same folder, so the folder must be writable.
 void check_folder_takes_a_file(const std::string& option, const std::string& path,
                                const std::filesystem::path& folder) {
   const TemporaryFile trial = open_temporary_file(folder / ".underlap");

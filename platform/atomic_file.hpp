@@ -15,8 +15,9 @@ struct TemporaryFile {
   FileDescriptor file;  ///< open for writing, empty
 };
 
-/// Creates a temporary file beside `path`. Its name has 64 random bits, and the file must be new: nobody who may write
-/// to the folder can put a file or a symbolic link in its place. The caller renames or removes it.
+/// Creates a temporary file in the folder of `path`. Its name has 64 random bits, and the file must be new. So other
+/// users who can write to the folder cannot put a file or a symbolic link in its place. The caller renames or removes
+/// it.
 /// Throws MachineError with the path and the system's reason.
 TemporaryFile create_temporary_file(const std::filesystem::path& path);
 

@@ -53,7 +53,7 @@ FileLock::FileLock(std::filesystem::path path) : path_(std::move(path)) {
     return;
   } while (!is_at(path_, file_));
   const std::string text = myself();
-  // On a full disk it holds all the same, and does not say for whom.
+  // On a full disk the lock still holds, but the file does not name its holder.
   [[maybe_unused]] const bool is_cut = ::ftruncate(file_.get(), 0) == 0;
   [[maybe_unused]] const auto written = ::pwrite(file_.get(), text.data(), text.size(), 0);
 }

@@ -26,8 +26,8 @@ struct Message {
   std::string message;
 };
 
-/// How to mend what `message` says is wrong: what stands behind its first "; ", where every message that knows a way
-/// has it; or else what a value must be.
+/// How to fix the problem that `message` describes: the text after its first "; ". Every message that knows a fix puts
+/// it there. Otherwise the requirement on the value, from "must be " on; empty where there is none.
 std::string_view hint_of(std::string_view message);
 
 /// Collects every error of one reading, each once. Of those that are more than anybody reads it keeps the count.

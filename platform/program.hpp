@@ -9,9 +9,9 @@ namespace underlap {
 /// printed has been written.
 int told_exit_code(const char* name, const std::function<int()>& body);
 
-/// The main function of a program called `name`. Returns the exit code: that of `body`, kBadInput where it throws
-/// std::invalid_argument, kRunFailed for any other exception and where standard output cannot be written; what was
-/// thrown stands on stderr after the name. Standard streams that the program was started without are opened first.
+/// The main function of a program called `name`. Returns the exit code of `body`, kBadInput where it throws
+/// std::invalid_argument, and kRunFailed for any other exception or if standard output cannot be written. Prints the
+/// exception to stderr after the name. First opens standard streams that were closed when the program started.
 int run_program(const char* name, const std::function<int()>& body);
 
 }  // namespace underlap

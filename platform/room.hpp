@@ -18,7 +18,7 @@ struct Room {
   std::string bound;  ///< "ulimit -v 134.2 MB"
 };
 
-/// Where the system tells what there is; a test has files of its own.
+/// Where the system reports its memory. Tests use their own files.
 struct SystemFiles {
   std::filesystem::path proc = "/proc";
   std::filesystem::path control_groups = "/sys/fs/cgroup";

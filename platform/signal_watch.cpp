@@ -78,7 +78,8 @@ SignalWatch::~SignalWatch() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-// The thread looks once more before it answers: a process that goes on after a stop has its SIGCONT by then.
+// The thread checks once more before it answers: a process that continued after a stop has received its SIGCONT by
+// then.
 std::optional<std::chrono::nanoseconds> SignalWatch::take_pause() {
   std::unique_lock lock(mutex_);
   const std::uint64_t number = ++num_asked_;

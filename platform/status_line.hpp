@@ -24,9 +24,9 @@ struct StatusOptions {
 /// Those of standard error as it is.
 StatusOptions status_on_stderr();
 
-/// One line of a terminal that says what a program is at, and for how long: rewritten at every beat, whatever its other
-/// threads do, so that silence is never longer than that. What is over before the first beat shows nothing. Gone at the
-/// end.
+/// One line of a terminal that shows what a program is doing, and for how long. It is redrawn at every beat, whatever
+/// the other threads do, so the terminal is never silent for longer than a beat. Work that ends before the first beat
+/// is not shown. The line is removed at the end.
 class StatusLine {
  public:
   /// Throws std::invalid_argument without a stream.

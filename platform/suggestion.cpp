@@ -54,7 +54,8 @@ std::vector<std::string_view> parts_of(std::string_view name) {
   return parts;
 }
 
-/// How many parts `name` has beside those of `word`, which it holds in their order.
+/// The number of parts that `name` has in addition to those of `word`. nullopt unless `name` has all parts of `word` in
+/// their order.
 std::optional<std::size_t> more_parts(const std::vector<std::string_view>& word,
                                       const std::vector<std::string_view>& name) {
   std::size_t found = 0;

@@ -7,15 +7,16 @@
 
 namespace underlap {
 
-/// Those of `candidates` that a person who wrote `word` may have meant, as they stand there, at most four. Capitals
-/// make no difference, nor do "-" and "_". One wrong letter is a slip of the pen; then come names that hold all parts
-/// of the word in its order, those with the fewest more alone ("h100": h100-sxm, "llama3": llama3-70b and llama3-8b);
-/// then names that begin with it; then the nearest by edit distance. Empty where nothing is near.
+/// The candidates that a person who wrote `word` may have meant, spelled as in `candidates`; at most four. Ignores
+/// case, and treats "-" and "_" as equal. One wrong letter is a typo and comes first. Then come names with all parts of
+/// the word in its order, and of these only the names with the fewest other parts ("h100": h100-sxm, "llama3":
+/// llama3-70b and llama3-8b). Then come names that start with the word, then the nearest by edit distance. Empty where
+/// nothing is near.
 std::vector<std::string_view> suggestions(std::string_view word, const std::vector<std::string_view>& candidates);
 std::vector<std::string_view> suggestions(std::string_view word, const std::vector<std::string>& candidates);
 
-/// What to put behind an error message: "; did you mean h100-sxm?", or "" where nothing is near. `before` is what each
-/// name is written behind.
+/// A question to append to an error message: "; did you mean h100-sxm?", or "" where nothing is near. `before` is put
+/// before each name.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates,
                          std::string_view before = "");
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,

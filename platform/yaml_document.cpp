@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kDeepestYaml = 32;
 constexpr std::size_t kMostMerged = 100'000;  // keys; far fewer bytes can ask for any number
 
-/// Reading cannot go on; the reason is already among the problems.
+/// Reading cannot continue; the reason is already among the problems.
 struct Stop {};
 
 /// Builds nodes from yaml-cpp's events. yaml-cpp's own tree keeps the last of two equal keys without a word, so it

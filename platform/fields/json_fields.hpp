@@ -54,7 +54,8 @@ void add_field(Json& object, const char* key, const T& field) {
   }
 }
 
-/// The values of an enumeration that count up from 0 to last_value(Enum), which stands beside it.
+/// All values of an enumeration that counts up from 0 to last_value(Enum). last_value() is declared next to the
+/// enumeration.
 template <class Enum>
 std::vector<Enum> all_values() {
   std::vector<Enum> values;

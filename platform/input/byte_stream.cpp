@@ -152,7 +152,7 @@ struct EndInflate {
   }
 };
 
-// A gzip file may have several members, one after the other; what follows the last and is none is left.
+// A gzip file may have several members, one after the other. Data after the last member is ignored.
 class GzipFile final : public Compressed {
  public:
   explicit GzipFile(std::unique_ptr<PlainFile> file) : Compressed(std::move(file)), stream_(new z_stream{}) {

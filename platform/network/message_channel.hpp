@@ -38,9 +38,9 @@ class MessageChannel {
   /// `peer` names the other side in errors: "rank 3".
   MessageChannel(FileDescriptor socket, std::string peer);
 
-  /// Whom it has turned out to lead to, who may send messages of any size from then on.
+  /// Sets the name of a peer that is now authenticated, and allows messages of up to kMostBytes.
   void trust(std::string peer) { peer_ = std::move(peer), most_bytes_ = kMostBytes; }
-  /// Longer messages are none: for who has not said yet who it is.
+  /// Rejects longer messages. For peers that have not identified themselves yet.
   void limit(std::uint64_t most_bytes) { most_bytes_ = most_bytes; }
 
   /// Sends a message. Throws ChannelClosed where nobody is left to read it, MachineError at the deadline; the channel

@@ -38,8 +38,9 @@ class TcpListener {
   std::uint16_t port_ = 0;
 };
 
-/// Connects to a host, by address or name, within `timeout`. It fails after kTcpPatience without a sign of the peer.
-/// Returns none where that does not work; `why` then says why not.
+/// Connects to a host, by address or name. `timeout` applies to each address of the host. The connection fails after
+/// kTcpPatience without a sign of the peer.
+/// On failure returns an empty descriptor and sets `why` to the reason.
 FileDescriptor connect_tcp(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout,
                            std::string& why);
 
