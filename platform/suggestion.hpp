@@ -8,10 +8,13 @@
 namespace underlap {
 
 /// The candidates that a person who wrote `word` may have meant, spelled as in `candidates`; at most four. Ignores
-/// case, and treats "-" and "_" as equal. One wrong letter is a typo and comes first. Then come names with all parts of
-/// the word in its order, and of these only the names with the fewest other parts ("h100": h100-sxm, "llama3":
-/// llama3-70b and llama3-8b). Then come names that start with the word, then the nearest by edit distance. Empty where
-/// nothing is near.
+/// case, and treats "-" and "_" as equal. The first of these rules that finds a name decides:
+/// - one wrong letter, which is a typo
+/// - names with all parts of the word in its order, and of these those with the fewest other parts ("h100": h100-sxm,
+///   "llama3": llama3-70b and llama3-8b)
+/// - names that start with the word
+/// - the nearest names by edit distance
+/// Empty where nothing is near.
 std::vector<std::string_view> suggestions(std::string_view word, const std::vector<std::string_view>& candidates);
 std::vector<std::string_view> suggestions(std::string_view word, const std::vector<std::string>& candidates);
 

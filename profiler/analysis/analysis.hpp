@@ -21,9 +21,8 @@ std::string analysis_json(const Trace&, const Summary&, const std::vector<std::s
 /// Its schema, to which the details and others add their keys.
 nlohmann::ordered_json analysis_json_schema();
 
-/// What a person is told of a trace: what was wrong with it, three sentences on its step (analysis/headline.hpp), where
-/// its steps come from, and a table of its ranks; then the tables that were asked for. What a reader advises comes
-/// last.
+/// The text of an analysis: warnings about the trace, three sentences on its step (analysis/headline.hpp), the source
+/// of its steps, and a table of its ranks. Then follow the tables that were asked for, and last the reader's advice.
 std::string analysis_table(const Trace&, const Summary&, const TableFormat&, std::span<const Breakdown> asked = {});
 
 }  // namespace underlap::analysis

@@ -18,10 +18,10 @@
 namespace underlap::analysis {
 namespace {
 
-// One clock, read at two moments beside the wall clock, differs by what the wall clock was corrected in between.
+// Two readings of one clock against the wall clock differ by the corrections of the wall clock between them.
 constexpr std::int64_t kSameClockNs = 100'000;
 
-// Members of a larger collective are compared with its first one only: pairs grow with the square.
+// Members of a larger collective are compared with its first member only: the number of pairs is quadratic.
 constexpr std::size_t kMostRanksInPairs = 8;
 
 // One collective: the slice of each member.

@@ -15,10 +15,11 @@ struct ClockDrift {
   double ppm = 0, low_ppm = 0, high_ppm = 0;
 };
 
-/// How far the clock of one rank is ahead of that of another, as an interval. Nanoseconds.
+/// The offset of one rank's clock from another rank's clock, as an interval in nanoseconds; positive where it is fast.
 ///
-/// From collectives: the central 95 % of the differences of their ends, all of them below 40 collectives; a drift of
-/// the clocks widens it. From messages, where the two ranks share no collective: none arrives before it was sent.
+/// From collectives: the central 95 % of the differences of their ends, or all differences if there are fewer than 40
+/// collectives. A drift of the clocks widens the interval. From messages, if the two ranks share no collective: no
+/// message arrives before it was sent.
 struct ClockOffset {
   std::int64_t low_ns = 0;
   std::int64_t high_ns = 0;
@@ -53,18 +54,18 @@ struct ClockAlignment {
   std::map<std::int32_t, std::int32_t> aligned_to;
 };
 
-/// Aligns the ranks' clocks on the ends of collectives that nobody leaves before all have arrived and that end for all
-/// at about one time: all-reduce, all-gather and reduce-scatter. Those of which a member is missing are passed over.
+/// Aligns the ranks' clocks on the ends of all-reduces, all-gathers and reduce-scatters. Nobody leaves these before all
+/// have arrived, and they end at about one time for all members. Collectives with a missing member are skipped.
 ///
-/// Ranks that read one clock keep it (offsets of 0): those whose clock snapshots say so, and those of a backend whose
-/// time is virtual. Other ranks get the median difference of ends to a rank that is aligned already, beginning with the
-/// lowest; without such a collective their offsets are 0. Offsets are 0 too where that brings the ends less than twice
-/// as close as they are as read: such a correction is within its own residual.
+/// Ranks that read one clock keep it (offset 0): ranks whose clock snapshots show this, and ranks of a backend with
+/// virtual time. Other ranks get the median difference of ends to a rank that is already aligned, starting with the
+/// lowest. Without such a collective their offset is 0. Offsets are also 0 if they bring the ends less than twice as
+/// close as the uncorrected clocks: such a correction is within its own residual.
 ClockAlignment align_clocks(const Trace&);
 
 /// Sets the last arrival of collectives that have none: the latest start among the members, on each rank's own clock.
-/// Sends, receives, and collectives of which a member is missing or has an unknown clock offset keep none. A wait below
-/// the alignment's residual is not resolved. Returns how many slices were given one.
+/// Skips sends, receives, and collectives with a missing member or an unknown clock offset. A wait below the
+/// alignment's residual is not resolved. Returns how many slices were given a last arrival.
 std::int64_t find_arrivals(Trace&, const ClockAlignment&);
 
 }  // namespace underlap::analysis

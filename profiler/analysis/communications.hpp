@@ -16,7 +16,7 @@ struct Communications {
   ClockAlignment alignment;
   std::vector<std::int32_t> missing_ranks{};  ///< of the job, by its groups and its size, that have no track; ascending
 
-  /// How far a rank's clock is ahead of the clock of all; 0 where that is not known.
+  /// The offset of a rank's clock from the clock of all ranks, positive where it is fast; 0 where it is unknown.
   std::int64_t offset_ns(std::int32_t rank) const;
   /// A moment of a rank's clock on the clock of all.
   std::int64_t common_ns(std::int32_t rank, std::int64_t time_ns) const;

@@ -14,8 +14,8 @@
 
 namespace underlap::analysis {
 
-/// Where a kernel stands in the step, as far as a trace tells. Traces hold no shapes: what an operation that was cut
-/// into chunks becomes has the place of the whole one, and is told from it by their numbers.
+/// The position of a kernel in the step, as far as a trace shows it. Traces hold no shapes. Chunks of a split operation
+/// have the place of the whole operation, and differ from it by their bucket and chunk numbers.
 struct KernelPlace {
   NameId name = kNoName;
   NameId purpose = kNoName;
@@ -49,7 +49,7 @@ class ComputeTimes {
 
   std::int64_t windows() const { return windows_; }
   std::int64_t kernels_ns() const { return kernels_ns_; }                 ///< sum of the kernels' durations
-  std::int64_t concurrency_ns() const { return kernels_ns_ - busy_ns_; }  ///< what running beside each other saved
+  std::int64_t concurrency_ns() const { return kernels_ns_ - busy_ns_; }  ///< time saved by kernels that ran at once
   std::int64_t busy_ns() const { return busy_ns_; }                       ///< length of their union in each window
   const std::map<KernelPlace, ByPiece>& places() const { return places_; }
 
@@ -73,7 +73,7 @@ std::map<StepId, ComputeTimes> compute_by_step(const Trace& trace, std::span<con
 struct ComputeParts {
   std::int64_t same_kernels_ns = 0;   ///< of kernels that the other cell has too
   std::int64_t other_kernels_ns = 0;  ///< of those that it has not, or in other pieces
-  std::int64_t concurrency_ns = 0;    ///< kernels beside kernels: what of these counts once
+  std::int64_t concurrency_ns = 0;    ///< sum of the kernels' durations minus the time in which any runs
 
   std::int64_t compute_ns() const { return same_kernels_ns + other_kernels_ns - concurrency_ns; }
   friend bool operator==(const ComputeParts&, const ComputeParts&) = default;

@@ -12,8 +12,8 @@ namespace underlap::analysis {
 
 /// Splits one window of one rank exactly, as bench/METRICS.md defines it; slices that cross the window are cut.
 ///
-/// What a slice is follows from its Tag::kind alone. Communication of Mode::none is "unattributed", as is the purpose
-/// of one that has none. Looks at every slice of the trace: use split_windows for more than one window.
+/// Only Tag::kind decides what a slice is. Communication of Mode::none is "unattributed", and so is a missing purpose.
+/// Looks at every slice of the trace: use split_windows for several windows.
 /// Throws std::invalid_argument for a window that ends before it begins.
 Split split_window(const Trace&, const Window&);
 

@@ -11,7 +11,7 @@
 
 namespace underlap::analysis {
 
-/// What a figure is, which says how it is written.
+/// The unit of a figure, which decides its format.
 enum class FigureUnit : std::uint8_t {
   time,        ///< nanoseconds; milliseconds in a text, microseconds in CSV
   short_time,  ///< nanoseconds; microseconds in both
@@ -51,7 +51,7 @@ struct FigureTable {
 /// characters are cut.
 std::string render(const FigureTable&, const TableFormat&, std::size_t longest_name = 60);
 
-/// The name of a column in CSV, its unit last, and a figure as it stands there.
+/// The name of a column in CSV, with its unit last, and the value of a figure in CSV.
 std::string csv_key(const FigureColumn&);
 double csv_value(const FigureColumn&, double figure);
 

@@ -30,7 +30,7 @@ struct Communicator {
   friend auto operator<=>(const Communicator&, const Communicator&) = default;
 };
 
-// The group that stands for each group of the trace: the first of the same communicator.
+// For each group of the trace, the first group with the same communicator.
 std::vector<std::uint32_t> representatives(const Trace& trace) {
   std::map<Communicator, std::uint32_t> first;
   std::map<std::tuple<NameId, NameId, std::size_t>, std::set<std::uint32_t>> listed;
@@ -175,8 +175,8 @@ class Matcher {
            std::ranges::all_of(group.ranks, [&](std::int32_t rank) { return ranks.contains(rank); });
   }
 
-  // Whether sequences tell a rank's collectives apart. Numbers that only count from 0 say no more than the order where
-  // a foreign trace has them, which may begin anywhere.
+  // Whether sequence numbers identify a rank's collectives. Numbers that only count from 0 add nothing to the order,
+  // and in a foreign trace they may start anywhere.
   bool has_sequences(const NumberedByRank& ranks) const {
     bool only_count = trace_.metadata.contains("format");
     std::size_t longest = 0;

@@ -69,12 +69,13 @@ Matching match_communications(const Trace&);
 /// group a description by which match_communications knows the assumption again.
 void record_matches(Trace&, const Matching&);
 
-/// Adds to Trace::flows an arrow from each send to its receive, and from the member of each collective that came last,
-/// by `start_ns` less its rank's `offset_ns`, to every other one. Flows that are there already are not added again.
+/// Adds arrows to Trace::flows: from each send to its receive, and from the last member of each collective to all
+/// others. The last member has the largest `start_ns` minus `offset_ns` of its rank. Skips flows that the trace already
+/// has.
 void add_flows(Trace&, const Matching&, const std::map<std::int32_t, std::int64_t>& offset_ns = {});
 
-/// What a kernel of communication does by its name, as "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)": `all_to_all` for
-/// SendRecv. all_reduce where the name does not say.
+/// The collective of a communication kernel by its name, such as "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)".
+/// SendRecv gives `all_to_all`; a name without a collective gives all_reduce.
 Collective collective_of_kernel(std::string_view name);
 
 }  // namespace underlap::analysis

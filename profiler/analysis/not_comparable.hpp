@@ -7,8 +7,8 @@
 
 namespace underlap::analysis {
 
-/// What was to be held against each other did not do the same. It says how a command goes on all the same; `reason` is
-/// the part for anyone.
+/// The two sides of a comparison did different work. The message includes advice on how to compare anyway; `reason`
+/// lacks it, for callers without such an option.
 class NotComparable : public std::invalid_argument {
  public:
   explicit NotComparable(std::string why,

@@ -15,7 +15,7 @@
 namespace underlap::analysis {
 namespace {
 
-// Compute beside less than one part in so many of an operation is the end of what came before it.
+// Compute that covers less than a tenth of an operation is the tail of earlier compute.
 constexpr std::int64_t kHardlyAny = 10;
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
@@ -285,8 +285,7 @@ class EvidenceFinder::Rank {
 
 namespace {
 
-// By slice: its place in the order of the calls that launched work, from 1; 0: none is known, or it has a number of its
-// own.
+// By slice: its position in the order of the launch calls, from 1. 0: unknown, or the slice has an operation number.
 std::vector<std::uint32_t> places_of_launches(const Trace& trace) {
   std::vector<std::pair<std::int64_t, std::uint32_t>> launches;
   for (const Flow& flow : trace.flows)

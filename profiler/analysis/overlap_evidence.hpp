@@ -17,13 +17,13 @@ namespace underlap::analysis {
 
 /// Why a communication was exposed, as far as a trace can prove it; in the order in which they are looked for.
 enum class ExposedCause : std::uint8_t {
-  same_stream,       ///< the compute enqueued next is on its own stream, which runs one thing at a time
+  same_stream,       ///< the compute enqueued next is on the same stream, which runs one operation at a time
   no_compute_after,  ///< no compute begins after its start in the window
-  held_by_stream,    ///< its stream was held by another operation while compute ran that it was enqueued beside
-  one_connection,    ///< of one hardware queue: the compute enqueued next stood behind an operation that began late
-  waited_at_once,  ///< no compute began from its start to its end, though more was enqueued, nor ran beside a tenth of
-                   ///< it
-  outlasted_compute,  ///< compute ran beside it and was over before it
+  held_by_stream,    ///< an earlier operation held its stream while compute ran that could have hidden it
+  one_connection,    ///< one hardware queue: the compute enqueued next waited for an operation that started late
+  waited_at_once,    ///< no compute started during it, although more was enqueued, and compute hid less than a tenth of
+                     ///< it
+  outlasted_compute,  ///< compute ran during it, and ended first
   not_shown,          ///< the trace shows none of these
 };
 
@@ -36,8 +36,8 @@ struct CauseShare {
   std::int64_t exposed_ns = 0;
   std::int64_t operations = 0;
   std::int64_t longest_ns = 0;  ///< exposed time of its worst operation
-  /// What that one stood behind (held_by_stream), what compute stood behind (one_connection), or the compute that
-  /// waited (waited_at_once): purpose or name, and the bucket or the chunk where there is one.
+  /// The operation that held the stream (held_by_stream), the operation that compute waited for (one_connection), or
+  /// the compute that waited (waited_at_once): purpose or name, with the bucket or chunk if there is one.
   std::string other;
 };
 

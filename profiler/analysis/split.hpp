@@ -20,7 +20,7 @@ struct CommunicationSplit {
   std::int64_t exposed_unsplit_ns = 0;   ///< exposed, where the last arrival is not known; the three sum to exposed
   std::int64_t bytes_on_wire = 0;        ///< of the communications that end in the window
   std::int64_t count = 0;                ///< communications that end in the window
-  std::int64_t without_bytes = 0;        ///< of these, where the trace does not say how much a rank sent
+  std::int64_t without_bytes = 0;        ///< of these, communications of unknown size
 
   CommunicationSplit& operator+=(const CommunicationSplit& other) {
     comm_ns += other.comm_ns;

@@ -93,7 +93,7 @@ double typical(const RankSummary&, const PartOfSplit& part);
 /// empty.
 std::string statistic_text(const Summary&);
 
-/// "1 stalled step is left out: block 3, step 36 took 6944 ms, and usual is 1547 ms"; empty where none is.
+/// "1 stalled step is left out: block 3, step 36 took 6944 ms, and usual is 1547 ms"; empty without stalled steps.
 std::string stalled_text(const Summary&);
 
 /// Whether any of an exposed time could be split into wait and transfer: a wait of 0 where nothing could be would claim

@@ -35,37 +35,37 @@ enum class LateCause : std::uint8_t {
 std::string_view to_string(LateCause);
 constexpr LateCause last_value(LateCause) { return LateCause::unresolved; }
 
-/// The same of a rank, as a sentence goes on: "whose kernels took longer", "which launched its work late", ...
+/// The cause as a clause about a rank: "whose kernels took longer", "which launched its work late", ...
 std::string_view clause_of(LateCause);
 
-/// Who came last to one communication, by how much, and what that goes back to.
+/// The last member to arrive at one communication, how late it was, and why.
 struct LateArrival {
   std::size_t match = 0;         ///< index into Matching::matches
-  std::int32_t last_rank = 0;    ///< that came last
+  std::int32_t last_rank = 0;    ///< the rank that arrived last
   std::int64_t last_ns = 0;      ///< when, on the clock of all ranks
-  std::int64_t first_ns = 0;     ///< when the first one came
+  std::int64_t first_ns = 0;     ///< when the first member arrived
   std::int64_t transfer_ns = 0;  ///< from the last arrival to the first end: the least that the transfer took
   std::int64_t waited_ns = 0;    ///< by all members together
   std::int32_t step = -1;        ///< -1: none
-  LateCause own_cause = LateCause::unresolved;  ///< why the last rank was late, apart from waits of its own
+  LateCause own_cause = LateCause::unresolved;  ///< why the last rank was late, apart from its own waits
   LateCause cause = LateCause::unresolved;      ///< of most of the wait
-  std::int32_t blamed_rank = -1;                ///< whose time most of the wait was; -1 where unresolved or a transfer
-  std::int64_t cause_ns = 0;                    ///< by how much that part of its time was longer
-  NameId kernel = kNoName;                      ///< that differed most, of longer_kernels and more_kernels
-  std::int32_t hops = 0;                        ///< waits between: 0: the rank that came last is itself the cause
+  std::int32_t blamed_rank = -1;  ///< whose time caused most of the wait; -1 where unresolved or a transfer
+  std::int64_t cause_ns = 0;      ///< how much longer that part of its time was
+  NameId kernel = kNoName;        ///< with the largest difference, for longer_kernels and more_kernels
+  std::int32_t hops = 0;          ///< waits in the chain; 0: the last rank itself is the cause
 };
 
 /// Wait and transfer of some communications, summed over their members. Nanoseconds.
 struct WaitTotals {
   std::int64_t count = 0;                ///< members' slices of which the last arrival is known
   std::int64_t wait_ns = 0;              ///< before the last arrival
-  std::int64_t exposed_wait_ns = 0;      ///< of it under no compute
+  std::int64_t exposed_wait_ns = 0;      ///< part of wait_ns without compute
   std::int64_t transfer_ns = 0;          ///< after it
-  std::int64_t exposed_transfer_ns = 0;  ///< of it under no compute
-  std::int64_t unresolved_ns = 0;        ///< part of wait_ns in waits that the clocks cannot tell from none
-  std::int64_t behind_transfer_ns = 0;   ///< part of wait_ns while the rank at which the chain starts was in a transfer
-  std::map<std::int32_t, std::int64_t> wait_ns_by_last_rank;  ///< resolved wait by the rank that came last
-  /// By the rank at which the chain starts; with behind_transfer_ns and unresolved_ns it sums to wait_ns.
+  std::int64_t exposed_transfer_ns = 0;  ///< part of transfer_ns without compute
+  std::int64_t unresolved_ns = 0;        ///< part of wait_ns in waits within the uncertainty of the clocks
+  std::int64_t behind_transfer_ns = 0;   ///< part of wait_ns while the rank at the start of the chain was in a transfer
+  std::map<std::int32_t, std::int64_t> wait_ns_by_last_rank;  ///< resolved wait by the rank that arrived last
+  /// By the rank at the start of the chain; with behind_transfer_ns and unresolved_ns it sums to wait_ns.
   std::map<std::int32_t, std::int64_t> wait_ns_by_blamed_rank;
   std::map<LateCause, std::int64_t> wait_ns_by_cause;
 
@@ -105,17 +105,19 @@ struct WaitReport {
   std::optional<LateRank> late_rank() const;
 };
 
-/// Finds who came last to each matched communication, and charges each nanosecond that others waited for it.
+/// Finds the last member of each matched communication, and charges each nanosecond of the others' wait to a rank or a
+/// transfer.
 ///
-/// A nanosecond is charged to what the rank that came last did at that moment: to that rank where it computed, copied
-/// or idled; to the transfer where it was in one; and where it waited itself, to what the rank did that it waited for,
-/// and so on. Waits within the uncertainty of the two ranks' clocks are unresolved. The parts sum to the wait.
+/// The activity of the last rank at that moment decides. Compute, copies and idle time are charged to that rank, and a
+/// transfer to the transfer. If that rank waited itself, the activity of the rank that it waited for decides, and so
+/// on. Waits within the uncertainty of the two ranks' clocks are unresolved. The parts sum to the wait.
 ///
-/// Why a rank was late: it is compared with the median of the other members, since the end of the last communication
-/// that both were in (or since the first work of either). The part of its time that is longer by most is the cause.
-/// These parts are compute, other communication, copies and idle; with the wait their differences sum to the lateness.
-/// The trace comes from match_and_align. `steps`: windows of its ranks, by which waits are summed up where tags name no
-/// step; where there are none, those of its marks.
+/// Why a rank was late: it is compared with the median of the other members, or with the first if the median is not
+/// clearly earlier. The comparison starts at the end of the last communication of both, or at the first work of either.
+/// The part of its time with the largest increase is the cause. These parts are compute, other communication, copies
+/// and idle; with the wait their differences sum to the lateness.
+/// The trace comes from match_and_align. `steps`: windows of its ranks, which group waits whose tags name no step. If
+/// it is empty, the windows come from the trace's marks.
 WaitReport find_waits(const Trace&, const Communications&, std::span<const Window> steps = {});
 
 }  // namespace underlap::analysis

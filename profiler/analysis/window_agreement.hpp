@@ -7,8 +7,8 @@
 
 namespace underlap::analysis {
 
-/// How the lengths of the same windows of one run agree when they are measured in two ways: cut from its trace, and
-/// timed by events beside it. Both ran traced: what tracing costs is in both, and shows between two runs alone.
+/// How two measurements of the same windows of one run agree: cut from its trace, and timed by separate events. Both
+/// include the cost of tracing, so only a comparison of two runs shows that cost.
 struct WindowAgreement {
   std::size_t count = 0;
   double median_ratio = 1;      ///< traced to timed; away from 1: the two clocks, or where they cut, differ

@@ -14,11 +14,11 @@
 namespace underlap::analysis {
 namespace {
 
-constexpr double kAlike = 0.9;           ///< part of their names that two repeats have in common
-constexpr double kEven = 0.3;            ///< by which repeats may differ in length
-constexpr double kCovered = 0.5;         ///< part of all names that stands in repeats
-constexpr std::size_t kShortest = 3;     ///< names of a repeat: two that take turns are no step
-constexpr std::size_t kMostTried = 100;  ///< names that repeats are tried to begin with
+constexpr double kAlike = 0.9;           ///< part of their names that two repeats must share
+constexpr double kEven = 0.3;            ///< largest difference of repeats in length, as a part of the median
+constexpr double kCovered = 0.5;         ///< part of all names that repeats must cover
+constexpr std::size_t kShortest = 3;     ///< fewest names of a repeat: two alternating names are not a step
+constexpr std::size_t kMostTried = 100;  ///< first names of a repeat to try
 
 using Counts = std::unordered_map<NameId, std::int64_t>;
 

@@ -21,10 +21,10 @@ struct Repetition {
 
 /// Finds the shortest piece that `names` repeats at least twice, allowing each repeat some names of its own.
 ///
-/// A repeat begins at a name that comes once in each; all repeats hold the same names, each as often, but for one in
-/// ten, and half of all names stand in repeats. Of the names that will do, the one with the longest pause before it is
-/// taken: `pause_ns` has one for each name. A part at either end that is no whole repeat is left out. nullopt where
-/// nothing repeats. Takes time in proportion to the names.
+/// A repeat starts at a name that occurs once in each. Each repeat shares nine of ten names with the first one, counted
+/// with their multiplicity. Repeats cover at least half of all names. Of several possible first names, the one with the
+/// longest mean pause before it is taken; `pause_ns` has the pause before each name. Incomplete repeats at either end
+/// are left out. nullopt if nothing repeats. Takes time in proportion to the names.
 std::optional<Repetition> find_repetition(std::span<const NameId> names, std::span<const double> pause_ns);
 
 /// The steps of one rank by the sequence of its kernels on the stream that has most of them; of source none where it

@@ -43,7 +43,7 @@ std::vector<SlicesByRank> by_stream(const Trace& trace, const SlicesByRank& rank
   return streams;
 }
 
-// How far each rank's clock seems to be ahead of the first one's, by the ends.
+// The apparent offset of each rank's clock from the first rank's clock, by the ends of slices.
 std::map<std::int32_t, std::int64_t> offsets_by_ends(const Trace& trace, const SlicesByRank& ranks) {
   const Slices& first = ranks.begin()->second;
   std::map<std::int32_t, std::int64_t> offsets;

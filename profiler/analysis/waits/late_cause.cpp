@@ -19,7 +19,7 @@ struct Part {
   std::int64_t end_ns = 0;
 };
 
-// The time from which two ranks are held against each other, to the start of each.
+// The time in which two ranks are compared: from a common begin to the start of each.
 struct Race {
   std::int32_t late = 0;
   std::int32_t peer = 0;
@@ -94,7 +94,8 @@ class CauseFinder {
     if (cause == LateCause::longer_idle && was_launched_late(match, race)) arrival.own_cause = LateCause::late_launch;
   }
 
-  // The member that came last, and of the others the one in the middle, or the first where that one is as late.
+  // The last member, and the median of the others to compare it with: the first of them if the median is not clearly
+  // earlier.
   Race race_of(std::size_t index) const {
     const LateArrival& arrival = arrivals_[index];
     std::vector<std::pair<std::int64_t, std::int32_t>> others;

@@ -24,7 +24,7 @@ struct Charge {
   std::int64_t length_ns() const { return end_ns - begin_ns; }
 };
 
-/// Charges waits to what the ranks that came last did meanwhile. The arguments outlive this.
+/// Charges waits to the activity of the ranks that arrived last. The arguments must outlive this.
 class WaitCharges {
  public:
   /// `arrivals` have their own causes.
