@@ -38,7 +38,7 @@ constexpr std::array kAnnotationRules{
     AnnotationRule{"*torch/nn/parallel/distributed.py*", Mode::dp, kSaidByPlace, "broadcast"},
     // A gradient is complete: DistributedDataParallel and Megatron-Core reduce it. A reduce-scatter may be FSDP's.
     AnnotationRule{"autograd::engine::evaluate_function: *AccumulateGrad", Mode::dp, kSaidByHook, "all_reduce"},
-    // TorchRec exchanges embeddings and their indices by all-to-all. None of the modes stands for that.
+    // TorchRec exchanges embeddings and their indices by all-to-all, which is none of the named modes.
     AnnotationRule{"## alltoall_*", Mode::other, kSaidByMaker, "all_to_all"},
     AnnotationRule{"## all2all_*", Mode::other, kSaidByMaker, "all_to_all"},
     AnnotationRule{"All2All_*", Mode::other, kSaidByMaker, "all_to_all"},

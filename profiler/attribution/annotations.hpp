@@ -13,15 +13,15 @@
 
 namespace underlap::attribution {
 
-/// What a range, an annotation or a frame of a host's stack says of what is launched in it.
+/// The meaning of a range, an annotation or a frame of a host stack for the work launched in it.
 struct AnnotationMeaning {
-  Mode mode = Mode::none;                           ///< none: it says only that it is a collective
+  Mode mode = Mode::none;                           ///< none: only known to be a collective
   std::uint8_t confidence_pct = 0;                  ///< of the mode
-  std::optional<std::string_view> collective = {};  ///< the collective's word, where it names a launch
-  std::string_view only = {};                       ///< the purpose of slices that the mode is told of; empty: all
+  std::optional<std::string_view> collective = {};  ///< the name of the collective, if it is a launch
+  std::string_view only = {};                       ///< the mode holds for slices of this purpose; empty: all
 };
 
-/// nullopt where the name says nothing of communication.
+/// nullopt if the name does not describe communication.
 std::optional<AnnotationMeaning> meaning_of_annotation(std::string_view name);
 
 /// The annotations of a trace in which its work was launched.

@@ -68,7 +68,7 @@ Found by_group_of_stream(const GroupRecord& group, Found found) {
   return found;
 }
 
-// Which rule of the mode map a slice falls under. Names are held against a rule once.
+// Finds the first rule of the mode map that matches a slice. Each name is matched with a rule once.
 class MapLookup {
  public:
   explicit MapLookup(const ModeMap& map) : rules_(map.rules), fits_(map.rules.size()) {}
@@ -152,7 +152,7 @@ class Attributor {
   }
 
  private:
-  // A slice of which is not known yet what it is, or of which mode.
+  // A slice whose kind or mode is still unknown.
   struct Open {
     std::size_t slice = 0;
     const NameMeaning* meaning = nullptr;

@@ -16,7 +16,7 @@ struct AttributionOptions {
   ModeMap mode_map = {};
 };
 
-/// Communication of which the mode was told for one reason.
+/// Communication that was attributed to a mode for one reason.
 struct AttributedBy {
   AttributionSource source = AttributionSource::none;
   Mode mode = Mode::none;
@@ -46,24 +46,30 @@ struct AttributionReport {
   std::int64_t unattributed_ns() const;
 };
 
-/// Says of every kernel and copy of a trace that was made elsewhere whether it is communication and of which mode, and
-/// writes both into its tag, the reason into its attribution. Purpose is set where the name tells it and the trace does
-/// not. Slices that Underlap tagged itself are left as they are, and so is everything else of a slice.
+/// Decides for every kernel and copy of a foreign trace whether it is communication and of which mode. Writes both into
+/// its tag, and the reason into its attribution. Sets the purpose if the name shows it and the trace does not. Slices
+/// that Underlap tagged itself are not changed, nor are other parts of a slice.
 ///
-/// What is communication: a kernel with a communication record, or with the name of a communication library's kernel; a
-/// copy between two devices; a kernel that looks like communication and was launched in the range of a collective, or
-/// runs on a stream on which all else is communication. The mode is told by the first that can:
+/// Communication is:
+/// - a kernel with a communication record, or with the name of a communication library's kernel
+/// - a copy between two devices
+/// - a kernel that looks like communication, and was launched in the range of a collective or runs on a stream with
+///   only communication
+///
+/// The first source that knows the mode decides. Among sources 5 to 8 the first with a confidence of at least 90 % goes
+/// first.
 ///
 /// 1. our own tag
-/// 2. the mode map, since a person states it for this trace
+/// 2. the mode map, which a person wrote for this trace
 /// 3. the name of the process group
-/// 4. the ranks of the group, where the sizes of a configuration leave one mode
+/// 4. the ranks of the group, if the sizes of a configuration leave one mode
 /// 5. the annotation in which it was launched
 /// 6. a library that serves one mode alone
-/// 7. the annotations of others of its group, where they agree
+/// 7. the annotations of others of its group, if they agree
 /// 8. its rhythm (inference.hpp)
 ///
-/// What none tells keeps Mode::none and AttributionSource::none.
+/// Below 90 % the slice keeps Mode::none, and its reason names the probable mode. A slice that no source knows keeps
+/// Mode::none and AttributionSource::none.
 AttributionReport attribute(Trace&, const AttributionOptions& = {});
 
 }  // namespace underlap::attribution

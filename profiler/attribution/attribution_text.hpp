@@ -16,8 +16,8 @@ std::string with_attribution(const std::string& analysis_json, const Attribution
 /// Adds the keys of the attribution to the schema of such JSON.
 void add_attribution_schema(nlohmann::ordered_json& analysis_schema);
 
-/// What a person should know: how the modes were told, and what looks like communication and was not taken. Empty where
-/// every slice had a tag of ours.
+/// Explains how modes were attributed, and lists kernels that look like communication but were not counted as such.
+/// Empty if every slice had a tag of ours.
 std::string attribution_text(const AttributionReport&, const TableFormat&);
 
 }  // namespace underlap::attribution

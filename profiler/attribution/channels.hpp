@@ -49,7 +49,7 @@ class GroupsOfSlices {
   std::vector<std::optional<std::uint32_t>> only_group_of_track_;
 };
 
-/// The channels of the communication slices `of`, and how each of them runs beside its rank's compute.
+/// The channels of the communication slices `of`, and how each of them relates to the compute of its rank.
 std::vector<Channel> channels_of(const Trace&, std::span<const std::size_t> of, const GroupsOfSlices&);
 
 }  // namespace underlap::attribution

@@ -115,7 +115,7 @@ constexpr std::array kRules{
     Rule{"custom all-reduce", "*", "lamportStyleOneShotAllReduceKernel*", "all_reduce"},
     Rule{"custom all-reduce", "*", "allreduce_fusion_kernel_*shot_lamport*", "all_reduce"},
     Rule{"custom all-reduce", "*", "allreduce_fusion_kernel_*shot_sync*", "all_reduce"},
-    // Transformer Engine's userbuffers move what a GEMM beside them makes or needs: tensor parallelism.
+    // Transformer Engine's userbuffers move inputs or results of a concurrent GEMM: tensor parallelism.
     Rule{"userbuffers", "*", "userbuffers_fp16_sum_inplace_gpu_*_rs*", "reduce_scatter", Mode::tp},
     Rule{"userbuffers", "*", "userbuffers_fp16_sum_inplace_gpu_*_ag*", "all_gather", Mode::tp},
     Rule{"userbuffers", "*", "userbuffers_fp16_sum_inplace_gpu_*", "all_reduce", Mode::tp},

@@ -23,15 +23,15 @@ struct NameMeaning {
   std::string_view why_not = {};  ///< where it has words of communication and is none: why it was not taken
 };
 
-/// Reads the name of a kernel as a tool prints it. Names are held against the table as a whole, never in part, once
-/// return type, namespaces, template arguments and parameters are told apart.
+/// Reads the name of a kernel as a tool prints it. Return type, namespaces, template arguments and parameters are
+/// separated first. Then the whole name is looked up in the table, never a part of it.
 NameMeaning meaning_of_kernel(std::string_view name);
 
 /// Reads the name of a copy: only one between two devices is communication.
 NameMeaning meaning_of_copy(std::string_view name);
 
-/// The collective's word for what a launching annotation such as "nccl:all_reduce" or "ncclAllReduce" says, empty where
-/// it says only that something is sent; nullopt where it is no launch of communication.
+/// The collective that a launching annotation such as "nccl:all_reduce" or "ncclAllReduce" names. Empty if it only
+/// shows that something is sent; nullopt if it launches no communication.
 std::optional<std::string_view> collective_of_annotation(std::string_view annotation);
 
 }  // namespace underlap::attribution

@@ -16,11 +16,11 @@ struct GroupRule {
   std::string_view maker;
 };
 
-// A group that stands for one mode.
+// A group that serves one mode.
 constexpr std::uint8_t kSure = 99;
-// Groups whose ranks span several modes: what runs on them is mostly this.
+// A group whose ranks span several modes: most of its communication is of this mode.
 constexpr std::uint8_t kMixed = 70;
-// A word that several frameworks use for the same.
+// A word with the same meaning in several frameworks.
 constexpr std::uint8_t kWord = 90;
 
 // The first that matches counts. Sources: Megatron-LM's parallel_state.py, the communicators that the techniques of

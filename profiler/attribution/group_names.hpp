@@ -9,14 +9,14 @@
 
 namespace underlap::attribution {
 
-/// What a group of ranks is for, as its name says.
+/// The purpose of a group of ranks, according to its name.
 struct GroupMeaning {
   Mode mode = Mode::none;
   std::uint8_t confidence_pct = 0;
-  std::string_view maker = {};  ///< whose name it is: "Megatron", "DeviceMesh"
+  std::string_view maker = {};  ///< the framework that uses the name: "Megatron", "DeviceMesh"
 };
 
-/// Reads what a process group or communicator is called. nullopt for names that say nothing, as "undefined",
+/// Reads the name of a process group or communicator. nullopt for names without a meaning, such as "undefined",
 /// "default_pg" or a number.
 std::optional<GroupMeaning> meaning_of_group(std::string_view name);
 

@@ -11,7 +11,8 @@
 namespace underlap::attribution {
 namespace {
 
-// Of the communication of hidden-tags runs that was told so, at least this part was right (tests/bench/attribution).
+// Confidence in percent: at least this share of the communication attributed this way was correct in hidden-tags runs
+// (tests/bench/attribution).
 constexpr std::uint8_t kRanksOfConfig = 97;
 constexpr std::uint8_t kSizesOfConfig = 90;
 constexpr std::uint8_t kRhythmOfConfig = 85;
@@ -162,8 +163,8 @@ class Inferrer {
     return slices_per_kernel * kKernelsOfAGemm >= 1;
   }
 
-  // All-reduces once a step are either of all gradients, or of an embedding that two stages share. The latter come
-  // beside gradients that are gathered and scattered, or among ranks that exchange as stages do.
+  // All-reduces once per step reduce either all gradients, or an embedding that two stages share. The latter occur
+  // together with gradients that are gathered and scattered, or among ranks that exchange as stages do.
   Inference of_rare_reduces(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::pp) && (has_neighbour(channel, is_of_sharded_gradients) || is_among_stages(channel)))
       return by_rhythm(Mode::pp, "all-reduces once a step, beside gradients that are gathered and scattered");

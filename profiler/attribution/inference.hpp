@@ -23,19 +23,19 @@ struct Inference {
   bool is_certain() const { return source == AttributionSource::group_geometry; }
 };
 
-/// Tells the modes of channels from each other. First the ranks of a group are held against the configuration's sizes.
-/// Where that leaves several modes, or there is no configuration, the rhythm decides:
+/// Finds the modes of channels. First compares the ranks of a group with the configuration's sizes. If that leaves
+/// several modes, or if there is no configuration, the rhythm decides:
 ///
-/// - what always runs beside attention is context parallelism
-/// - what sends without receiving is a pipeline's; with a configuration so is every exchange that is not far more
-/// frequent
-///   than another
+/// - communication that always runs next to attention is context parallelism
+/// - a channel that sends without receiving belongs to a pipeline; with a configuration, so does every exchange that is
+///   not far more frequent than another
 /// - gathers and scatters in long runs, or once in very much compute, are those of parameters and gradients
 /// - gathers, scatters and all-reduces between few kernels are tensor parallelism
 ///
-/// Without a configuration, what fits none of these stays without a mode: an all-to-all, or a SendRecv that may be one.
+/// Without a configuration, channels that match none of these keep no mode: an all-to-all, or a SendRecv that may be an
+/// all-to-all.
 ///
-/// One Inference for each channel, in their order.
+/// Returns one Inference for each channel, in their order.
 std::vector<Inference> infer(const Trace&, std::span<const Channel>, const RankLayouts&);
 
 }  // namespace underlap::attribution

@@ -6,12 +6,12 @@
 
 namespace underlap::attribution {
 
-/// What a kernel is called, and nothing else: "void a::(anonymous namespace)::b<int, c<d> >(e*)" is "a::b". Without
-/// return type, template arguments, parameters and unnamed namespaces. Mangled names are demangled first; a name that
-/// is cut off gives what stands in front of the cut.
+/// The qualified name of a kernel: "void a::(anonymous namespace)::b<int, c<d> >(e*)" gives "a::b". Without return
+/// type, template arguments, parameters and unnamed namespaces. Mangled names are demangled first. A truncated name
+/// gives the part before the cut.
 std::string qualified_name(std::string_view kernel);
 
-/// Whether `text` is what `pattern` says, from its first character to its last; a `*` stands for any characters.
+/// Whether `pattern` matches all of `text`; a `*` stands for any characters.
 bool matches(std::string_view pattern, std::string_view text);
 
 }  // namespace underlap::attribution

@@ -16,16 +16,16 @@ struct ModeRule {
   std::optional<std::string> kernel;  ///< the kernel's name, whole or as qualified_name() gives it
   std::vector<std::int32_t> streams;  ///< numbers of streams; empty: all
   std::vector<std::int32_t> ranks;    ///< that run the slice; empty: all
-  bool is_communication = true;       ///< false: it only computes
+  bool is_communication = true;       ///< false: compute only
   Mode mode = Mode::none;
-  NameId purpose = kNoName;  ///< kNoName: as found
-  NameId reason = kNoName;   ///< where the rule stands: "modes.yaml:3:5 says so"
+  NameId purpose = kNoName;  ///< kNoName: keep the purpose that was found
+  NameId reason = kNoName;   ///< the position of the rule: "modes.yaml:3:5 says so"
 
-  /// Whether it names kernels that no other rule takes for communication.
+  /// Whether it names kernels that no other rule counts as communication.
   bool names_kernels() const { return kernel.has_value() || !streams.empty(); }
 };
 
-/// What a person knows of a trace, first rule first.
+/// A person's knowledge of a trace; the first matching rule decides.
 struct ModeMap {
   std::vector<ModeRule> rules;
 };
@@ -38,7 +38,7 @@ struct ModeMap {
 ///       - {kernel: "my::expert_dispatch", mode: ep}
 ///       - {kernel: "nvshmem_init_kernel", mode: compute}
 ///
-/// Throws std::invalid_argument with every error, each with its place and how to mend it.
+/// Throws std::invalid_argument with every error, each with its position and how to fix it.
 ModeMap parse_mode_map(const std::string& yaml, const std::string& name);
 
 /// The same from a file. Throws as read_input_file(), too.

@@ -13,8 +13,8 @@ namespace underlap {
 
 /// Slots for the slices of one stream, written by the stream's thread alone.
 ///
-/// Slots are allocated by reserve(), outside measured time. A slice that finds none is counted as dropped: whoever
-/// drains must then call the measurement invalid.
+/// Slots are allocated by reserve(), outside measured time. A slice without a free slot is counted as dropped. The
+/// caller that drains must then treat the measurement as invalid.
 class StreamRecorder {
  public:
   struct Slot {

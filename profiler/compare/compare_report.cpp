@@ -124,7 +124,7 @@ std::vector<std::string> names_of(std::span<const NetOperation> operations, Name
   for (const NetOperation& operation : operations) {
     const std::string layers = operation.first_layer < 0 ? "" : ", " + layers_text(operation);
     suffixes.push_back(layers + match_text(operation));
-    // Of one length, so that two names are equal or are told apart.
+    // Reserves the same length for added and removed operations, so that equal names are cut alike.
     const std::size_t match = operation.match == Match::both ? 0 : std::string_view(" (removed)").size();
     whole.push_back({operation.name, kInTable - layers.size() - match});
   }
@@ -201,8 +201,8 @@ std::string matched_text(const TraceChange& change) {
                                    : "operations are matched by name, launch shape and order within the step";
 }
 
-// Of several modes; what is exposed beside another mode's counts for both. Where one side could not split what it
-// exposed of a mode, its waits are not known and stand nowhere.
+// Only if there are several modes. Time that two modes expose at once counts for both. If one side could not split a
+// mode's exposed time, its waits are unknown and left out.
 void add_waits_by_mode(const TraceChange& change, std::vector<StepPart>& parts) {
   const auto modes = paired(change.from.modes, change.to.modes);
   if (modes.size() < 2) return;

@@ -69,7 +69,7 @@ struct StepSum {
 /// (idle time has no stream, a kernel perhaps no purpose) goes by its kind.
 std::vector<StepSum> sums_by(const std::vector<OperationChange>&, std::string OperationChange::*what);
 
-/// What is told apart in the table of operations.
+/// Slices with equal keys form one row of the table of operations.
 struct OperationKey {
   Kind kind = Kind::compute;
   Mode mode = Mode::none;

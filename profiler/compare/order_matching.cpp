@@ -271,7 +271,7 @@ void OrderMatching::add_rank(const std::vector<OwnedWindow>& from, const std::ve
   const LanePairs pairs(from_, to_, of_from.all(), of_to.all());
   for (const auto& [i, j] : pairs.all()) {
     const Lane &one = of_from.all()[i], &other = of_to.all()[j];
-    // What has no counterpart stands beside what has one.
+    // Slices without a counterpart are listed on the same stream as the rest of their lane.
     for (const std::vector<std::size_t>& slices : one.by_window)
       for (const std::size_t slice : slices) matches_.from.stream[slice] = other.stream;
     matcher.match(one, other);

@@ -17,8 +17,8 @@ NameId stream_of(const Track& track);
 struct Counterparts {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  std::vector<std::size_t> slice;  ///< by slice: the other trace's, or kNone
-  std::vector<NameId> stream;      ///< by slice: the candidate's name of the stream that it stands on
+  std::vector<std::size_t> slice;  ///< by slice: the matching slice of the other trace, or kNone
+  std::vector<NameId> stream;      ///< by slice: its stream, by the candidate's name
 };
 
 struct OrderMatches {

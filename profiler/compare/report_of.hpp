@@ -14,7 +14,7 @@
 
 namespace underlap::compare {
 
-/// A trace to be held against another.
+/// A trace to compare.
 struct NamedTrace {
   std::string name;  ///< what was named: a file, a folder or a pattern
   Side side;
@@ -26,7 +26,7 @@ struct NamedTrace {
 /// compare_traces().
 CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, bool is_forced);
 
-/// A finished run to be held against another. Its figures' source is what was named.
+/// A finished run to compare. The source of its figures is the path that the user named.
 struct ComparedRun {
   report::RunResults results = {};
   RunFigures figures = {};

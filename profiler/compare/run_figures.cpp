@@ -72,8 +72,8 @@ bool is_work(std::string_view knob) {
   return knob.starts_with("model.") || knob.starts_with("train.") || knob.ends_with("parallel_size");
 }
 
-// How long the run is, and how long it waits for what is lost, is no part of what a step does; the backend and whether
-// anything is sent are told apart from the knobs.
+// The number of steps and the timeouts of a run do not affect a step. The backend, and whether data is sent, are not
+// compared as knobs.
 bool is_of_the_run_alone(std::string_view knob) {
   constexpr std::array<std::string_view, 6> kOfTheRun{"run.steps",   "run.blocks",         "run.warmup",
                                                       "run.backend", "run.peer_timeout_s", "run.no_comm"};
@@ -222,7 +222,7 @@ std::map<std::string, std::string> facts_in(const Trace& trace, const std::strin
   return facts;
 }
 
-// Where nothing tells how many ranks the job had, those that the trace holds must do.
+// If the number of ranks of the job is unknown, uses the number of ranks in the trace.
 std::map<std::string, std::string> work_of(const Trace& trace) {
   std::map<std::string, std::string> work = facts_in(trace, "work");
   if (!work.empty()) return work;

@@ -32,10 +32,10 @@ struct OperationFigure {
   friend bool operator==(const OperationFigure&, const OperationFigure&) = default;
 };
 
-/// In CellFigures::work wherever all of the work is told, as of runs and of traces that say it.
+/// A key of CellFigures::work. Present if all of the work is known: in runs, and in traces that describe it.
 inline constexpr const char* kWithoutTransfers = "without transfers";
 
-/// What one run, a fresh process, says of one cell.
+/// The figures of one cell of one run, which is a fresh process.
 struct CellFigures {
   std::string name = {};
   /// Model, batch, sizes: cells that differ in one of these did different work.
@@ -69,7 +69,7 @@ struct RunFigures {
   std::string series = {};       ///< of `run --runs`; empty: a run of its own
   std::int32_t series_run = 0;
   std::string series_side = {};
-  /// Backend and link: runs that differ in one of these are never held against each other.
+  /// Backend and link: runs that differ in one of these are never compared.
   std::map<std::string, std::string> kind = {};
   /// Machine, versions, hashes of input files (kContentsOf): what a change may come from.
   std::map<std::string, std::string> environment = {};

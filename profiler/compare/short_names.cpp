@@ -48,7 +48,7 @@ std::string cut_in_the_middle(std::string_view name, std::size_t longest) {
   return fmt::format("{}{}{}", name.substr(0, head), kCut, name.substr(name.size() - kept / 2));
 }
 
-// The head of a name, and what stands at each of the places, which are in order and share what room there is.
+// The head of a name, and the text at each of the places. `places` is in order; the places share the remaining length.
 std::string cut_to_places(std::string_view name, const std::set<std::size_t>& places, std::size_t longest) {
   const std::string_view base = without_namespaces(name);
   const std::size_t least = places.size() * (kCut.size() + kPiece);
@@ -94,7 +94,7 @@ class ShortNames {
     return names_of;
   }
 
-  // Shows where equal ones differ first, beside what was shown of them before.
+  // Also shows the first difference of equal short names.
   bool tell_apart() {
     const auto names_of = equal();
     for (std::size_t i = 0; i < names_.size(); ++i) {

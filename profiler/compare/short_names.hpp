@@ -20,8 +20,8 @@ struct LongName {
   std::size_t longest = kShortName;
 };
 
-/// Short names beside each other: where two names would come out as one, they are cut so that what tells them apart, as
-/// a template's argument, is kept.
+/// Short names that differ wherever the names differ. If two names would be shortened to the same text, the part that
+/// differs, such as a template argument, is kept.
 std::vector<std::string> short_names(const std::vector<LongName>& names);
 
 }  // namespace underlap::compare

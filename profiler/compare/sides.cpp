@@ -82,8 +82,8 @@ void add_knob_differences(const RunFigures& baseline, const RunFigures& candidat
   }
 }
 
-// A folder's name says little of a run: tomorrow's may stand where today's does, and a baseline is a copy. Traces have
-// no time at which they were made, and in virtual time equal figures; they are one where their files are.
+// A folder's name does not identify a run: a later run may use the same folder, and a baseline is a copy. Traces have
+// no start time, and equal figures in virtual time, so they are one run if their files are the same.
 bool is_same_run(const RunFigures& one, const RunFigures& other) {
   if (!one.read_from.empty() || !other.read_from.empty()) return is_same_file(one.read_from, other.read_from);
   return one.started_utc == other.started_utc && one.command == other.command &&

@@ -50,7 +50,7 @@ bool is_same_file(const std::filesystem::path&, const std::filesystem::path&);
 /// where they are comparable.
 std::string not_comparable(const Runs& baseline, const Runs& candidate);
 
-/// A sentence where a trace does not say which work it did, so that not_comparable() cannot judge it.
+/// A sentence if a trace does not describe its work, so that not_comparable() cannot judge it.
 std::vector<std::string> untold(const Runs& baseline, const Runs& candidate);
 
 /// Commits, versions, machine and knobs that differ; knobs with the cells where they do.

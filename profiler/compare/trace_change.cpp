@@ -30,7 +30,7 @@ std::map<std::int32_t, std::vector<std::size_t>> work_by_rank(const Trace& trace
   return ranks;
 }
 
-// Whether compute says what it is for: readers can tell that of communication alone.
+// Whether compute has purposes. In foreign traces only communication has them.
 bool has_tags(const Trace& trace) {
   std::size_t compute = 0, tagged = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -68,8 +68,8 @@ TagKey key_of(const Trace& trace, std::size_t slice) {
   return key;
 }
 
-/// The tags of both sides. An operation stands on the candidate's stream: one that was removed on that which most of
-/// its stream's others have there.
+/// The tags of both sides. An operation is listed on the candidate's stream. A removed operation is listed on the
+/// candidate's stream that has most of the other operations of its old stream.
 class TagsOfSides {
  public:
   void add(const TagKey& key, NameId stream, bool is_to) {

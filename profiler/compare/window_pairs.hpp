@@ -11,7 +11,7 @@
 
 namespace underlap::compare {
 
-/// The steps of one rank of either side that are held against each other, in their order.
+/// The steps of one rank that are compared, by side, in their order.
 struct RankPair {
   const analysis::RankSummary* from = nullptr;
   const analysis::RankSummary* to = nullptr;

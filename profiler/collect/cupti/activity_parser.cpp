@@ -287,8 +287,8 @@ void ActivityParser::add(Bytes record, Activities& activities) const {
   }
 }
 
-// Waits, CUPTI's own time and calls of the host are told of beside what runs; kinds that nobody uses were not asked
-// for.
+// Names, synchronization, overhead and API calls are additions to the work on a device, so it is complete without them.
+// Unused kinds were not requested.
 std::map<std::string, std::int64_t> lost_records(const Activities& activities) {
   constexpr std::array<std::string_view, 4> kBeside{"name of", "synchronization", "overhead", "API call"};
   std::map<std::string, std::int64_t> lost;

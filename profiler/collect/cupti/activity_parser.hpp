@@ -15,25 +15,24 @@ namespace underlap::cupti {
 
 /// Reads the bytes of activity buffers, written by any known version of CUPTI, on any machine.
 ///
-/// Records are found by the table of record_layouts.hpp and not by cuptiActivityGetNextRecord, which knows the sizes of
-/// its own release alone. Where the version is newer than what the table was checked against, and the library that
-/// wrote the buffer is at hand (`next_record`), the library says where a record begins and the table's oldest layout
-/// says what is in it: fields keep their offsets.
+/// Records are found by the table of record_layouts.hpp. cuptiActivityGetNextRecord only knows the sizes of its own
+/// release. If the version is newer than the table, and the library that wrote the buffer is available (`next_record`),
+/// the library finds the records. Their fields are then read by the table's oldest layout: fields keep their offsets.
 ///
-/// What cannot be used is counted by reason in Activities::skipped and never read past: kinds without a size and
-/// records that CUPTI had not completed (the rest of the buffer cannot be read then), a buffer that ends inside a
-/// record, times that are missing, reversed or out of range, shapes that no launch can have, names that are not known.
-/// Safe to use from several threads at once.
+/// Unusable data is counted by reason in Activities::skipped, and never read past. The rest of a buffer cannot be read
+/// after a kind of unknown size or a record that CUPTI had not completed. Also counted: a buffer that ends inside a
+/// record, missing, reversed or out-of-range times, impossible launch shapes, and unknown names. Safe to use from
+/// several threads at once.
 class ActivityParser {
  public:
-  /// The name at an address of the process that wrote the buffer; nullopt where it is not known.
+  /// The name at an address of the process that wrote the buffer; nullopt if it is unknown.
   using NameAt = std::function<std::optional<NameId>(std::uint64_t address)>;
-  /// The record behind `previous` (nullptr: the first); nullptr where the buffer ends; nullopt where it goes on with
-  /// one that was not completed, behind which nothing can be found.
+  /// The record after `previous` (nullptr: the first). nullptr at the end of the buffer; nullopt if the next record was
+  /// not completed, because nothing can be found after it.
   using NextRecord =
       std::function<std::optional<const std::uint8_t*>(std::span<const std::uint8_t>, const std::uint8_t* previous)>;
 
-  /// Throws MachineError where the version is not known and there is no `next_record` to ask.
+  /// Throws MachineError if the version is unknown and there is no `next_record`.
   ActivityParser(std::uint32_t cupti_version, NameAt, NextRecord next_record = {});
 
   /// Adds the records of one buffer to `activities`. Reads each byte of `buffer` at most as a record's.

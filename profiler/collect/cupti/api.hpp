@@ -54,8 +54,8 @@ bool is_older_than_runtime(std::uint32_t cupti_version, int runtime_version);
 /// The name of a result code, such as CUPTI_ERROR_NOT_INITIALIZED; CUPTI_ERROR_<number> for one that the header lacks.
 std::string result_name(CUptiResult);
 
-/// Throws MachineError unless `result` is CUPTI_SUCCESS: one line with the call, the code's name and CUPTI's own words,
-/// and, where something can be done about it, one line that says what.
+/// Throws MachineError unless `result` is CUPTI_SUCCESS: one line with the call, the code's name and CUPTI's own
+/// message, and a second line with the fix, if there is one.
 void check(const Api&, CUptiResult result, std::string_view call);
 
 }  // namespace underlap::cupti

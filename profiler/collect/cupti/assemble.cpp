@@ -29,7 +29,7 @@ std::vector<Piece> pieces_of(const Activities& activities) {
   for (const CopyActivity& copy : activities.copies)
     pieces.push_back({.at = &copy.at, .kind = copy.is_peer ? "peer copy" : "copy"});
   for (const MemsetActivity& memset : activities.memsets) pieces.push_back({.at = &memset.at, .kind = "memset"});
-  // The order of time; what began together is told apart so that equal input gives equal output.
+  // By time. Ties are broken so that equal input gives equal output.
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
     return std::tie(a.at->start_ns, a.at->end_ns, a.at->correlation) <
            std::tie(b.at->start_ns, b.at->end_ns, b.at->correlation);

@@ -74,7 +74,7 @@ std::vector<std::string> notes_of(const Api& api, std::uint32_t version) {
   return notes;
 }
 
-// Update 1 (130001) mended both, as its release notes say.
+// Update 1 (130001) fixed both, according to its release notes.
 void refuse_release_that_hangs(const Api& api, std::uint32_t version) {
   constexpr std::uint32_t kCuda13_0 = 130000;
   if (version != kCuda13_0) return;
@@ -101,8 +101,8 @@ std::size_t most_buffers(const CollectorOptions& options, std::uint32_t version)
   return version < kCuda12_9 ? kAsMuchAsNeeded * options.most_buffers : options.most_buffers;
 }
 
-// From CUDA 13.2 on the library says where a buffer ends with one code, and with another (INVALID_KIND) that a record
-// was not completed. Any other leaves the rest unread as well.
+// Since CUDA 13.2 the library returns MAX_LIMIT_REACHED at the end of a buffer, and INVALID_KIND for a record that was
+// not completed. After any other code the rest of the buffer is not read either.
 ActivityParser::NextRecord next_record_of(const Api& api) {
   return [next = api.activity_get_next_record](std::span<const std::uint8_t> buffer,
                                                const std::uint8_t* previous) -> std::optional<const std::uint8_t*> {

@@ -40,11 +40,11 @@ struct Drained {
   Activities activities;
   std::int64_t num_buffers = 0;
   std::int64_t num_dropped = 0;       ///< records that CUPTI dropped
-  std::int64_t num_refused = 0;       ///< buffers that CUPTI asked for in vain: each cost records as well
+  std::int64_t num_refused = 0;       ///< refused requests of CUPTI for a buffer: each loses records, too
   std::vector<ClockSnapshot> clocks;  ///< CLOCK_MONOTONIC, as all times are, and the wall clock
   Recording recording{};              ///< where raw bytes are kept; about.gpu and about.command are the caller's to add
 
-  /// Whether nothing was lost. A measurement with a drain that is not valid is not valid either.
+  /// Whether no records were lost. If a drain is not valid, the whole measurement is not valid.
   bool is_valid() const { return num_dropped == 0 && num_refused == 0; }
 };
 

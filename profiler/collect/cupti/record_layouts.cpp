@@ -27,7 +27,7 @@ struct Size {
   std::uint16_t bytes;
 };
 
-// By kind, then version. The name of the structure stands where it changed.
+// By kind, then version. The comments name the structure where it changed.
 constexpr Size kSizes[] = {
     {1, kCuda12_4, 88},    // Memcpy5
     {1, kCuda12_8, 96},    // Memcpy6

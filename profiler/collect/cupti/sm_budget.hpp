@@ -22,15 +22,15 @@ struct SmBudgetCheck {
 
 /// Checks the grids of `kernels` against a budget of `num_sms` multiprocessors.
 ///
-/// A block stays on one multiprocessor, so a kernel of at most `num_sms` blocks occupies at most as many: that is what
-/// is shown. A kernel of more blocks may share multiprocessors and keep to the budget all the same, but nothing in its
-/// record says where blocks ran, so it counts as not honoured: cuBLASLt takes a budget as a hint to its heuristics,
-/// which persistent kernels keep (one block a multiprocessor, looping over its tiles) and others need not. Throws
-/// std::invalid_argument unless num_sms > 0.
+/// A block stays on one multiprocessor, so a kernel of at most `num_sms` blocks occupies at most `num_sms` of them.
+/// This is all that the check can prove. A kernel of more blocks may share multiprocessors and keep to the budget, but
+/// its record does not show where blocks ran, so it counts as not honoured. cuBLASLt uses a budget as a hint to its
+/// heuristics. Persistent kernels keep to it (one block per multiprocessor, looping over its tiles); others need not.
+/// Throws std::invalid_argument unless num_sms > 0.
 SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms);
 
-/// The same of every kernel with a budget of its own (KernelUse::sm_budget): one line for each budget and kernel that
-/// did not keep to it. Empty: none had one, or all did.
+/// The same for every kernel with its own budget (KernelUse::sm_budget): one line for each budget and kernel that
+/// exceeded it. Empty if no kernel had a budget, or all kept to theirs.
 std::vector<std::string> tell_of_sm_budgets(std::span<const KernelUse> kernels);
 
 }  // namespace underlap::cupti
