@@ -30,8 +30,8 @@ class ArrivingBytes {
 
   /// Throws as read_bytes().
   explicit ArrivingBytes(const std::filesystem::path&, std::size_t piece_bytes = kPieceBytes);
-  /// The same, watched: what is unpacked here is a first stage of reading the file, and the next one is begun. Throws
-  /// Cancelled, too.
+  /// The same, with progress. Unpacking, if any, is the first stage of reading the file; the next stage follows it.
+  /// Throws Cancelled, too.
   ArrivingBytes(const std::filesystem::path&, Reading&, std::size_t piece_bytes = kPieceBytes);
   ArrivingBytes(const ArrivingBytes&) = delete;
   ArrivingBytes& operator=(const ArrivingBytes&) = delete;

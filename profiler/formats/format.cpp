@@ -32,7 +32,7 @@ std::string known_formats() {
   return list;
 }
 
-// The format that a file's extension names, before what says how it is compressed.
+// The format for a file's extension, which may precede a compression suffix.
 const Format& format_of(const std::filesystem::path& path) {
   std::filesystem::path name = path.filename();
   const bool is_gzip = name.extension() == ".gz";

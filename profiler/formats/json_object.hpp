@@ -16,7 +16,7 @@ void append_json_string(std::string& out, std::string_view text);
 /// Appends `text` so that every byte of it can be read back: in quotes where it is UTF-8, else {"hex": "..."}.
 void append_exact_text(std::string& out, std::string_view text);
 
-/// The bytes that two digits each stand for in such an object. Throws std::out_of_range for what are none.
+/// Decodes such an object: two hex digits give one byte. Throws std::out_of_range for other text.
 std::string bytes_of_hex(std::string_view hex);
 
 /// Appends nanoseconds as microseconds with three decimals, exactly.

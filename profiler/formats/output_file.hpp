@@ -17,8 +17,8 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 /// One whole zstd frame of `bytes`, at level 3, with a checksum of its content.
 std::string zstd_frame(std::string_view bytes);
 
-/// A file that is written piece by piece and appears whole or not at all: the pieces go to a temporary file beside it,
-/// which close() renames. A path that ends in `.gz` is compressed with gzip, one that ends in `.zst` with zstd.
+/// A file that is written piece by piece and appears whole or not at all. The pieces go to a temporary file in the same
+/// folder, which close() renames. A path that ends in `.gz` is compressed with gzip, one that ends in `.zst` with zstd.
 class OutputFile {
  public:
   /// Throws MachineError where the temporary file cannot be opened.

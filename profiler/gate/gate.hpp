@@ -22,9 +22,9 @@ using compare::Runs;
 struct GateOptions {
   Rules rules = default_rules({.share = 0.05});
   double level = 0.95;
-  std::optional<double> run_sd = {};       ///< spread between runs that a person states, as a share of the step
+  std::optional<double> run_sd = {};  ///< standard deviation between runs that a person states, as a share of the step
   std::optional<double> max_exposed = {};  ///< target of exposed time, as a share of the step
-  bool is_forced = false;                  ///< goes on where the sides are not comparable, and says so
+  bool is_forced = false;                  ///< judge sides that are not comparable, and report why they are not
 };
 
 /// What of an operation a figure counts.
@@ -67,7 +67,7 @@ struct GateRow {
   std::vector<MovedOperation> moved = {};  ///< what can have moved it, in the direction of its change, the most first
 };
 
-/// The metric of rows that are held against a target and not against a baseline: exposed time as a share of the step.
+/// The metric of rows that are compared with a target instead of a baseline: exposed time as a share of the step.
 inline constexpr std::string_view kExposedShare = "exposed_share";
 
 inline bool is_target(const GateRow& row) { return row.metric == kExposedShare; }
@@ -103,9 +103,9 @@ struct GateReport {
 };
 
 /// Judges a candidate by its baseline, each one or more runs, and by `options.max_exposed`. Without runs of a baseline
-/// the target alone decides. Throws std::invalid_argument, naming the run and the
-/// reason, where a side that is needed has no run, where one run stands on both sides, and where the candidate lacks a
-/// cell; NotComparable where the sides are of another backend, kind of link or work.
+/// only the target decides. Throws std::invalid_argument, with the run and the reason, if a required side has no run,
+/// if one run is on both sides, or if the candidate lacks a cell. Throws NotComparable if the sides differ in backend,
+/// kind of link or work.
 GateReport run_gate(const Runs& baseline, const Runs& candidate, const GateOptions& options);
 
 }  // namespace underlap::gate

@@ -20,8 +20,9 @@
 namespace underlap::gate {
 namespace {
 
-// What exposed times, and all metrics beside, may use of the chance of a false alarm, as shares of what the steps may:
-// every test more hides a change of a step. results/gate_power has what is found with these.
+// Shares of the false-alarm probability, relative to that of the steps: for exposed times, and for all other metrics.
+// Each further test makes changes of a step harder to detect. results/gate_power has the detection rates with these
+// values.
 constexpr double kExposedWeight = 0.3;
 constexpr double kWatchedWeight = 0.02;
 constexpr std::size_t kMostMoved = 5;
@@ -112,8 +113,8 @@ void weigh(const std::vector<JudgedRow*>& rows, double share, bool (*is_of_kind)
     if (is_of_kind(judged)) judged->figures.weight = share * static_cast<double>(steps) / static_cast<double>(others);
 }
 
-// A spread that a person states is that of the step, and says nothing of efficiency, of which one run a side tells
-// none: the second family finds no regression, and uses up nothing of the first one's chance.
+// A spread that a person states is that of the step and not of efficiency, whose spread one run per side does not show.
+// So efficiency becomes a second family: it finds no regression, and uses no false-alarm probability of the first.
 void judge_all(std::vector<JudgedRow>& all, const GateReport& report) {
   std::vector<JudgedRow*> family, efficiency;
   for (JudgedRow& judged : all) {

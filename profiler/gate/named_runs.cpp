@@ -107,7 +107,7 @@ std::vector<std::string> folders_in(const fs::path& folder) {
                   folder.string()));
 }
 
-// The command that goes on with a series. A run knows its own command, "underlap run CONFIG -o SERIES/run-00 ...".
+// The command that continues a series. A run knows its own command, "underlap run CONFIG -o SERIES/run-00 ...".
 std::string resume_command(const fs::path& folder, std::int32_t runs, const report::RunInfo& info) {
   const std::string own = "/" + report::run_of_series("", 0).string();
   const std::size_t place = info.command.find(own);
@@ -175,13 +175,13 @@ std::optional<Runs> of_run_folder(const fs::path& folder, ReadingWatch& watch) {
     if (!series.incomplete.empty()) throw std::invalid_argument(series.incomplete);
     return std::move(series.runs);
   }
-  // Beside traces, folders are something else: a profiler's own.
+  // Folders next to traces belong to a profiler, so they are not searched for runs.
   if (input::is_run_folder(folder) || holds_trace_files(folder) || (holds_files(folder) && folders_in(folder).empty()))
     return run_of_traces(folder.string(), watch);
   return std::nullopt;
 }
 
-// Folders of folders of runs are none: links could go round.
+// Does not search deeper: links could form a cycle.
 Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
   if (std::optional<Runs> runs = of_run_folder(folder, watch)) return std::move(*runs);
   Runs all;
@@ -230,7 +230,7 @@ std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatc
   if (fs::exists(named) && report::is_results_file(named)) return of_folder(folder, watch);
   if (fs::exists(named)) return run_of_traces(path, watch);
   std::vector<std::string> paths = fitting(path);
-  // What a run printed stands beside its folder.
+  // The output of a run is a text file next to its folder.
   std::erase_if(paths, [](const fs::path& one) {
     return one.extension() == ".txt" && report::is_name_of_run(one.stem().string()) && fs::is_regular_file(one);
   });

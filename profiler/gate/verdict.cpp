@@ -231,7 +231,7 @@ RowFit with_runs(RowFit fit, const Row& row, const JudgeOptions& options, std::i
   return fit;
 }
 
-// By how much a change must exceed what it is held against, so that four of five such comparisons find it.
+// How far a change must exceed its limit so that four of five comparisons detect it.
 double margin(const RowFit& fit, double level) {
   return std::sqrt(fit.variance() * fit.factor) *
          (quantile_of(level, fit.freedom()) + quantile_of(kPower, fit.freedom()));

@@ -28,12 +28,12 @@ struct Row {
 
 struct JudgeOptions {
   double level = 0.95;
-  bool paired = false;             ///< run i of the candidate ran beside run i of the baseline
+  bool paired = false;             ///< run i of the candidate alternated with run i of the baseline
   bool exact = false;              ///< figures without noise: virtual time
-  std::optional<double> run_sd{};  ///< spread between runs that a person states, in the figures' unit
+  std::optional<double> run_sd{};  ///< standard deviation between runs that a person states, in the figures' unit
 };
 
-/// What the runs say of one row.
+/// The result of the runs for one row.
 struct Judgement {
   Verdict verdict = Verdict::inconclusive;
   double change = 0;                    ///< candidate - baseline

@@ -11,10 +11,10 @@ namespace underlap::gate {
 /// "12.3 ms", "0.42", "1.2 GB"; of a row's metric.
 std::string value_text(const GateRow&, double value);
 
-/// The baseline's; "-" of what is held against a target.
+/// The baseline's value; "-" for rows that are compared with a target.
 std::string baseline_text(const GateRow&);
 
-/// The candidate's; "-" where it does not tell it.
+/// The candidate's value; "-" if it is unknown.
 std::string candidate_text(const GateRow&);
 
 /// "+5.2 %", of "efficiency" "-0.12": as the figure itself changed.

@@ -155,8 +155,8 @@ class CallAdder {
     }
   }
 
-  // A thread that goes on after calls of another one, with none of its own meanwhile, is taken to have waited for it:
-  // the backward pass of PyTorch runs on a thread of its own.
+  // A thread that continues after calls of another thread, with no calls of its own in between, is assumed to have
+  // waited for that thread: PyTorch runs the backward pass on a separate thread.
   void add_hand_overs(std::vector<HostNode>& calls) {
     std::ranges::stable_sort(calls, {}, &HostNode::start_ns);
     for (std::size_t i = 1; i < calls.size(); ++i) {

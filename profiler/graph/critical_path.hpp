@@ -16,7 +16,7 @@ namespace underlap::graph {
 /// What a piece of the critical path is.
 enum class PathKind : std::uint8_t {
   compute,
-  communication,  ///< from its last arrival on; before it the path runs on the rank that came last
+  communication,  ///< from its last arrival on; before that the path runs on the rank that arrived last
   copy,
   launch,  ///< from the start of the call to the start of the work that it launched
   host,    ///< a host thread runs, in calls or between them, before it launches what comes next

@@ -39,7 +39,7 @@ std::string_view to_string(EdgeKind);
 /// One operation as it was measured, in nanoseconds on the clock of all ranks. A wait is never part of a duration.
 struct Node {
   std::int32_t rank = 0;
-  std::uint32_t slice = 0;  ///< index into the trace; of a join, the member that came last
+  std::uint32_t slice = 0;  ///< index into the trace; for a join, the last member
   NodeKind kind = NodeKind::work;
   Kind work = Kind::none;  ///< none: a call
   Mode mode = Mode::none;

@@ -102,7 +102,8 @@ struct FreeGlob {
   void operator()(glob_t* found) const { ::globfree(found); }
 };
 
-// Where nothing fits, the argument stays: reading it says what is wrong with it.
+// Adds an argument without wildcards as it is, and so a file whose name has wildcards: reading it reports any error.
+// Throws std::invalid_argument if no file matches a pattern.
 void add_pattern(const std::string& pattern, std::vector<std::string>& files) {
   std::error_code ignored;
   if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, ignored)) {

@@ -63,7 +63,7 @@ bool keeps_everything(const std::vector<std::string>& files, Keep keep) {
   return bytes <= kKeptWhole;
 }
 
-// The work of devices, and the calls that launched communication, which tell why a rank came late to one.
+// The work of devices, and the calls that launched communication, which explain why a rank was late.
 std::vector<bool> kept_slices(const Trace& trace) {
   std::vector<bool> kept(trace.size());
   for (std::size_t i = 0; i < trace.size(); ++i) kept[i] = trace.is_work(i);
@@ -115,7 +115,7 @@ void renumber(Trace& trace, std::int32_t first_rank) {
   for (ClockSnapshot& clock : trace.clocks) clock.rank += first_rank;
 }
 
-// Adds what was told of one file to what was told of others.
+// Adds the attribution of one file to the attribution of others.
 void add(attribution::AttributionReport& all, const attribution::AttributionReport& file) {
   for (const attribution::AttributedBy& told : file.attributed) {
     const auto same = std::ranges::find_if(all.attributed, [&](const attribution::AttributedBy& other) {
@@ -142,7 +142,7 @@ void add(attribution::AttributionReport& all, const attribution::AttributionRepo
   std::ranges::stable_sort(all.not_taken, std::greater(), &attribution::NotTaken::time_ns);
 }
 
-// Of all bytes those of each file. One whose length cannot be told has none: reading it says what is wrong with it.
+// The share of each file in all bytes. A file of unknown size has a share of 0: reading it fails with the reason.
 std::vector<double> shares_of(const std::vector<std::string>& files) {
   std::vector<double> shares;
   for (const fs::path file : files) {

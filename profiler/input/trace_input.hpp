@@ -18,32 +18,31 @@ struct CellTrace {
   std::string cell;  ///< as the trace names it; empty where it does not
   std::vector<std::string> files;
   Trace trace;
-  attribution::AttributionReport attribution{};  ///< what of it was told to be communication, and by what
+  attribution::AttributionReport attribution{};  ///< which slices count as communication, and why
   analysis::Summary summary;
 };
 
-/// What a person says of where traces come from.
+/// The origin of traces, as far as a person states it.
 using AttributionOptionsOf = std::function<attribution::AttributionOptions(const Trace&)>;
 
-/// What of a trace stays in memory once it is read.
+/// The part of a trace that stays in memory after reading.
 enum class Keep {
   everything,
   what_is_split,  ///< the work of devices, and the calls that launched communication
   by_size         ///< everything of files up to a quarter of a gigabyte in all, else what is split
 };
 
-/// Reads traces of one job, which together hold each rank once, tells their communication and summarises them. A file
-/// is one rank or several. Files that do not say which rank they are get it from their names, or from the order of
-/// these.
+/// Reads traces of one job, which together hold each rank once, attributes their communication and summarizes them. A
+/// file holds one rank or several. Files without a rank get it from their names, or from the order of the names.
 ///
-/// Of many files only one is in memory as a whole with Keep::what_is_split: its communication is told and its steps are
-/// found before the rest goes.
+/// With Keep::what_is_split only one of several files is in memory as a whole. Its communication is attributed and its
+/// steps are found before the rest is dropped.
 ///
-/// Progress is of the bytes of all files. Parts are of the first file while it is read, and at the end of each file of
-/// all that were read, as much as is kept; the last has all slices of the trace, not told yet. Where what was read is
-/// not kept whole, a part may have fewer slices than the one before.
-/// Throws std::invalid_argument where two hold one rank or are of different jobs, and for traces that hold nothing;
-/// Cancelled.
+/// Progress counts the bytes of all files. While the first file is read, parts are of it alone. At the end of each
+/// file, a part has the kept slices of all files read so far. The last part has all slices of the trace, not attributed
+/// yet. If files are not kept whole, a part may have fewer slices than the one before.
+/// Throws std::invalid_argument if two files hold the same rank or are of different jobs, and for traces that hold
+/// nothing; Cancelled.
 CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
                     Keep keep = Keep::everything);
 

@@ -18,8 +18,8 @@ namespace underlap::formats {
 
 /// The operation of PyTorch that describes the collective that it encloses.
 inline constexpr std::string_view kRecordParamComms = "record_param_comms";
-/// Begins the names of the ranges in which PyTorch's process group launches a collective: "nccl:all_reduce". In traces
-/// of PyTorch 2.0 and earlier only their shapes say how much is moved.
+/// Prefix of the ranges in which PyTorch's process group launches a collective: "nccl:all_reduce". In traces of PyTorch
+/// 2.0 and earlier only the shapes of these ranges show how much is moved.
 inline constexpr std::string_view kProcessGroupRange = "nccl:";
 
 /// What a metadata event names.

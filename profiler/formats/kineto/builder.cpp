@@ -155,7 +155,7 @@ void KinetoBuilder::end_slice(const KinetoRow& row, const KinetoEvents& events) 
   add_slice(open.row, open.work, events);
 }
 
-// Arrows of launches say what correlations say; they are kept as long as no work has one.
+// Arrows of launches repeat the correlations, so they are kept only until some work has a correlation.
 void KinetoBuilder::add_flow_point(const KinetoRow& row) {
   const auto kind = static_cast<FlowKind>(row.extra);
   if (kind == FlowKind::launch && work_has_correlation_) return;

@@ -187,8 +187,8 @@ bool is_named_as_communication(const Trace& trace, std::uint32_t slice) {
   return name.find("nccl") != std::string_view::npos || name.find("rccl") != std::string_view::npos;
 }
 
-// Kernels that say nothing of their collective have that of the record_param_comms around their launch: of several,
-// those that are named as communication, since the others copy for it.
+// Kernels without a collective take it from the record_param_comms around their launch. If that launched several
+// kernels, only those named as communication take it, since the others copy for it.
 void add_recorded(KinetoParts& parts) {
   auto& kernels = parts.unstated;
   std::erase_if(kernels, [&](const KinetoLink& kernel) { return !parts.recorded.contains(kernel.id); });

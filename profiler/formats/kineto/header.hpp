@@ -26,8 +26,7 @@ struct KinetoHeader {
   std::vector<KinetoProcessGroup> groups;
   std::map<std::string, std::string> metadata;  ///< "world_size", "nccl_version", "cuda_runtime_version", ...
 
-  /// Takes one member, as it is written. Returns why it cannot be used; "" where it can, or says nothing that is
-  /// needed.
+  /// Takes one member, as it is written. Returns why it cannot be used; "" on success, or if the member is not needed.
   std::string_view take(std::string_view key, std::string_view value);
 };
 

@@ -11,13 +11,12 @@
 
 #include "profiler/trace/trace.hpp"
 
-/// What a Kineto file that Underlap wrote holds under the key "underlap", so that reading it back loses nothing.
+/// The contents of the key "underlap" in Kineto files that Underlap wrote, so that reading them back loses nothing.
 ///
-/// At the top, before `traceEvents`: schema, clock_offset_ns (a time of the file minus this is one of the trace's own
-/// clock), metadata and groups, and of the file's rank its
-/// tracks, marks and clock readings.
-/// In `args` of each event that stands for a slice: its track, and of tag, attribution, shape, communication and flows
-/// (from which earlier or later slice of the file, counted from 0, and of which kind) what is not as by default. All
+/// At the top, before `traceEvents`: schema, clock_offset_ns (a time of the file minus this is a time of the trace's
+/// own clock), metadata and groups, and the tracks, marks and clock readings of the file's rank.
+/// In `args` of each event of a slice: its track, and the values of tag, attribution, shape, communication and flows
+/// that differ from their defaults. A flow has its kind and the slice where it starts, counted from 0 in the file. All
 /// other events of such a file are for other tools: launches that no trace recorded, steps, flows.
 /// Counters are events of phase C whose `tid` is the track.
 /// A text that is not UTF-8 is {"hex": "..."}.
@@ -33,7 +32,7 @@ using FlowFrom = std::pair<FlowKind, std::uint32_t>;
 /// Appends the object at the top of the file of `rank`.
 void append_own_header(std::string& out, const Trace&, std::int32_t rank, std::int64_t clock_offset_ns);
 
-/// Where a slice stands in its file.
+/// The position of a slice in its file.
 struct OwnPlace {
   std::uint32_t track = 0;      ///< among those of the header
   std::string_view shown_name;  ///< that its event has

@@ -30,7 +30,7 @@ struct EventFields {
   std::string_view phase, category, name, pid, tid, time, duration, id;
 };
 
-// Times that differ by no more than 64 bits hold, also behind a shift by the file's base time.
+// Two such times differ by at most 64 bits, even after a shift by the file's base time.
 constexpr std::int64_t kMostTimeNs = std::int64_t{1} << 61;
 // 104 days: sums of many durations stay in range.
 constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;

@@ -11,8 +11,8 @@ namespace underlap::formats {
 
 /// Reads batches of events. One thread at a time.
 ///
-/// A batch is read as one JSON array. Where that fails, each event is read by itself; one that is refused still is
-/// mended (raw control characters, wrong escapes, bytes that are no UTF-8), and counted where that does not help.
+/// A batch is read as one JSON array. If that fails, each event is read by itself. A rejected event is repaired (raw
+/// control characters, wrong escapes, invalid UTF-8), and counted if that does not help.
 class KinetoParser {
  public:
   explicit KinetoParser(KinetoLanes& lanes);

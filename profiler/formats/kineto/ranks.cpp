@@ -62,7 +62,7 @@ void place_ranks(KinetoParts& parts, const KinetoHeader& header) {
   Trace& trace = parts.trace;
   if (!header.rank && found.size() <= 1) trace.metadata["rank"] = "assumed";
   if (found.empty()) return;
-  // One process of the host may have several devices, but without devices one file is one rank where it says which.
+  // A host process may use several devices. But without device work, a file that names its rank has that rank only.
   if (!has_work && header.rank)
     for (auto& track : trace.tracks) track.rank = *header.rank;
   if (!has_work && header.rank) return;

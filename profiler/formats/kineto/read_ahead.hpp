@@ -14,8 +14,8 @@
 
 namespace underlap::formats {
 
-/// Reads a stream on a thread of its own, a few blocks ahead, so that decompressing runs beside whatever is made of the
-/// bytes. Where no thread can be started, read() does it.
+/// Reads a stream on its own thread, a few blocks early, so that decompression overlaps with the use of the bytes. If
+/// no thread can be started, read() reads the stream itself.
 class ReadAhead {
  public:
   /// The stream outlives this.

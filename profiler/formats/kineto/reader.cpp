@@ -105,7 +105,7 @@ Trace read_kineto(const std::filesystem::path& path, std::int64_t free_memory) {
   return read_kineto(path, unwatched, free_memory);
 }
 
-// Each block that is asked for says how far the file is.
+// Each block that is read reports the progress in the file.
 Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int64_t free_memory) {
   ByteStream stream(path);
   const auto told = [&](auto& from, std::span<char> into) {

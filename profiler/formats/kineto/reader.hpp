@@ -10,14 +10,14 @@
 
 namespace underlap::formats {
 
-/// Reads what PyTorch's profiler (Kineto) writes, and other Chrome traces: JSON, compressed with gzip or zstd or not,
-/// as a stream. The text is never whole in memory, so that it may be larger than it.
+/// Reads the output of PyTorch's profiler (Kineto), and other Chrome traces: JSON, optionally compressed with gzip or
+/// zstd, as a stream. The text is never in memory as a whole, so it may be larger than memory.
 ///
-/// What cannot be used is counted in Trace::import.skipped by reason, and everything else is kept: an event that is no
-/// JSON (raw control characters and wrong escapes are mended), a time that overflows, a negative duration, an end that
-/// is missing. Work that begins before its launch is kept and counted in metadata "work_before_its_launch". Throws
-/// std::invalid_argument for what is no file, no JSON, or holds no event of a trace, and where the trace outgrows
-/// `free_memory`; MachineError where reading fails.
+/// Unusable events are counted in Trace::import.skipped by reason, and all others are kept. Unusable are an event that
+/// is not JSON (raw control characters and wrong escapes are repaired), a time that overflows, a negative duration, and
+/// a missing end. Work that begins before its launch is kept and counted in metadata "work_before_its_launch". Throws
+/// std::invalid_argument if the path is not a file, if the text is not JSON or holds no event of a trace, and if the
+/// trace outgrows `free_memory`; MachineError if reading fails.
 Trace read_kineto(const std::filesystem::path&, std::int64_t free_memory = memory_room().amount);
 
 /// The same, watched. Throws Cancelled, too.

@@ -72,7 +72,7 @@ bool KinetoSplitter::extend() {
   return count > 0;
 }
 
-// Goes on to the first character that is none of `separators`. false: there is none.
+// Skips to the first character that is not one of `separators`. false at the end of the stream.
 bool KinetoSplitter::skip(std::string_view separators) {
   for (;;) {
     const std::size_t found = rest().find_first_not_of(separators);

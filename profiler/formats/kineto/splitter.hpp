@@ -41,7 +41,7 @@ class KinetoSplitter {
   /// Reads `block_bytes` at a time.
   KinetoSplitter(Read, std::size_t block_bytes);
 
-  /// Goes on to the next member or batch.
+  /// Advances to the next member or batch.
   Found next();
 
   const std::string& key() const { return key_; }      ///< of the member, as it is written

@@ -44,7 +44,7 @@ std::string_view group_description(const GroupRecord& group) {
   return group.purpose != kNoName ? name_of(group.purpose) : "undefined";
 }
 
-// Peers are told as ranks of the job where the trace says which those are.
+// Peers are written as ranks of the job if the trace knows those, else as ranks of the group.
 void add_peer(JsonObject& args, const GroupRecord& group, const TransferRecord& transfer, std::int32_t rank) {
   if (transfer.peer < 0) return;
   const auto peer = static_cast<std::size_t>(transfer.peer);

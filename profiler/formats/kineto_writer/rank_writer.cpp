@@ -107,7 +107,7 @@ void KinetoRank::find_steps() {
     if (marks[i].block == marks[i - 1].block) steps_.push_back({marks[i].step, marks[i - 1].time_ns, marks[i].time_ns});
 }
 
-// A run's host is ahead of its devices, so launches stand at the begin of their step, in the order of the work.
+// The host enqueues work early, so launches are placed at the start of their step, in the order of the work.
 void KinetoRank::make_up_launches() {
   for (const std::size_t i : slices_)
     if (is_launched(trace_, i) && !correlations_.contains(i))

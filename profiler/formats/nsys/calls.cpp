@@ -10,7 +10,8 @@
 namespace underlap::formats::nsys {
 namespace {
 
-// "cudaLaunchKernel_ptsz_v7000" is cudaLaunchKernel: of which release, and for which default stream, says nothing here.
+// "cudaLaunchKernel_ptsz_v7000" is cudaLaunchKernel: the suffixes for the release and the default stream do not matter
+// here.
 std::string_view without_version(std::string_view name) {
   const std::size_t at = name.rfind("_v");
   if (at != std::string_view::npos && at + 2 < name.size() &&

@@ -26,9 +26,9 @@ struct FinalizeStatement {
   void operator()(sqlite3_stmt*) const;
 };
 
-/// An SQLite file, opened so that nothing is written beside it and no lock is taken.
+/// An SQLite file, opened without writing any files and without taking a lock.
 ///
-/// Of its schema only plain tables count: a view or a virtual table of a foreign file would run what that file says.
+/// Only plain tables of its schema are used: a view or a virtual table of a foreign file would run code from that file.
 class Database {
  public:
   /// Throws std::invalid_argument for what is no SQLite file, or holds none of Nsight Systems' tables; MachineError

@@ -52,7 +52,8 @@ class Import {
   std::map<Process, std::set<std::int32_t>> labels;  ///< ranks that a process's NVTX texts say
 
   const Database& database() const { return *database_; }
-  /// Goes to the next row of a long table as Rows::next() does, and tells how far the file is. Throws Cancelled, too.
+  /// Advances to the next row of a long table like Rows::next(), and reports progress in the file. Throws Cancelled,
+  /// too.
   bool next(Rows& rows) {
     if (++rows_ % kToldRows == 0) tell();
     return rows.next();

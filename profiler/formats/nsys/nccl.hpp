@@ -10,11 +10,11 @@
 
 namespace underlap::formats::nsys {
 
-/// Gives the kernels of NCCL their communication records: of the calls in whose range, or in the end of whose group,
-/// they were launched. Where several kernels were launched at once and the calls do not say which carried what, they
-/// get none, and that is counted.
+/// Gives NCCL's kernels their communication records: those of the calls in whose range, or at the end of whose group,
+/// they were launched. If several kernels were launched at once and the calls do not show which kernel carried which
+/// call, they get no record, and are counted.
 ///
-/// `call_of_work` as read_calls() returns it. To be called before Ranks::apply(), which renames tracks' owners.
+/// `call_of_work` as read_calls() returns it. Call this before Ranks::apply(), which renames tracks' owners.
 void add_communication(Import&, std::vector<NcclCall>, const std::vector<std::uint32_t>& call_of_work,
                        const Communicators&, const Ranks&);
 

@@ -366,7 +366,7 @@ void PerfettoDecoder::add_counter(const Event& event, std::uint32_t track, std::
   ++trace_.import.events;
 }
 
-// Flows name slices by their places in the block, which are known only where none is missing before.
+// Flows refer to slices by their index in the block, so they are unusable if a slice of the block is missing.
 void PerfettoDecoder::add_flows(data_view message) {
   const std::optional<FlowKind> kind = flow_kind_from(fields_of(message).texts[1]);
   pbf_reader reader(message);

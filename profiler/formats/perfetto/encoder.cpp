@@ -394,7 +394,7 @@ void PerfettoEncoder::write_marks_track(std::int32_t rank) {
   });
 }
 
-// A mark is told to readers; viewers see the step between two of them.
+// Readers use the mark itself; viewers show the step between two marks.
 void PerfettoEncoder::write_mark(const Mark& mark) {
   write_marks_track(mark.rank);
   const std::uint64_t uuid = marks_uuids_[mark.rank];
@@ -434,7 +434,7 @@ void PerfettoEncoder::write_counter(const Trace& block, const CounterSample& sam
   flush_event(sample.time_ns);
 }
 
-// Flows of one kind that follow each other stand in one message.
+// Consecutive flows of one kind share a message.
 void PerfettoEncoder::write_flows(const Trace& block) {
   pbf_writer stream(out_);
   for (auto first = block.flows.begin(); first != block.flows.end();) {

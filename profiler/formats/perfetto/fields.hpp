@@ -101,12 +101,12 @@ inline constexpr std::uint32_t kGroup = 5;
 inline constexpr std::uint32_t kTrack = 6;
 inline constexpr std::uint32_t kMarksTrack = 7;  ///< {1: uuid, 2: rank}
 inline constexpr std::uint32_t kClock = 8;       ///< {1: rank, 2: device_ns, 3: unix_ns}
-/// fixed32, beside kBlockEnd: the last four bytes of a block, which are the CRC-32 of all before them, from the first
-/// byte of the packet with kBlockBegin on. Traces of earlier versions have none.
+/// fixed32, in the same message as kBlockEnd: the last four bytes of a block. They are the CRC-32 of all earlier bytes
+/// of the block, from the first byte of the packet with kBlockBegin. Traces of earlier versions have none.
 inline constexpr std::uint32_t kChecksum = 9;
 /// {1: kind, 2: packed pairs of slices, from and to, each counted from 0 in its block}; before kBlockEnd
 inline constexpr std::uint32_t kFlows = 10;
-/// uint, 1: an event for who looks at the trace in a viewer, told by others of the trace. Readers pass over it.
+/// uint, 1: an event for people who look at the trace in a viewer. Other events hold the same data, so readers skip it.
 inline constexpr std::uint32_t kShown = 11;
 }  // namespace underlap_message
 

@@ -31,7 +31,7 @@ std::optional<const char*> decode(const char* at, const char* end, PerfettoDecod
   return at;
 }
 
-// A piece at a time, also of what is there at once, to tell how far it is.
+// Decodes in pieces, even if all bytes are available at once, to report progress.
 void decode(ArrivingBytes& file, PerfettoDecoder& decoder, Reading& reading) {
   std::string_view bytes;
   for (std::size_t used = 0, seen = 0;;) {

@@ -14,7 +14,7 @@
 
 namespace underlap::formats {
 
-/// An interned text, and what it stands for where it is one of our words: told once, not with every slice.
+/// An interned text, and its value if it is one of our words. Decoded once per text instead of once per slice.
 struct PerfettoWord {
   NameId id = kNoName;
   std::optional<Kind> kind{};

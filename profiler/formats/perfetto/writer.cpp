@@ -38,7 +38,7 @@ struct PerfettoWriter::State {
     std::setvbuf(file.get(), nullptr, _IONBF, 0);  // a block goes to the system in one piece, before append returns
   }
 
-  // Cuts the file to `length` and goes on from there.
+  // Truncates the file to `length` and continues there.
   bool cut(std::int64_t length) {
     return ::ftruncate(::fileno(file.get()), length) == 0 && ::fseeko(file.get(), length, SEEK_SET) == 0;
   }

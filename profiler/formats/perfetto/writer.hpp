@@ -27,9 +27,9 @@ class WriteAt {
 
 /// Writes a native trace, block by block: a stream of Perfetto packets that ui.perfetto.dev opens as it is.
 ///
-/// A killed process leaves a readable file: every packet is whole except at most the last, and each block says how
-/// many slices belong to it, so a reader knows what is missing. A path that ends in `.zst` is compressed, one zstd
-/// frame a block. One writer is used by one thread at a time.
+/// A killed process leaves a readable file. Every packet is whole except perhaps the last, and each block has its
+/// number of slices, so a reader knows what is missing. A path that ends in `.zst` is compressed, one zstd frame per
+/// block. A writer must be used by one thread at a time.
 class PerfettoWriter {
  public:
   /// Throws MachineError where the file cannot be opened, std::invalid_argument for an offset past the file's end.
@@ -46,7 +46,7 @@ class PerfettoWriter {
   /// `block` does not have.
   void append(const Trace& block);
 
-  /// Length of the file after the last whole block: a place where append_at may go on.
+  /// Length of the file after the last whole block: append_at may continue there.
   std::int64_t bytes() const;
 
  private:

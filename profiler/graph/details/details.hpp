@@ -45,7 +45,7 @@ std::string with_details(const std::string& analysis_json, const Trace&, const a
 /// Adds the keys of the details to the schema of such JSON.
 void add_details_schema(nlohmann::ordered_json& analysis_schema);
 
-/// The details as text for a terminal, a heading and a table each; what a trace cannot show has one line that says so.
+/// The details as text for a terminal: a heading and a table each, or one line if the trace cannot show them.
 std::string details_text(const analysis::Communications&, const Details&, const TableFormat&);
 
 }  // namespace underlap::graph

@@ -84,7 +84,7 @@ std::string matching_line(const Matching& matching) {
   return line + ".";
 }
 
-// Names of templates go on for lines.
+// Names of templates can be several lines long.
 std::string short_name(NameId name) {
   constexpr std::size_t kLongest = 40;
   const std::string text = visible_text(name_of(name));
