@@ -12,7 +12,8 @@ namespace underlap::analysis {
 
 /// Splits one window of one rank exactly, as bench/METRICS.md defines it; slices that cross the window are cut.
 ///
-/// Only Tag::kind decides what a slice is. Communication of Mode::none is "unattributed", and so is a missing purpose.
+/// Only Tag::kind decides what a slice is. Communication with Mode::none counts as "unattributed", and so does
+/// a missing purpose.
 /// Looks at every slice of the trace: use split_windows for several windows.
 /// Throws std::invalid_argument for a window that ends before it begins.
 Split split_window(const Trace&, const Window&);

@@ -11,7 +11,7 @@ namespace underlap::attribution {
 /// gives the part before the cut.
 std::string qualified_name(std::string_view kernel);
 
-/// Whether `pattern` matches all of `text`; a `*` stands for any characters.
+/// Whether `pattern` matches all of `text`; a `*` matches any characters.
 bool matches(std::string_view pattern, std::string_view text);
 
 }  // namespace underlap::attribution

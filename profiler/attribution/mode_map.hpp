@@ -19,7 +19,7 @@ struct ModeRule {
   bool is_communication = true;       ///< false: compute only
   Mode mode = Mode::none;
   NameId purpose = kNoName;  ///< kNoName: keep the purpose that was found
-  NameId reason = kNoName;   ///< the position of the rule: "modes.yaml:3:5 says so"
+  NameId reason = kNoName;   ///< includes the position of the rule, such as modes.yaml:3:5
 
   /// Whether it names kernels that no other rule counts as communication.
   bool names_kernels() const { return kernel.has_value() || !streams.empty(); }

@@ -54,8 +54,8 @@ struct StepPart {
 /// Whether any exposed time of a side could be split into wait and transfer.
 bool waits_are_known(const analysis::Split&);
 
-/// The parts of the mean window of either side. The parts that are not within another sum to the window. "beside each
-/// other" is the time that concurrent kernels saved, and is subtracted.
+/// The parts of the mean window of either side. The parts that are not within another sum to the window. The part
+/// for kernels that ran at once is the time that they saved, and is subtracted.
 std::vector<StepPart> parts_of(const TraceChange&);
 
 /// "the step takes 17.5 % longer, 53.25 ms after 45.31 ms: 9.21 ms more dp communication is exposed;

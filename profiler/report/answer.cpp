@@ -64,7 +64,7 @@ void describe_communication(PairAnswer& answer, const CellSummary& on, const Cel
   answer.exposed_purpose_ms = exposed(*most);
 }
 
-// Means of the same steps, whose parts add up; a verdict that blocks cannot tell has nothing to explain.
+// Compares means of the same steps, whose parts add up. An unclear verdict has nothing to explain.
 void explain_lost_gain(PairAnswer& answer, const CellResult& off, const CellResult& on) {
   if (answer.verdict == Verdict::unclear || answer.verdict == Verdict::not_valid) return;
   const std::optional<TimeChange> change = where_time_went(off, on);

@@ -70,8 +70,8 @@ std::string answer_text(const PairAnswer& answer);
 /// pair its sentence. Empty where there is none.
 std::string headline(const std::vector<PairAnswer>& answers);
 
-/// The `most` answers that say most: those in which the step changed for certain first, by size. In their order where
-/// there are no more than that.
+/// The `most` most important answers: significant changes of the step first, by size. In their original order if there
+/// are at most `most` answers.
 std::vector<PairAnswer> foremost(std::vector<PairAnswer> answers, std::size_t most);
 
 }  // namespace underlap::report

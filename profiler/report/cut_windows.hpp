@@ -7,13 +7,13 @@
 
 namespace underlap::report {
 
-/// A results document in two parts: the ranks' windows, which are nearly all of it, and what is beside them.
+/// A results document in two parts: the ranks' windows, which are nearly all of it, and the rest.
 struct CutResults {
   std::string rest;                       ///< every /cells/C/samples/S/ranks is an empty array in it
   std::vector<std::string_view> windows;  ///< those arrays, in the order of the text, which outlives this
 };
 
-/// Cuts a document. What is not well formed stays in one part or the other, and is found where that is parsed.
+/// Cuts a document. Malformed text stays in one of the parts, and is reported when that part is parsed.
 CutResults cut_windows(std::string_view text);
 
 }  // namespace underlap::report

@@ -23,7 +23,7 @@ bool toggles_overlap(std::string_view axis) {
 
 bool toggles_transfers(std::string_view axis) { return last_part(axis) == "no_comm"; }
 
-// Recording costs too little of a step to keep two cells from being held against each other.
+// Recording costs so little of a step that cells with and without it can be compared.
 bool toggles_recording(std::string_view axis) { return last_part(axis) == "trace"; }
 
 bool is_compared(std::string_view axis) {

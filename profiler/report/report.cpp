@@ -45,7 +45,7 @@ std::string progress_text(const RunResults& results) {
   return text;
 }
 
-// Where a rank stands for others, figures are its own; nobody is to take it for a run of all.
+// The figures of a rank that represents others are its own. Readers must not take them for a run of all ranks.
 std::string played_text(const RunResults& results) {
   std::map<std::pair<std::int32_t, std::int32_t>, int> cells;  // by ranks played and ranks
   for (const CellResult& cell : results.cells)

@@ -12,8 +12,8 @@
 
 namespace underlap::report {
 
-/// What speaks against taking a run's figures for what they seem: ranks that stand for others, cells that fit no GPU,
-/// times and losses that are not valid. A line each; often none.
+/// Reasons not to take a run's figures at face value: ranks that represent others, cells that fit no GPU, times and
+/// losses that are not valid. One line each; often empty.
 std::string report_warnings(const RunResults& results);
 
 /// What holds for the intervals of a measured run of so few blocks: that there are none, or what they suppose. Empty

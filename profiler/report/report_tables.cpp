@@ -80,7 +80,7 @@ int digits_of(const std::vector<CellSummary>& summaries) {
   return largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
 }
 
-// A row for each cell that was not run, which says no more than where to read why, in the second column.
+// A row for each cell that was not run. The second column refers to the note with the reason.
 void add_refused(Table& table, const RunResults& results, const CellNotes& notes) {
   for (const RefusedCell& cell : results.refused) {
     std::vector<TableCell>& row = table.rows.emplace_back(table.columns.size(), TableCell("-", Style::dim));
@@ -171,7 +171,7 @@ Table brief_table(const RunResults& results, const std::vector<CellSummary>& sum
 
 namespace {
 
-// Three digits that count, where rates of a tiny model and of a cluster stand in one column.
+// Three significant digits, because one column holds the rates of tiny models and of clusters.
 std::string three_digits(const std::optional<double>& value) {
   if (!value) return "-";
   return *value >= 100 || *value <= 0 ? fmt::format("{:.0f}", *value) : fmt::format("{:.3g}", *value);
@@ -274,12 +274,12 @@ std::string part_text(const PurposeSummary& figures, double part_ms) {
   return is_split ? number_text(part_ms, 3) : "-";
 }
 
-// Only pipelines have it; elsewhere a 0 would say nothing.
+// Only pipelines have it; for other modes a 0 would be misleading.
 std::string dependency_text(const PurposeSummary& figures) {
   return figures.pipeline_dependency_ms > 0 ? part_text(figures, figures.pipeline_dependency_ms) : "-";
 }
 
-// What a row of communication says behind its name.
+// The cells of a row of communication, after its name.
 std::vector<TableCell> communication_cells(const PurposeSummary& figures) {
   return {fmt::format("{:g}", figures.count),
           megabytes_text(figures.bytes_on_wire),

@@ -139,7 +139,7 @@ void check(const Cursor& from, const StepSample& sample) {
   if (sample.step_ns > kLongestNs) from.at("step_ns").fail(fmt::format("is {}, longer than any", sample.step_ns));
 }
 
-// What is read and cut beside the results must be a file of theirs.
+// A trace that is read and cut together with the results must be inside the folder of the run.
 void check(const Cursor& from, const CellResult& cell) {
   check_not_negative(from, cell);
   const std::filesystem::path file = cell.trace_file;

@@ -35,7 +35,7 @@ enum class NumericsLabel : std::uint8_t { reference, bit_identical, reordered, l
 std::string_view to_string(NumericsLabel);
 constexpr NumericsLabel last_value(NumericsLabel) { return NumericsLabel::mismatch; }
 
-/// "lower_precision 2.1e-04"; the difference stands where the label allows one.
+/// "lower_precision 2.1e-04"; includes the difference only if the label allows one.
 std::string numerics_text(NumericsLabel label, double max_loss_difference);
 
 /// What made the compute of a cell's windows longer or shorter than that of its off cell.
@@ -53,8 +53,8 @@ struct StepWork {
   std::string peak_of;                  ///< what has that peak: "h100-sxm, bf16"; or why it is not known
 };
 
-/// What a cell is held against, cells by name, as the run's plan has it (impl/plan/cell_references.hpp):
-/// bench/METRICS.md says how they are chosen. Empty: there is none.
+/// The cells that a cell is compared with, by name, from the run's plan (impl/plan/cell_references.hpp).
+/// bench/METRICS.md describes how they are chosen. Empty: there is no such cell.
 struct PlannedReferences {
   std::string off;
   std::string no_comm;
@@ -85,9 +85,8 @@ struct CellResult {
   std::optional<PlannedReferences> references = {};         ///< absent in results before it
   bool no_comm = false;
   bool paced = false;
-  std::int32_t num_ranks = 0;  ///< of the plan; 0 in results before it
-  std::int32_t num_ranks_played =
-      0;  ///< whose steps are in samples: fewer where one stands for others that do the same
+  std::int32_t num_ranks = 0;            ///< of the plan; 0 in results before it
+  std::int32_t num_ranks_played = 0;     ///< ranks with steps in samples; fewer if one represents identical others
   std::int64_t peak_memory_bytes = 0;    ///< predicted, of the rank that needs most; 0 in results before it
   std::int64_t tensor_bytes = 0;         ///< measured size of tensors on the rank with the most; 0: not measured
   std::int64_t device_memory_bytes = 0;  ///< of one modelled GPU, which nothing held to it; 0: not modelled
@@ -199,10 +198,9 @@ struct RunResults {
 /// Whether a results file holds the cells' summaries.
 enum class Statistics : std::uint8_t { included, left_out };
 
-/// `results` as JSON text, schema underlap.results/1. Beside the fields
-/// above every cell has `statistics`, its summary (profiler/report/summary.hpp), which reading ignores; leave it out
-/// where the run goes on: it costs more with every block. Throws std::invalid_argument where a cell's plan
-/// is not JSON or an axis stands twice.
+/// `results` as JSON text, schema underlap.results/1. Each cell also has `statistics`, its summary
+/// (profiler/report/summary.hpp), which reading ignores. Leave it out during a run: it costs more with every block.
+/// Throws std::invalid_argument if a cell's plan is not JSON or an axis occurs twice.
 std::string results_text(const RunResults& results, Statistics statistics = Statistics::included);
 
 /// The JSON Schema of results_text(), as JSON text.

@@ -16,8 +16,8 @@ namespace underlap::report {
 inline constexpr std::array<std::string_view, 3> kResultsFiles{"results.json", "results.json.zst", "results.json.gz"};
 inline constexpr std::string_view kResultsFile = kResultsFiles.front();
 
-/// The results of the run in `folder`, the first of kResultsFiles that is there. nullopt where none is. What has the
-/// name may be no file: reading it shows that.
+/// The results of the run in `folder`, the first of kResultsFiles that exists; nullopt if there are no results. The
+/// path may not be a regular file; reading it then fails.
 std::optional<std::filesystem::path> find_results(const std::filesystem::path& folder);
 
 /// The trace of a cell of the run in `folder`: `trace_file` (CellResult), or the same file compressed as .zst or .gz.
@@ -30,7 +30,7 @@ bool is_results_file(const std::filesystem::path& path);
 /// The folder of the run that a person names, by its folder or by its results file.
 std::filesystem::path folder_of_run(const std::filesystem::path& named);
 
-/// Where run `index` of a series stands in the series' folder: run-00, run-01, ...
+/// The folder of run `index` in a series' folder: run-00, run-01, ...
 std::filesystem::path run_of_series(const std::filesystem::path& folder, std::int32_t index);
 
 /// Whether a folder's name is that of a run of a series, run-NN.

@@ -11,8 +11,8 @@
 
 namespace underlap::report {
 
-/// Rows of named fields as CSV, quoted as in RFC 4180. Columns stand in the order in which their names were first put;
-/// a field that a row lacks is empty.
+/// Rows of named fields as CSV, quoted as in RFC 4180. Columns are in the order in which their names were first used; a
+/// field that a row lacks is empty.
 class Sheet {
  public:
   void begin_row() { rows_.emplace_back(); }

@@ -123,8 +123,8 @@ Blocks paired_difference(const Blocks& a, const Blocks& b) {
   return differences;
 }
 
-// The quotient of the two cells' steps as they are printed. The blocks' own quotients tell how far it may be off: their
-// limits, widened where they do not hold it.
+// The ratio of the two cells' steps as they are printed. Its interval comes from the ratios of the blocks, and is
+// widened to include the ratio itself.
 std::optional<Estimate> ratio_to(const Counted& off, const Counted& cell) {
   const Blocks ours = by_block(cell, step_ms);
   const Blocks theirs = by_block(off, step_ms);

@@ -69,10 +69,10 @@ struct CellSummary {
   std::map<std::string, PurposeSummary> purposes;
 };
 
-/// A difference of the step that should be told apart, as a share of it.
+/// The smallest difference of a step that should be resolved, as a share of the step.
 constexpr double kRatioResolution = 0.01;
 
-/// The cells that a cell is held against, as indices.
+/// The cells that a cell is compared with, as indices.
 struct References {
   std::optional<std::size_t> off;
   std::optional<std::size_t> no_comm;

@@ -24,7 +24,7 @@ struct WindowParts {
 struct ComputeTimeChange {
   std::int64_t contention_ns = 0;     ///< the same kernels took longer
   std::int64_t decomposition_ns = 0;  ///< other kernels: chunks, sums, casts
-  std::int64_t concurrency_ns = 0;    ///< more kernels ran beside each other
+  std::int64_t concurrency_ns = 0;    ///< more kernels ran at once
 };
 
 /// Where the time went from one cell to another: the parts' differences sum to the window's difference exactly.
@@ -50,14 +50,14 @@ struct NamedTime {
 /// What the mean window takes beyond bound_schedule, exactly:
 /// excess_ns() = longer_ns() - concurrency_ns + parts.exposed_ns + parts.copy_only_ns + parts.idle_ns - forced_ns().
 ///
-/// A bound says how long compute must wait in all and not for what: so what it forces is taken from all that is not
-/// compute, and stands under no name.
+/// A bound gives the total time in which compute must wait, but not the reason. So this time is subtracted from all
+/// time without compute, under no name.
 struct Excess {
   std::int64_t bound_ns = 0;
   WindowParts parts;
   std::int64_t kernels_ns = 0;        ///< durations of the step's kernels
-  std::int64_t kernels_alone_ns = 0;  ///< the same with nothing beside them, as the bound has it
-  std::vector<NamedTime> names;       ///< largest first, none negative: longer kernels and exposed transfers by purpose
+  std::int64_t kernels_alone_ns = 0;  ///< the same without anything else running, as in the bound
+  std::vector<NamedTime> names;  ///< largest first, never negative: longer kernels and exposed transfers by purpose
 
   std::int64_t excess_ns() const { return parts.window_ns() - bound_ns; }
   std::int64_t longer_ns() const { return kernels_ns - kernels_alone_ns; }

@@ -17,7 +17,7 @@ enum class AttributionSource : std::uint8_t {
   group_geometry,  ///< which ranks the group holds
   annotation,      ///< the range in which it was launched
   kernel_name,     ///< a library that serves one mode alone
-  rhythm,          ///< how often and beside what it runs
+  rhythm,          ///< how often it runs, and next to which kernels
   none             ///< nothing: the mode is not known
 };
 

@@ -48,12 +48,12 @@ struct CommunicationRecord {
 /// A communicator as the trace names it.
 struct GroupRecord {
   NameId purpose = kNoName;
-  std::vector<std::int32_t> ranks;  ///< global ranks in group order; empty: the trace does not say which
+  std::vector<std::int32_t> ranks;  ///< global ranks in group order; empty: unknown
   NameId name = kNoName;            ///< the communicator's own, as a process group's number
-  NameId description = kNoName;     ///< what its maker says that it is for, as "TENSOR_MODEL_PARALLEL_GROUP"
-  std::int32_t num_ranks = 0;       ///< that it has in all; 0: those of `ranks`
+  NameId description = kNoName;     ///< its purpose, as the framework describes it: "TENSOR_MODEL_PARALLEL_GROUP"
+  std::int32_t num_ranks = 0;       ///< the size of the group; 0: that of `ranks`
 
-  /// Whether the trace says which communicator it is; of one that it does not name only the transfers are known.
+  /// Whether the trace identifies the communicator; otherwise only the transfers are known.
   bool is_known() const { return *this != GroupRecord{}; }
   std::size_t size() const { return num_ranks > 0 ? static_cast<std::size_t>(num_ranks) : ranks.size(); }
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;

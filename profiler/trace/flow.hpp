@@ -11,7 +11,7 @@ namespace underlap {
 enum class FlowKind : std::uint8_t {
   launch,      ///< from the call to the work that it enqueued
   message,     ///< from a send to its receive
-  collective,  ///< from the member that came last to another member of the same collective
+  collective,  ///< from the member that arrived last to another member of the same collective
   dependency,  ///< from the work after which an event was recorded to the wait for it, or to the work that waited
   resource,    ///< from work that held a device's multiprocessors, or its hardware queue, to the work that took over
   host         ///< from work that the host waited for to work that started as soon as the host had enqueued it

@@ -11,7 +11,7 @@ namespace underlap {
 
 class Trace;
 
-/// Reading was ended by whoever asked for it: ReadingWatch::is_cancelled() said so.
+/// The caller ended reading: ReadingWatch::is_cancelled() returned true.
 class Cancelled : public std::exception {
  public:
   const char* what() const noexcept override { return "reading was cancelled"; }

@@ -112,7 +112,7 @@ class Trace {
   const CommunicationRecord* communication(std::size_t) const;
   /// Index of the communicator that a slice's record names; nothing where it names none.
   std::optional<std::uint32_t> known_group(std::size_t) const;
-  /// Whether a slice's record says how much its rank sent. A receive, and a group of one rank, send nothing.
+  /// Whether the bytes that a slice's rank sent are known. A receive, and a group of one rank, send nothing.
   bool knows_bytes_on_wire(std::size_t) const;
 
   /// Sets when the last member of a communication slice arrived. The slice has a communication record.

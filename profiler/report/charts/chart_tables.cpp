@@ -41,7 +41,7 @@ std::vector<OptionalFigure> figures_of_mode(const PurposeSummary& of) {
           ns_of(of.exposed_unsplit_ms)};
 }
 
-// Off cells in their order, each followed by those that are held against it.
+// Off cells in their order, each followed by the cells that are compared with it.
 std::vector<const CellSummary*> in_groups(const std::vector<CellSummary>& summaries) {
   std::vector<const CellSummary*> ordered;
   for (const CellSummary& first : summaries) {

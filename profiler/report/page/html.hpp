@@ -8,8 +8,8 @@
 
 namespace underlap::report {
 
-/// A run as one page for a browser: what was run and whether its times are measured or modelled, steps and
-/// communication as pictures, all tables. The page needs nothing beside itself.
+/// A run as one page for a browser: a description of the run, whether its times are measured or modelled, pictures of
+/// steps and communication, and all tables. The page needs no other files.
 std::string report_html(const RunResults& results);
 
 /// A table with its columns' titles.

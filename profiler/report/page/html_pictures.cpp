@@ -22,10 +22,10 @@ namespace {
 using analysis::FigureRow;
 using analysis::FigureTable;
 
-// A cell with overlap off and what is held against it, as indices in the order of the matrix.
+// A cell with overlap off and the cells compared with it, as indices in the order of the matrix.
 using Group = std::vector<std::size_t>;
 
-// Cells that have no off cell stand with those whose transfers they lack, else alone.
+// A cell without an off cell joins the group of the cells that refer to it as their no_comm cell, else it is alone.
 std::vector<Group> groups_of(const std::vector<CellSummary>& summaries) {
   std::map<std::string, std::string> off_of_no_comm;
   for (const CellSummary& summary : summaries)
@@ -168,7 +168,7 @@ std::string step_text(const FigureRow& step, int digits) {
                              digits);
 }
 
-// The cell of a group that the others are held against; empty where there is none.
+// The cell of a group that the others are compared with; empty if there is no such cell.
 std::string off_cell_of(const std::vector<CellSummary>& summaries, const Group& group) {
   for (const std::size_t cell : group)
     if (summaries[cell].name == summaries[cell].off_cell) return summaries[cell].name;

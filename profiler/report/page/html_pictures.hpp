@@ -9,9 +9,9 @@
 
 namespace underlap::report {
 
-/// The pictures of a run's page: for each cell with overlap off and those held against it, steps with their intervals,
-/// and communication by mode, hidden and exposed. A row is a line of HTML with a small SVG, so that a name of any
-/// length and any number of cells find their place.
+/// The pictures of a run's page. For each cell with overlap off and the cells compared with it: steps with their
+/// intervals, and communication by mode, hidden and exposed. A row is a line of HTML with a small SVG, so names of any
+/// length and any number of cells fit.
 std::string pictures(const RunResults& results, const std::vector<CellSummary>& summaries);
 
 }  // namespace underlap::report

@@ -16,7 +16,7 @@ struct CellNotes {
   std::vector<std::string> lines;               ///< "NOT AS REQUESTED [1]: on and 2 more: ..."
   std::map<std::string, std::string> of_cells;  ///< name -> "[1] [3]"
 
-  /// What stands in a cell's row; "-" where there is nothing.
+  /// The text of a cell's row; "-" for a cell without notes.
   std::string of(std::string_view cell) const;
 };
 CellNotes notes_of(const RunResults& results);

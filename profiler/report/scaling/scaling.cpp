@@ -22,7 +22,7 @@ namespace {
 
 constexpr EnumNames<Scaling, 3> kScalings{{"weak", "strong", "mixed"}};
 
-// Of how a run was made these say how long a step takes; the others, as how many steps there were, do not.
+// The run settings that affect step time; others, such as the number of steps, do not.
 bool is_of_the_machine(std::string_view knob) {
   return knob.starts_with("run.link") || knob == "run.hardware" || knob == "run.jitter_pct";
 }

@@ -22,8 +22,8 @@ enum class Scaling : std::uint8_t {
 std::string_view to_string(Scaling);
 constexpr Scaling last_value(Scaling) { return Scaling::mixed; }
 
-/// A point beside the others of its cell. "Smallest" is the smallest size of the same kind, measured or modelled:
-/// the two are never mixed.
+/// A point compared with the other points of its cell. "Smallest" is the smallest size of the same kind, measured or
+/// modelled: the two are never mixed.
 struct ScaledPoint {
   ScalingPoint point;
   std::optional<double> step_to_smallest = {};  ///< step / step of the smallest size; absent for that itself
@@ -57,11 +57,11 @@ struct ScalingReport {
   std::vector<ScaledCell> cells;
 };
 
-/// Holds cells of one name at several sizes against each other. `notes` become the report's; those of cells that are at
-/// one size alone are added.
+/// Compares cells of one name at several sizes. The report includes `notes`, and notes on cells that have only one
+/// size.
 ///
-/// Throws std::invalid_argument where no cell is at two sizes, where one size of a cell was measured, or modelled,
-/// twice; NotComparable, unless `is_forced`, where cells differ in what they were asked for beside their size: the
+/// Throws std::invalid_argument if no cell has two sizes, or if one size of a cell was measured, or modelled, twice.
+/// Throws NotComparable, unless `is_forced`, if the cells differ in a requested setting other than their size: the
 /// message names the knob, both runs and both values.
 ScalingReport scaling_of(std::vector<ScalingPoint> points, std::vector<std::string> notes, bool is_forced);
 

@@ -137,7 +137,7 @@ std::map<std::string, std::string> environment_of(const RunInfo& info) {
   return environment;
 }
 
-// Of ranks that nobody launched all are here; of those of virtual time nobody says where they would be.
+// Without a launcher all ranks are on this machine. In virtual time the number of nodes is unknown.
 std::optional<std::int32_t> nodes_of(const RunInfo& info, const CellResult& cell, std::int32_t ranks) {
   const std::vector<LaunchedRank>& launched = launched_ranks_of(info, cell);
   if (launched.empty()) return traits_of(info.backend).measures_time ? std::optional(1) : std::nullopt;

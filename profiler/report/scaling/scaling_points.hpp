@@ -45,9 +45,9 @@ struct ScalingPoint {
   bool is_modelled = false;
   bool no_comm = false;
   std::int32_t num_ranks = 0;
-  std::int32_t num_ranks_played = 0;           ///< fewer where one stands for others that do the same
-  std::optional<std::int32_t> num_nodes = {};  ///< absent where nobody said it, as in virtual time
-  std::optional<double> sequences = {};        ///< of a step, all ranks; absent where the plan does not tell
+  std::int32_t num_ranks_played = 0;           ///< fewer than num_ranks if one represents identical others
+  std::optional<std::int32_t> num_nodes = {};  ///< absent if unknown, as in virtual time
+  std::optional<double> sequences = {};        ///< of a step, all ranks; absent if the plan lacks it
   std::optional<double> tokens = {};           ///< the same in tokens
   /// Of the plan, by knob: what was asked for, and what was in effect, as JSON text. Asked for null: a rule decided.
   struct Knob {
@@ -77,8 +77,8 @@ inline std::string times_of(const ScalingPoint& point) { return point.is_modelle
 /// one has other cells than the first.
 RunResults joined(std::vector<RunResults> runs, const std::string& series);
 
-/// The cells of a run. `run` is what it is called in messages and rows, `num_runs` how many were joined. Cells without
-/// valid steps, or of which nobody knows the ranks, are left out, and `notes` says so.
+/// The cells of a run. `run` is its name in messages and rows, `num_runs` the number of runs that were joined. Cells
+/// without valid steps, or with an unknown number of ranks, are left out and listed in `notes`.
 std::vector<ScalingPoint> scaling_points(const RunResults& results, const std::string& run, std::int32_t num_runs,
                                          std::vector<std::string>& notes);
 

@@ -155,7 +155,7 @@ std::vector<TableCell> row_of(const ScaledCell& cell, const ScaledPoint& scaled,
   return row;
 }
 
-// Of one mode the column would say what "exposed" says.
+// With one mode only, its column would repeat "exposed".
 std::set<std::string> modes_of(const ScalingReport& report) {
   std::set<std::string> modes;
   for (const ScaledCell& cell : report.cells)

@@ -17,8 +17,8 @@ std::vector<std::string> scaling_sentences(const ScaledCell& cell);
 /// A row for each cell, size and kind of times.
 Table scaling_table(const ScalingReport& report);
 
-/// For a terminal: the sentences, then the table. With details also communication by mode, how ranks lie apart, and
-/// what differs beside the size.
+/// For a terminal: the sentences, then the table. With details also communication by mode, the spread between ranks,
+/// and differences other than the size.
 std::string scaling_text(const ScalingReport& report, const TableFormat& format, Details details);
 
 /// For machines: schema underlap.scaling/1.
