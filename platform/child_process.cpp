@@ -175,7 +175,7 @@ ChildProcess::~ChildProcess() { kill(); }
 std::optional<ProcessEnd> ChildProcess::end() {
   if (end_) return end_;
   siginfo_t info{};
-  // The process stays as it is until its group is gone: so long its number belongs to nobody else.
+  // Keeps the zombie until its group is gone, so that its number cannot be reused.
   if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != pid_)
     return std::nullopt;
   ::kill(-pid_, SIGKILL);

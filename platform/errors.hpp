@@ -30,7 +30,7 @@ class PeerError : public MachineError {
   using MachineError::MachineError;
 };
 
-/// What the system says of an error number; where a file may not grow any more, with the limit.
+/// The system's message for an error number. If a file may not grow any more, it includes the limit.
 std::string system_reason(int code);
 
 }  // namespace underlap

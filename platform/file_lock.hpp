@@ -28,11 +28,11 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// Who holds that file, as the holder wrote it; nullopt where nobody does, there is no such file, or nothing can be
-  /// told. On a file system of a network that passes locks on, also a process of another machine.
+  /// The holder of that file, as the holder wrote it. nullopt if it is not locked, does not exist, or if this is
+  /// unknown. On a network file system that shares locks, the holder may be a process of another machine.
   static std::optional<std::string> holder(const std::filesystem::path& path);
 
-  /// Empty, or why this file system locks nothing: then nobody is kept out.
+  /// Empty, or why this file system does not lock. The lock then keeps no other process out.
   const std::string& why_not_locked() const { return why_not_locked_; }
 
  private:

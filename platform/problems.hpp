@@ -41,7 +41,7 @@ class Problems {
   void add(Place place, std::string message);
   void merge(const Problems& other);
 
-  /// Whether more would only be counted: what is costly to say of an error need not be found out.
+  /// Whether further errors are only counted, so that callers need not prepare costly messages.
   bool is_full() const { return found_.size() >= kMost; }
 
   bool empty() const { return found_.empty(); }

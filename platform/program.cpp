@@ -78,7 +78,7 @@ int told_exit_code(const char* name, const std::function<int()>& body) {
     complain_of_memory(name);
     return kRunFailed;
   } catch (const std::system_error& error) {
-    // Who printed says that a file cannot be written, and not which.
+    // An exception from printing does not name the file that cannot be written.
     if (std::ferror(stdout) == 0)
       complain(name, error);
     else

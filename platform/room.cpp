@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number in a file that holds one; nothing where there is none ("max"), or it says as much as none.
+// The number in a file; nullopt if it has none ("max"), or if the number means no limit.
 std::optional<std::int64_t> number_in(const fs::path& path) {
   constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;  // the first version of control groups writes nearly 2^63
   std::int64_t value = 0;
@@ -28,7 +28,7 @@ std::optional<std::int64_t> number_in(const fs::path& path) {
   return value;
 }
 
-// The number behind `key` in a file of such lines: "MemAvailable:   123 kB".
+// The number after `key` in a file of such lines: "MemAvailable:   123 kB".
 std::int64_t value_of(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -59,7 +59,7 @@ std::vector<fs::path> control_groups(const SystemFiles& files, std::string_view 
   return folders;
 }
 
-// What one control group leaves; what it holds of files that nobody uses counts as free.
+// The free memory of one control group. Cached file pages that are not in use count as free.
 std::optional<Room> room_of_group(const fs::path& folder) {
   const bool is_unified = fs::exists(folder / "memory.max");
   const auto limit = number_in(folder / (is_unified ? "memory.max" : "memory.limit_in_bytes"));

@@ -38,8 +38,8 @@ std::string out_of_memory(std::string_view what);
 /// once it has seen a larger one freed, so that arrays that grew leave holes that nothing fills.
 void give_back_large_blocks() noexcept;
 
-/// Threads that run at once, for a moment: whoever is about to start as many learns here whether the machine lets it,
-/// whichever of its limits decides, instead of in the middle.
+/// Threads that run at once, for a moment. A caller that is about to start as many threads learns early whether any
+/// limit of the machine prevents it.
 class TrialThreads {
  public:
   /// Starts `count` threads, which sleep. Throws MachineError with the number that could be started, what bounds it,

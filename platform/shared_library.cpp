@@ -63,13 +63,13 @@ void add_python_folders(std::vector<fs::path>& folders) {
 void* open_at(const std::string& where, int flags, std::vector<std::string>& refusals) {
   if (void* handle = dlopen(where.c_str(), flags)) return handle;
   const char* why = dlerror();
-  // A bare name that is nowhere is the usual case and said once for all; a file that was refused is said as it is.
+  // A bare name that is not found is the usual case and reported once for all; a rejected file is reported by itself.
   if (where.find('/') != std::string::npos) refusals.emplace_back(why == nullptr ? where : why);
   return nullptr;
 }
 
 fs::path path_of(void* handle, const std::string& name) {
-  // dlinfo says the folder; dladdr would need a symbol.
+  // dlinfo gives the folder; dladdr would need a symbol.
   char origin[4096] = {};
   if (dlinfo(handle, RTLD_DI_ORIGIN, origin) == 0 && origin[0] != '\0') return fs::path(origin) / name;
   return name;
@@ -108,8 +108,8 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names) {
     if (!folder.empty() && !fs::exists(file, ignored)) return nullptr;
     return open_at(file.string(), RTLD_NOW | RTLD_LOCAL, refusals);
   };
-  // Whoever names a folder wants what lies there, whatever its version; elsewhere the first name, which is the newest,
-  // wins over an older library in a folder that is looked in earlier.
+  // A folder that the user names wins, with any version in it. Elsewhere the first name wins, which is the newest, over
+  // an older library in a folder that is searched earlier.
   const std::vector<fs::path> named = paths_in("UNDERLAP_LIBRARY_PATH");
   for (const fs::path& folder : named)
     for (const std::string& name : names)

@@ -40,10 +40,10 @@ class StatusLine {
   void say(std::string text);
   /// A whole line that stays.
   void print(const std::string& line);
-  /// Shows what was said last, with the time since, from two seconds on.
+  /// Shows the last text of say(), with the time since, from two seconds on.
   void beat();
 
-  /// Whether what is said is ever seen.
+  /// Whether the texts of say() are ever shown.
   bool is_shown() const { return options_.terminal; }
   std::chrono::nanoseconds now() const { return options_.now(); }
 

@@ -40,7 +40,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// What stands between underscores, dots, slashes and blanks; a dot between digits is a version's.
+/// The text between underscores, dots, slashes and blanks; a dot between digits belongs to a version.
 std::vector<std::string_view> parts_of(std::string_view name) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;

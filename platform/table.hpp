@@ -10,7 +10,7 @@ namespace underlap {
 
 enum class Align : std::uint8_t { left, right };
 
-/// How a cell stands out where colour was asked for.
+/// The emphasis of a cell where colour was requested.
 enum class Style : std::uint8_t {
   plain,
   good,
@@ -56,7 +56,7 @@ std::string render(const Table& table, const TableFormat& format);
 /// The same table in Markdown, all columns; cells as markdown_text() or, with Style::code, markdown_code() shows them.
 std::string markdown(const Table& table);
 
-/// Leaves the column of that title out where no row says more in it than "-".
+/// Drops the column of that title if all of its rows are "-".
 void drop_if_empty(Table& table, std::string_view title);
 
 /// visible_text() of `text` in lines of at most `width` columns, broken at spaces where there are any; those after the

@@ -28,7 +28,7 @@ FileDescriptor locked(const std::filesystem::path& folder) {
   return file;
 }
 
-// Its process is no more, and nobody holds it: a process of another container may have a number that is not known here.
+// The owner died and the lock is free. Both are needed: the number of a process in another container is unknown here.
 bool is_left(const std::filesystem::path& folder) {
   const std::string name = folder.filename().string();
   if (!name.starts_with(kPrefix)) return false;

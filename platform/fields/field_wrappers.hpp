@@ -72,13 +72,13 @@ struct PresentIf {
   Bool& is_present;
 };
 
-/// A field that follows from others: `make` returns it for the writer, and nobody reads it.
+/// A field that is computed from others: `make` returns it for the writer, and the reader ignores it.
 template <class Make>
 struct Derived {
   Make make;
 };
 
-/// An object of the fields that `visit_object(field)` names. Nobody reads it.
+/// An object of the fields that `visit_object(field)` names. The reader ignores it.
 template <class Visit>
 struct Object {
   Visit visit_object;
@@ -86,7 +86,7 @@ struct Object {
 };
 
 /// An object for each element of a list, or by the keys of a map, of the fields that `visit_element(element, field)`
-/// names. Nobody reads them.
+/// names. The reader ignores them.
 template <class Elements, class Visit>
 struct Each {
   const Elements& elements;

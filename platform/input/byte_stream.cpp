@@ -70,7 +70,7 @@ struct OpenFile {
 };
 
 OpenFile open_file(const std::filesystem::path& path, GivenPipes given_pipes) {
-  // Without O_NONBLOCK a named pipe that nobody writes to is waited for before anyone could see what it is.
+  // Without O_NONBLOCK, opening a named pipe without a writer would block before its type is known.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file)
     refuse(path, errno == ENOENT || errno == ENOTDIR
@@ -178,7 +178,7 @@ class GzipFile final : public Compressed {
       any_member_ = true;
       inflateReset(stream_.get());
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      // Tapes and some tools pad a file with zeros behind its last member.
+      // Tapes and some tools pad a file with zeros after its last member.
       const bool is_padding = any_member_ && stream_->total_out == 0;
       if (!is_padding) fail(kCorrupt);
       ended_ = true;

@@ -43,8 +43,8 @@ class ByteStream {
   std::uint64_t file_length() const { return file_length_; }
   /// Bytes that were read from the disk so far. May be called on any thread.
   std::uint64_t bytes_taken() const { return taken_->load(std::memory_order_relaxed); }
-  /// Bytes of content that the file states before it is read: its length, or what the header of its first zstd frame
-  /// says. 0: unknown.
+  /// Bytes of content that the file states before it is read: its length, or the content size in the header of its
+  /// first zstd frame. 0: unknown.
   std::uint64_t stated_length() const { return stated_length_; }
   bool is_compressed() const { return is_compressed_; }
 

@@ -13,7 +13,7 @@
 namespace underlap {
 namespace {
 
-constexpr std::uint32_t kMark = 0x554C4150;  // tells a message from stray bytes
+constexpr std::uint32_t kMark = 0x554C4150;  // distinguishes a message from stray bytes
 
 bool would_wait(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 

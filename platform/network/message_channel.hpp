@@ -43,8 +43,8 @@ class MessageChannel {
   /// Rejects longer messages. For peers that have not identified themselves yet.
   void limit(std::uint64_t most_bytes) { most_bytes_ = most_bytes; }
 
-  /// Sends a message. Throws ChannelClosed where nobody is left to read it, MachineError at the deadline; the channel
-  /// is of no use after either.
+  /// Sends a message. Throws ChannelClosed if the other side is closed, MachineError at the deadline; the channel is
+  /// unusable after either.
   void send(std::uint32_t kind, std::string_view payload, Deadline deadline = kNoDeadline);
 
   /// Waits for the next message. Throws ChannelClosed at the channel's end; MachineError at the deadline, and for what

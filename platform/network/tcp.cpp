@@ -29,7 +29,8 @@ void set_option(const FileDescriptor& socket, int level, int option, int value) 
   ::setsockopt(socket.get(), level, option, &value, sizeof value);
 }
 
-// The system itself asks a silent peer and gives up on one that is gone, whatever the processes on both sides are at.
+// The system probes a silent peer and closes the connection if it is gone, even if the processes on both sides are
+// busy.
 void watch_peer(const FileDescriptor& socket) {
   constexpr int kPatience = static_cast<int>(kTcpPatience.count());
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);

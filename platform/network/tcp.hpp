@@ -11,8 +11,8 @@
 
 namespace underlap {
 
-/// How long a TCP peer may be out of reach before its connection counts as lost: where a machine vanishes, nothing
-/// else tells.
+/// How long a TCP peer may be out of reach before its connection counts as lost. Nothing else reports a machine that
+/// vanishes.
 inline constexpr std::chrono::seconds kTcpPatience{20};
 
 /// Who can connect to a listener.
@@ -30,7 +30,7 @@ class TcpListener {
   std::uint16_t port() const { return port_; }
   /// To poll for who connects.
   int descriptor() const { return socket_.get(); }
-  /// The next connection, or none where nobody waits. It fails after kTcpPatience without a sign of the peer.
+  /// The next connection, or an empty descriptor without one. It fails after kTcpPatience without a sign of the peer.
   FileDescriptor accept();
 
  private:

@@ -26,8 +26,8 @@ void print_error(fmt::format_string<Arguments...> format, Arguments&&... argumen
   print_error(std::string_view(fmt::format(format, std::forward<Arguments>(arguments)...)));
 }
 
-/// Writes what another program reads (JSON, CSV, HTML, a script, annotations) to standard output, byte by byte. Whoever
-/// made it has escaped it.
+/// Writes data for another program (JSON, CSV, HTML, a script, annotations) to standard output, byte by byte. The
+/// caller has escaped it.
 void print_data(std::string_view data);
 
 }  // namespace underlap

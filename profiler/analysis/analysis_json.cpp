@@ -31,13 +31,13 @@ std::optional<double> overlap_pct(std::int64_t hidden_ns, std::int64_t comm_ns) 
   return 100.0 * static_cast<double>(hidden_ns) / static_cast<double>(comm_ns);
 }
 
-// What the trace says of itself under `key`.
+// The trace's metadata under `key`.
 std::optional<std::string> said(const Trace& trace, const char* key) {
   const auto found = trace.metadata.find(key);
   return found == trace.metadata.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Where nothing could be split, 0 would claim that nobody waited.
+// If nothing could be split, 0 would claim that no rank waited.
 std::optional<double> if_split(const CommunicationSplit& split, double part) {
   return is_split(split.exposed_unsplit_ns, split.exposed_ns) ? std::optional(part) : std::nullopt;
 }
@@ -45,7 +45,7 @@ std::optional<double> if_split(const Split& split, double part) {
   return is_split(split.exposed_unsplit_ns, split.exposed_ns()) ? std::optional(part) : std::nullopt;
 }
 
-// A rank drives one device; the first that it sees where the trace does not say.
+// A rank drives one device. Uses its first known device.
 std::int32_t device_of(const Trace& trace, std::int32_t rank) {
   for (const Track& track : trace.tracks)
     if (track.rank == rank && track.device >= 0) return track.device;

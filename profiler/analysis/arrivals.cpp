@@ -67,7 +67,8 @@ bool is_virtual(const Trace& trace) {
   return backend && !traits_of(*backend).measures_time;
 }
 
-// Whether the snapshots of all ranks tell of one clock: the first of each rank, against the wall clock.
+// Whether the clock snapshots of all ranks show one clock: compares the first snapshot of each rank with the wall
+// clock.
 bool share_one_clock(const Trace& trace, const std::set<std::int32_t>& ranks) {
   if (is_virtual(trace)) return true;
   std::map<std::int32_t, std::int64_t> behind_wall;

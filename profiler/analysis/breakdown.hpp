@@ -33,7 +33,7 @@ FigureTable breakdown(const Trace&, const Summary&, Breakdown by);
 /// The same of ranks, but of more than 16 only those with the least and the most exposed time, and the mean.
 FigureTable rank_table(const Summary&);
 
-/// What stands above the table, one line.
+/// The line above the table.
 std::string title_of(const Summary&, Breakdown);
 
 /// Tables by stream and by kernel, which need the slices.

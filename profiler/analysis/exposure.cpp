@@ -124,7 +124,7 @@ struct ExposedParts {
   std::int64_t unsplit_ns = 0;
 };
 
-// A known transfer explains a moment, whatever else runs.
+// A known transfer explains a moment, even if an unsplit communication runs, too.
 ExposedParts exposed_parts(const IntervalSet& transfer, const IntervalSet& unsplit, const IntervalSet& compute) {
   return {subtract(transfer, compute).length(), subtract(subtract(unsplit, transfer), compute).length()};
 }

@@ -37,7 +37,7 @@ std::string text_of(const FigureColumn& column, const std::optional<double>& fig
   return "";
 }
 
-// What is in many names of kernels and tells nothing goes first, then what is too long.
+// Removes common parts of kernel names without information first, then shortens the name.
 std::string shortened(std::string name, std::size_t longest) {
   for (const std::string_view common : {"(anonymous namespace)::", "<unnamed>::", "at::native::"})
     for (std::size_t at = name.find(common); at != std::string::npos && name.size() > longest; at = name.find(common))

@@ -13,7 +13,7 @@
 
 namespace underlap::analysis {
 
-/// What says that slices of several ranks are one communication; the surest first.
+/// The evidence that slices of several ranks are one communication; the strongest first.
 enum class MatchBasis : std::uint8_t {
   sequence,  ///< the trace gives communicator and position
   order,     ///< the trace gives the communicator; every member has as many communications of the same kinds on it

@@ -54,7 +54,7 @@ struct OverlapEvidence {
   std::map<ExposedCause, CauseShare> causes;
 };
 
-/// Which communication is asked for, and what the trace cannot say of how it was launched.
+/// Selects the communication, and adds what the trace does not show about its launches.
 struct EvidenceRequest {
   std::function<bool(const Tag&)> is_asked;
   bool one_connection = false;  ///< all streams shared one hardware queue

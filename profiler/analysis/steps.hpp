@@ -11,11 +11,11 @@
 
 namespace underlap::analysis {
 
-/// What told where the steps of a rank begin and end, the surest first.
+/// The source of the begins and ends of a rank's steps, the most reliable first.
 enum class StepSource : std::uint8_t {
   marks,          ///< the ends of steps that the trace itself holds
   profiler_step,  ///< ranges of PyTorch's profiler, "ProfilerStep#12"
-  range,          ///< other ranges whose name says that they are a step, as "iteration 12"
+  range,          ///< other ranges that are named like a step, such as "iteration 12"
   repetition,     ///< the kernels of the busiest stream, which run in the same order again and again
   none
 };

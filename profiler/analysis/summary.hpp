@@ -41,7 +41,7 @@ struct RankSummary {
 struct Summary {
   std::vector<RankSummary> ranks;           ///< over the measured steps of the marks, else over the whole trace
   std::vector<RankSummary> steps_of_ranks;  ///< over steps that were found without marks, of the ranks that have some
-  StepList steps;                           ///< and what told them
+  StepList steps;                           ///< and their source
   std::vector<JobStep> job_steps;           ///< counted ones; their windows are places in shown_windows()
   std::vector<StalledStep> stalled;         ///< left out of all figures
   std::optional<Communications> communications;   ///< over all ranks, where match_and_summarise() looked
@@ -67,12 +67,11 @@ struct Summary {
 Summary summarise(const Trace&);
 Summary summarise(const Trace&, StepList steps);
 
-/// The same, after the communications of the ranks were matched: slices of a trace without marks then have wait and
-/// transfer, and the summary knows who came late. Marked traces have theirs from whoever recorded them. Throws
-/// Cancelled.
+/// The same, after the communications of the ranks were matched. Slices of a trace without marks then have wait and
+/// transfer, and the summary knows late ranks. Marked traces have these from the recording. Throws Cancelled.
 Summary match_and_summarise(Trace&, StepList steps, const Reading& = {});
 
-/// What told the steps, in a sentence.
+/// The source of the steps, in a sentence.
 std::string steps_text(const Summary&);
 
 /// Part of a window, in nanoseconds (or bytes, or a count).

@@ -66,8 +66,7 @@ Row row_of(const Trace& trace, std::uint32_t track, const Window& window, const 
           .copy = of_kind(Kind::copy)};
 }
 
-// Tracks that ran anything in the window. Streams are declared for whatever may be enqueued; an empty row would say
-// nothing.
+// Tracks that ran anything in the window. A run declares all streams that it may use; an empty row has no information.
 std::vector<bool> used_tracks(const Trace& trace, const Window& window) {
   std::vector<bool> used(trace.tracks.size(), false);
   for (std::size_t i = 0; i < trace.size(); ++i)

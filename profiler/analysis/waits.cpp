@@ -85,7 +85,7 @@ void add(WaitTotals& totals, const Charge& charge, std::int32_t last_rank) {
     totals.wait_ns_by_blamed_rank[charge.rank] += ns;
 }
 
-// The charges of a member that waited from `begin` to `end`; one that is unresolved where clocks do not tell.
+// The charges of a member that waited from `begin` to `end`; an unresolved one if the clocks are not precise enough.
 std::vector<Charge> charges_within(WaitCharges& charges, std::size_t arrival, std::int64_t begin, std::int64_t end,
                                    bool is_resolved) {
   if (begin >= end) return {};

@@ -27,8 +27,8 @@ enum class LateCause : std::uint8_t {
   longer_idle,           ///< its device idled; why is not known
   longer_wait,           ///< it waited for a peer in a communication whose own cause is not known
   pipeline,              ///< the other stage of a pipeline had not come so far: its schedule, and no fault
-  transfer,              ///< of a wait: the late rank was in an earlier transfer, which is nobody's fault
-  unresolved             ///< it came later by less than the clocks can tell, or by an unknown clock offset
+  transfer,              ///< of a wait: the late rank was in an earlier transfer, so no rank is at fault
+  unresolved             ///< the lateness is within the uncertainty of the clocks, or a clock offset is unknown
 };
 
 /// "longer_kernels", ...

@@ -68,7 +68,7 @@ std::string match_text(const NetOperation& operation) {
   return operation.match == Match::both ? "" : fmt::format(" ({})", to_string(operation.match));
 }
 
-// The operation that did most for the step's change, with `how` behind its name; empty where none did.
+// The operation that changed the step most, with `how` after its name; empty without such an operation.
 std::string most_of(const Comparison& comparison, const std::string& how = "") {
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
   for (const NetOperation& operation : comparison.change->net) {
@@ -101,7 +101,7 @@ std::string count_text(std::int64_t count, const TraceChange& change) {
   return fmt::format("{:.{}f}", of_step, of_step == std::floor(of_step) ? 0 : 1);
 }
 
-// "14 -> 8 (2 added, 8 removed)": what of it has a counterpart is not said.
+// "14 -> 8 (2 added, 8 removed)"; omits the number of operations with a counterpart.
 std::string counts_text(const NetOperation& operation, const TraceChange& change) {
   if (operation.kind == "idle") return "";
   const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
@@ -314,7 +314,7 @@ std::string compare_markdown(const CompareReport& report) {
                         markdown_text(sentence_of(comparison)));
   for (const Comparison& comparison : report.comparisons) {
     if (!comparison.change) continue;
-    // In code a name mentions nobody.
+    // A name in <code> cannot mention a user.
     text += fmt::format("\n<details><summary>{}</summary>\n\n{}\n{}\n</details>\n",
                         comparison.name.empty() ? "Where the difference went"
                                                 : fmt::format("<code>{}</code>", markup_text(comparison.name)),

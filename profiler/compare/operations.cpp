@@ -46,7 +46,7 @@ OperationChange part_of(const ByLayer& layers, const LayerRange& range, Match ma
   return part;
 }
 
-// Those that changed alike; what is of no layer stands alone.
+// Layers with equal changes; work without a layer is separate.
 std::vector<LayerRange> ranges_of(const ByLayer& layers) {
   std::vector<LayerChange> changes;
   for (const auto& [layer, by_match] : layers) {
@@ -115,7 +115,7 @@ void Operations::add(const OperationKey& key, std::int32_t layer, Match match, c
 void Operations::list(std::vector<OperationChange>& split, std::vector<NetOperation>& net) const {
   std::vector<const std::pair<const OperationKey, ByLayer>*> sorted;
   for (const auto& entry : operations_) sorted.push_back(&entry);
-  // By words: the order of ids is that of whichever thread of a reader was first.
+  // By text, because the order of ids depends on the order of the reader's threads.
   std::ranges::sort(sorted, {}, [](const auto* entry) {
     const OperationKey& key = entry->first;
     return std::tuple(key.kind, key.mode, name_of(key.purpose), name_of(key.name), name_of(key.stream));

@@ -54,7 +54,7 @@ struct OperationChange : OperationTimes {
 struct NetOperation : OperationChange {
   std::int64_t added = 0;  ///< of to_count, without a counterpart
   std::int64_t removed = 0;
-  bool is_of_some_layers = false;  ///< other layers of it changed otherwise, and stand apart
+  bool is_of_some_layers = false;  ///< its other layers changed differently, and are separate
 };
 
 /// What all operations of one stream, or of one purpose, did to the step.

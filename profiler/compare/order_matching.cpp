@@ -44,7 +44,7 @@ NameId what_of(const Trace& trace, std::size_t slice) {
   return intern(to_string(record->transfers.front().collective));
 }
 
-// Kernels' names of communication follow the library's release and choice: what it is for says more.
+// Names of communication kernels depend on the library's release and choices, so the purpose is a better key.
 NameId symbol_name(const Trace& trace, std::size_t slice) {
   const NameId what = is_communication(trace, slice) ? what_of(trace, slice) : kNoName;
   return what == kNoName ? trace.name(slice) : what;
@@ -146,7 +146,7 @@ class LanePairs {
     const LaneKey &a = one.lane.key, &b = other.lane.key;
     if (a.is_communication != b.is_communication) return;
     Fit fit{.is_of_one_mode = a.mode == b.mode, .common = in_common(one.lane, other.lane)};
-    // What one side could tell the mode of, the other may not have been able to.
+    // One side may know a mode that the other side does not.
     const bool could_be_one = a.what == b.what && (fit.is_of_one_mode || a.mode == Mode::none || b.mode == Mode::none);
     if (!could_be_one || (a.what == kNoName && fit.common == 0)) return;
     fit.is_of_one_name = a.stream == b.stream && is_one_communicator(from, a.communicator, to, b.communicator);

@@ -31,7 +31,7 @@ class Running {
  public:
   void begin(const Piece& piece) { heaps_[piece.rank_of_kind].push({piece.place, piece.time.end}); }
 
-  // The place of who owns the time from `now` on; npos for nobody.
+  // The index of the owner of the time from `now` on; npos if the time has no owner.
   std::size_t owner(std::int64_t now) {
     for (auto& heap : heaps_) {
       while (!heap.empty() && heap.top().second <= now) heap.pop();

@@ -16,7 +16,7 @@ struct OwnedSlice {
   std::size_t slice = 0;
   std::int64_t busy_ns = 0;   ///< of its duration, inside the window
   std::int64_t own_ns = 0;    ///< what of the window is its own
-  bool ends_here = false;     ///< false: its end is in a later window, or behind the last
+  bool ends_here = false;     ///< false: it ends in a later window, or after the last
   bool began_before = false;  ///< an earlier window has a part of it
 };
 

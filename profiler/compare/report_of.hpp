@@ -20,7 +20,7 @@ struct NamedTrace {
   Side side;
 };
 
-/// What there is to say of two traces: by their steps, or where neither shows any as one step each.
+/// Compares two traces by their steps, or, if neither shows any, as one step each.
 ///
 /// Throws NotComparable, unless `is_forced`; std::invalid_argument where the steps of one side alone are known; and as
 /// compare_traces().
@@ -36,8 +36,8 @@ struct ComparedRun {
 using ChangeOfCells =
     std::function<std::optional<TraceChange>(const report::CellResult& from, const report::CellResult& to)>;
 
-/// What there is to say of two runs, cell by cell as the first has them: by the traces that `change_of` reads, else by
-/// the steps alone. A cell that one run lacks is a note.
+/// Compares two runs cell by cell, in the order of the first: by the traces that `change_of` reads, else by the steps
+/// alone. A cell that one run lacks becomes a note.
 ///
 /// Throws std::invalid_argument as check_sides(), where no cell is in both, and where they did not do the same, unless
 /// `is_forced`.

@@ -67,7 +67,7 @@ std::string schedule_of(const report::CellResult& cell) {
   return hash.text();
 }
 
-// What a knob says of the work that is done, and not of how it is done.
+// Whether a knob describes the work, and not how it is done.
 bool is_work(std::string_view knob) {
   return knob.starts_with("model.") || knob.starts_with("train.") || knob.ends_with("parallel_size");
 }
@@ -99,7 +99,7 @@ bool varies_at_random(const CellFigures& cell) {
   return jitter != cell.knobs.end() && std::strtod(jitter->second.c_str(), nullptr) > 0;
 }
 
-// Earlier results do not say it: then no step was left out.
+// Earlier results lack this number; in them no step was left out.
 std::int64_t kernel_windows_of(const report::CellResult& cell) {
   if (cell.kernel_windows > 0) return cell.kernel_windows;
   std::int64_t windows = 0;

@@ -20,8 +20,8 @@ namespace underlap::compare {
 /// The name of what copies take of a step under neither compute nor communication, among the operations of compute.
 inline constexpr const char* kCopies = "copies";
 
-/// What one purpose of communication, or of compute, took of one step: mean over the ranks, median over the steps
-/// (compute: mean). Where no purpose is known, compute stands by its kernels' names. Nanoseconds and bytes.
+/// The time and data of one purpose of communication, or of compute, in one step: mean over the ranks, median over the
+/// steps (compute: mean). Compute without a purpose is listed by kernel name. Nanoseconds and bytes.
 struct OperationFigure {
   std::string name = {};
   bool is_communication = false;
@@ -42,7 +42,7 @@ struct CellFigures {
   std::map<std::string, std::string> work = {};
   /// What else was in effect, by knob.
   std::map<std::string, std::string> knobs = {};
-  std::vector<std::string> derived_knobs = {};  ///< those of `knobs` that nobody wrote; empty in older baselines
+  std::vector<std::string> derived_knobs = {};  ///< those of `knobs` that were not set; empty in older baselines
   /// By metric: "step" and "exposed" in nanoseconds, "exposed.dp" likewise for each mode, "efficiency" of 1, "bytes"
   /// per rank and step. Absent: the run does not tell.
   std::map<std::string, double> metrics = {};
@@ -53,10 +53,10 @@ struct CellFigures {
   friend bool operator==(const CellFigures&, const CellFigures&) = default;
 };
 
-/// Before the path of an input file: its hash. Nobody knows it of runs that did not name the file.
+/// Prefix of the path of an input file whose hash is kept. Runs that did not name the file lack it.
 inline const std::string kContentsOf = "contents of ";
 
-/// What one run says: all that a comparison or a gate reads of it.
+/// The figures of one run: all that a comparison or a gate reads of it.
 struct RunFigures {
   std::string source = {};  ///< the folder or file that it was read from
   std::filesystem::path read_from =
@@ -84,7 +84,7 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
 /// What the trace of a cell holds in its metadata of what was run: "work" and "knobs" of its figures, as JSON.
 std::map<std::string, std::string> metadata_of(const report::CellResult& cell);
 
-/// What a trace says of how it was made; its one cell has no metrics.
+/// The facts of a trace about its origin; its one cell has no metrics.
 RunFigures facts_of(const Trace& trace, const std::string& source);
 
 /// The figures of a trace whose summary is `summary`, as those of one cell. A step is the mean over the ranks. Throws

@@ -10,8 +10,8 @@ namespace underlap::compare {
 
 constexpr std::size_t kShortName = 34;
 
-/// A kernel's name without what says little: its return type, and where it is still longer than `longest` characters
-/// its arguments and namespaces, then its middle. It can fill a screen. JSON and Markdown have it whole.
+/// A kernel's name without its return type. If it is still longer than `longest` characters, drops its arguments and
+/// namespaces, then its middle. Whole names can fill a screen; JSON and Markdown have them.
 std::string short_name(std::string_view name, std::size_t longest = kShortName);
 
 /// A name that is to be shortened, and to how much.

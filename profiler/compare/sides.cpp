@@ -59,7 +59,7 @@ bool is_derived(const CellFigures& cell, const std::string& knob) {
   return std::ranges::find(cell.derived_knobs, knob) != cell.derived_knobs.end();
 }
 
-// A knob that differs alike in several cells is said once.
+// A knob with the same difference in several cells is listed once.
 void add_knob_differences(const RunFigures& baseline, const RunFigures& candidate,
                           std::vector<Difference>& differences) {
   std::map<std::pair<std::string, std::pair<std::string, std::string>>, std::vector<std::string>> cells_of;

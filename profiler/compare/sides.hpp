@@ -20,7 +20,7 @@ struct Difference {
   std::string what;
   std::string baseline;
   std::string candidate;
-  bool is_derived = false;  ///< a setting that nobody wrote on either side: it follows from others
+  bool is_derived = false;  ///< a setting that was set on neither side: it follows from others
 };
 
 void visit_fields(fields::Is<Difference> auto& difference, auto&& field) {
@@ -43,7 +43,7 @@ void refuse_same_run(const Runs& baseline, const Runs& candidate);
 /// Throws std::invalid_argument where `run` lacks a cell of `whole`, which `what` calls so.
 void check_cells(const RunFigures& whole, const RunFigures& run, const std::string& what);
 
-/// Whether two paths lead to one file or folder, by whatever name.
+/// Whether two paths lead to the same file or folder.
 bool is_same_file(const std::filesystem::path&, const std::filesystem::path&);
 
 /// Why the sides did not do the same in the cells that both have: another backend, kind of link, model or size; empty
@@ -59,8 +59,8 @@ std::vector<Difference> differences_of(const Runs& baseline, const Runs& candida
 /// The commits of the runs, each once.
 std::vector<std::string> commits_of(const Runs&);
 
-/// "model.num_layers is 4 in the baseline and 8 in the candidate": the first thing in which two lists of facts differ;
-/// a thing that one does not tell is none.
+/// "model.num_layers is 4 in the baseline and 8 in the candidate": the first difference between two lists of facts.
+/// Facts that only one list has are not differences.
 std::string first_difference(const std::map<std::string, std::string>& baseline,
                              const std::map<std::string, std::string>& candidate, std::string_view one = "the baseline",
                              std::string_view other = "the candidate");

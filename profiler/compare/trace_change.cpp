@@ -41,7 +41,7 @@ bool has_tags(const Trace& trace) {
   return compute > 0 && static_cast<double>(tagged) > kMostAreTagged * static_cast<double>(compute);
 }
 
-/// What an operation is by its tag, whichever rank and step it is in.
+/// Identifies an operation by its tag, on any rank and in any step.
 struct TagKey {
   Tag tag;      // without its step
   NameId name;  // where it has no purpose

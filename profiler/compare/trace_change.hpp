@@ -15,7 +15,7 @@
 
 namespace underlap::compare {
 
-/// One side of a comparison: a trace and its summary, which tells the steps. Both are borrowed.
+/// One side of a comparison: a trace and its summary, which has the steps. Both are borrowed.
 struct Side {
   const Trace& trace;
   const analysis::Summary& summary;
@@ -32,7 +32,7 @@ struct TraceChange {
   analysis::Split to;
   analysis::ComputeChange compute;
   std::vector<OperationChange> operations;  ///< by size of what they did to the step, largest first
-  std::vector<NetOperation> net;            ///< the same on balance: what tables and sentences tell
+  std::vector<NetOperation> net;            ///< the net changes, for tables and sentences
   bool is_matched_by_tags = false;          ///< false: by name, launch shape and order
 };
 

@@ -74,7 +74,7 @@ void pair_in_order(RankPair& pair, std::vector<std::string>& left_out) {
                                  is_from ? pair.from->rank : pair.to->rank, is_from ? "baseline" : "candidate"));
 }
 
-// Numbers that a profiler gave its steps, or that we gave to what repeats, tell nothing of another trace's.
+// Step numbers of a profiler, and our own numbers of repetitions, do not match those of another trace.
 bool has_numbers(const analysis::Summary& summary) { return summary.has_steps && summary.steps_of_ranks.empty(); }
 
 }  // namespace

@@ -62,8 +62,8 @@ struct GateRow {
   bool is_beyond_chance = false;             ///< worse, over the whole family
   std::optional<double> smallest_seen = {};  ///< the least change that these runs would find in four of five cases
   std::optional<std::int32_t> runs_to_decide = {};
-  std::string words = {};   ///< of "numerics": from what to what; of what is missing: which side does not tell it
-  bool is_missing = false;  ///< the baseline tells it, and not every run does: no figure but perhaps `baseline`
+  std::string words = {};   ///< of "numerics": the change of the label; of a missing metric: the side that lacks it
+  bool is_missing = false;  ///< the baseline has it, and not every run does: no figure but perhaps `baseline`
   std::vector<MovedOperation> moved = {};  ///< what can have moved it, in the direction of its change, the most first
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostSentences = 5;
 
-// What stands above the numbers.
+// The lines above the numbers.
 std::string head(const GateReport& report, const TableFormat& format) {
   std::string text;
   if (!report.forced.empty()) text += wrap("not comparable, forced: " + report.forced, format.width, "  ");
@@ -30,7 +30,7 @@ bool is_said(const GateRow& row) {
   return row.verdict == Verdict::regression || (row.verdict == Verdict::inconclusive && row.decides);
 }
 
-// How many cells more have such rows as were said of five.
+// The number of other cells with such rows, after five were listed.
 std::string not_said(const GateReport& report, const std::set<std::string>& said) {
   std::set<std::string> regressed, undecided;
   for (const GateRow& row : report.rows)

@@ -176,7 +176,7 @@ GateRow bytes_row(const PairedCell& cell, const PairedMetric& metric) {
   return row;
 }
 
-// A cell whose values were not compared with any in the candidate is no proof of anything, whatever they were before.
+// A cell whose values were not compared in the candidate proves nothing, whatever its baseline label.
 GateRow numerics_row(const PairedCell& cell, const PairedMetric& metric) {
   const std::string_view before = cell.baseline_label, now = cell.candidate_label;
   GateRow row = row_of(cell, metric);
@@ -311,7 +311,7 @@ void judge_by_target(const std::vector<PairedCell>& cells, bool is_exact, GateRe
       decide_by_itself(row, target);
       continue;
     }
-    // What runs say of a figure alone is what they say of its difference from 0, in pairs.
+    // A figure without a baseline is judged by its difference from 0, in pairs.
     judged.back().figures.baseline.assign(shares.size(), 0);
     for (const double share : shares) judged.back().figures.candidate.push_back(share - target);
     with_spread.push_back(&judged.back());

@@ -76,7 +76,7 @@ class Reader {
     if (node.kind != yaml::Node::Kind::mapping || node.entries.empty())
       return problems_.add(node.place,
                            fmt::format("a rule is {}; write a mapping, {}", yaml::describe(node), kExample));
-    // What a rule does not say stays as the rule before it that matches the same has it, or else as the step's.
+    // A rule inherits omitted keys from the earlier rule with the same match, or else from the step's rule.
     Rule rule;
     if (const yaml::Entry* metric = yaml::find_entry(node, "metric")) rule.metric = metric_of(*metric);
     if (const yaml::Entry* cells = yaml::find_entry(node, "cells")) rule.cells = text(*cells);

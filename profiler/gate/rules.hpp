@@ -44,7 +44,8 @@ struct Rules {
 /// cannot leave the gate inconclusive; bytes on the wire and the numerics label must not get worse.
 Rules default_rules(const Tolerance& tolerance);
 
-/// `rules`, and behind them those of a YAML file. Throws std::invalid_argument with every error of it, with its place.
+/// `rules`, followed by those of a YAML file. Throws std::invalid_argument with every error of the file and its
+/// position.
 Rules with_rules_of(Rules rules, const std::filesystem::path& file);
 
 /// Whether `text` matches a shell's pattern.

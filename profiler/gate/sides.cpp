@@ -14,7 +14,7 @@
 namespace underlap::gate {
 namespace {
 
-// The earliest or latest of a time that every run tells; empty where one does not.
+// The earliest or latest of a time of the runs; empty if a run lacks it.
 std::string time_of(const Runs& runs, std::string RunFigures::*time, bool is_latest) {
   const auto [earliest, latest] = std::ranges::minmax_element(runs, {}, time);
   if (((*earliest).*time).empty()) return "";
@@ -78,8 +78,8 @@ bool are_paired(const Runs& baseline, const Runs& candidate) {
   return true;
 }
 
-// Why traces of virtual time are no counterpart of a run of it: they hold one rank of all that do the same, and do not
-// say of how many. Empty where that is not so.
+// Why traces of virtual time cannot be compared with a run of it: they hold one rank for all identical ones, without
+// their number. Empty if this does not apply.
 std::string trace_against_run(const Runs& baseline, const Runs& candidate) {
   const auto is_trace = [](const RunFigures& run) { return run.started_utc.empty(); };
   const auto ranks = [](const RunFigures& run) {

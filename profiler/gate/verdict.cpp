@@ -35,7 +35,7 @@ struct Spread {
   double freedom = kInfinite;  // degrees of it
 };
 
-// What the runs say of one row.
+// The fit of one row to the runs.
 struct RowFit {
   double change = 0;
   double factor = 0;   // variance of `change`, in variances between runs, or between the differences of pairs
@@ -220,7 +220,7 @@ void adjust_for_family(std::span<const Row> rows, std::vector<Judgement>& judgem
   }
 }
 
-// What `runs` a side would tell of a row whose spread is that of `fit`.
+// The fit of a row with `runs` runs per side, at the spread of `fit`.
 RowFit with_runs(RowFit fit, const Row& row, const JudgeOptions& options, std::int32_t runs) {
   const double now =
       freedom_of(static_cast<double>(row.baseline.size()), static_cast<double>(row.candidate.size()), options.paired);

@@ -26,7 +26,7 @@ std::string limits_text(const GateRow&);
 /// "5 %", of "efficiency" "0.05".
 std::string tolerance_text(const GateRow&);
 
-/// A row in a sentence, behind its cell's name: "the step takes 5.2 % longer [+3.1, +7.3]: 114.4 ms -> 120.3 ms".
+/// A row in a sentence, after its cell's name: "the step takes 5.2 % longer [+3.1, +7.3]: 114.4 ms -> 120.3 ms".
 std::string row_sentence(const GateRow&);
 
 /// What would have a run report a metric: "measure with run.trace: true".
@@ -38,7 +38,7 @@ std::string what_would_decide(const GateRow&);
 /// "grad_reduce_scatter +4.9 ms exposed, fc1_dgrad +0.3 ms"; empty where nothing moved.
 std::string moved_text(const std::vector<MovedOperation>&);
 
-/// "regression", behind it "(forced)" where the sides are not comparable.
+/// "regression", followed by "(forced)" if the sides are not comparable.
 std::string verdict_text(const GateReport&, const GateRow&);
 
 /// "[forced] " where the sides are not comparable, else empty.

@@ -9,7 +9,7 @@
 
 namespace underlap {
 
-/// What tells the mode of a communication.
+/// The source of the mode of a communication.
 enum class AttributionSource : std::uint8_t {
   tag,             ///< set where the operation was enqueued
   mode_map,        ///< the user's own table
@@ -29,7 +29,7 @@ std::optional<AttributionSource> attribution_source_from(std::string_view);
 struct Attribution {
   AttributionSource source = AttributionSource::tag;
   std::uint8_t confidence_pct = 100;  ///< of all communication that was attributed for such a reason, the part right
-  NameId reason = kNoName;            ///< one sentence for a person; empty where the tag itself says it
+  NameId reason = kNoName;            ///< one sentence for a person; empty if the tag itself has the mode
 
   friend bool operator==(const Attribution&, const Attribution&) = default;
 };

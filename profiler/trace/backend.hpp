@@ -12,7 +12,7 @@ namespace underlap {
 /// What ran the ranks of a cell.
 enum class Backend : std::uint8_t { host, cuda, sim };
 
-/// What a backend is and what it can do. Whoever needs to know asks this table, and not which backend it is.
+/// The properties of a backend. Code checks this table instead of the backend's name.
 struct BackendTraits {
   std::string_view name;
   bool measures_time;        ///< false: every time is modelled

@@ -13,7 +13,7 @@ struct ModeColor {
   std::uint32_t light = 0, dark = 0;
 };
 
-/// By Mode; black for none. Color-blind readers can tell them apart. Source: Okabe & Ito 2008.
+/// By Mode; black for none. Color-blind readers can distinguish them. Source: Okabe & Ito 2008.
 inline constexpr std::array<ModeColor, kNumModes> kModeColors{{{0x000000, 0x000000},
                                                                {0x0072b2, 0x2286d8},
                                                                {0xe69f00, 0xe69f00},
@@ -23,7 +23,7 @@ inline constexpr std::array<ModeColor, kNumModes> kModeColors{{{0x000000, 0x0000
                                                                {0x56b4e9, 0xa6dcff},
                                                                {0xc9b81a, 0xf0e442}}};
 
-/// The modes whose colors tell series apart that are not modes, the most different first.
+/// Modes whose colors are used for series other than modes, the most different first.
 inline constexpr std::array kModesOfSeries{Mode::pp, Mode::ep, Mode::cp, Mode::tp, Mode::fsdp};
 
 }  // namespace underlap

@@ -18,7 +18,7 @@ inline constexpr NameId kNoName{0};
 /// Returns the id of `name`, adding it to the registry at its first use. Thread-safe.
 NameId intern(std::string_view name);
 
-/// Returns the text behind `id`; it stays valid for the life of the process. Thread-safe.
+/// Returns the text of `id`; it stays valid for the life of the process. Thread-safe.
 std::string_view name_of(NameId id);
 
 }  // namespace underlap

@@ -32,7 +32,7 @@ struct RankLayouts {
   std::vector<RankLayout> layouts;
   std::vector<JointGroup> joint_groups;
 
-  /// Whether a configuration says it.
+  /// Whether they come from a configuration.
   bool are_known() const { return !layouts.empty(); }
 };
 

@@ -17,7 +17,7 @@ class Cancelled : public std::exception {
   const char* what() const noexcept override { return "reading was cancelled"; }
 };
 
-/// What whoever asks for a trace hears while it is read, and how it is ended early. As it is, it hears nothing.
+/// Reports progress while a trace is read, and can cancel reading. The default ignores all reports.
 ///
 /// Each function is called on the thread that reads, every few milliseconds, and holds reading up while it runs. So
 /// is_cancelled() asks something that another thread may set.
@@ -25,7 +25,7 @@ class ReadingWatch {
  public:
   virtual ~ReadingWatch() = default;
 
-  /// What is done from now on, as a status line says it: "reading rank0.json (1 of 8)"; "" once nothing is.
+  /// The current activity, as text for a status line: "reading rank0.json (1 of 8)"; "" at the end.
   virtual void say(const std::string& what);
   /// How much of the bytes of all files was read, 0 to 1: never less than before, and 1 once all was.
   virtual void on_progress(double fraction);
@@ -43,7 +43,7 @@ class ReadingWatch {
 /// it read, or every thousand records. Not for several threads at once.
 class Reading {
  public:
-  /// Nobody watches.
+  /// Without a watch.
   Reading() = default;
   /// The watch outlives this.
   explicit Reading(ReadingWatch& watch) : watch_(&watch) {}
@@ -55,7 +55,7 @@ class Reading {
   void begin_stage(double from, double until);
   /// How far the file or the stage was read, 0 to 1. Throws Cancelled.
   void at(double fraction);
-  /// The same by bytes, or whatever is counted; 0 of 0 is nothing.
+  /// The same as a fraction of bytes or of any other count; 0 of 0 counts as nothing read.
   void at(std::uint64_t done, std::uint64_t all);
   /// All files were read.
   void end();

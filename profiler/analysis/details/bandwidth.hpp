@@ -30,7 +30,7 @@ struct BandwidthRow {
   std::optional<Bandwidth> transfer;         ///< over that
 };
 
-/// What the trace tells of rates, and how much it does not.
+/// The rates that the trace shows, and how much communication has unknown rates.
 struct BandwidthReport {
   std::vector<BandwidthRow> rows;  ///< by collective, group size, message size
   std::int64_t without_bytes = 0;  ///< communication slices whose bytes are not known

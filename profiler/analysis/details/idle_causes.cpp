@@ -20,7 +20,7 @@ struct RankContent {
   CoveredTime waits;  ///< that the trace shows on its streams
 };
 
-// The end of the call behind each slice that was launched; of several calls, the last.
+// The end of the launch call of each launched slice; the last one if there are several.
 std::unordered_map<std::uint32_t, std::int64_t> ends_of_calls(const Trace& trace) {
   std::unordered_map<std::uint32_t, std::int64_t> ends;
   for (const Flow& flow : trace.flows) {

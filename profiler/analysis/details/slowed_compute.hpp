@@ -14,7 +14,7 @@ struct Launch {
   NameId purpose = kNoName;
   Direction direction = Direction::none;
   bool has_bucket = false;
-  LaunchShape shape;  ///< zeros where the trace does not say
+  LaunchShape shape;  ///< zeros if unknown
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };
@@ -25,7 +25,7 @@ Launch launch_of(const Trace&, std::uint32_t slice);
 struct SlowedKernel {
   NameId name = kNoName;
   NameId purpose = kNoName;
-  LaunchShape shape;            ///< zeros where the trace does not say
+  LaunchShape shape;            ///< zeros if unknown
   std::int64_t beside = 0;      ///< launches with communication during at least half of their time
   std::int64_t alone = 0;       ///< launches without communication
   double median_beside_ns = 0;  ///< duration

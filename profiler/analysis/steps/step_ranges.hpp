@@ -14,14 +14,14 @@
 
 namespace underlap::analysis {
 
-/// A range's name that says that it is a step.
+/// The name of a range that is a step.
 struct StepName {
   std::string family;                  ///< the name without its number
   std::optional<std::int32_t> number;  ///< of the step
 };
 
-/// What `name` says: "ProfilerStep#12", "step_12", "Iteration 12", "train_step", "iteration[12, 16)"; nullopt where it
-/// is not the name of a whole step, as "Optimizer.step#Adam.step" is not.
+/// Parses `name`: "ProfilerStep#12", "step_12", "Iteration 12", "train_step", "iteration[12, 16)". nullopt if it is not
+/// the name of a whole step, such as "Optimizer.step#Adam.step".
 std::optional<StepName> step_name(std::string_view name);
 
 /// One rank's slices, by their indices into its trace.
@@ -31,7 +31,7 @@ struct RankSlices {
   std::vector<std::size_t> ranges;  ///< whose names are those of steps, by start
 };
 
-/// When the work of each slice was launched, by slice; kNotLaunched where the trace does not tell.
+/// When the work of each slice was launched, by slice; kNotLaunched if unknown.
 inline constexpr std::int64_t kNotLaunched = INT64_MIN;
 std::vector<std::int64_t> launch_times(const Trace&);
 

@@ -15,7 +15,7 @@ namespace underlap::analysis {
 /// Where a sequence repeats itself.
 struct Repetition {
   std::vector<std::size_t> begins;  ///< of each repeat, and the end of the last one
-  bool is_first_cut = false;        ///< part of a repeat stands before the first
+  bool is_first_cut = false;        ///< a part of a repeat precedes the first
   bool is_last_cut = false;         ///< and after the last
 };
 

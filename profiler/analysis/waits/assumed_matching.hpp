@@ -9,7 +9,7 @@
 
 namespace underlap::analysis {
 
-/// How many ranks the job had: what the trace says, at least those that it holds.
+/// The number of ranks of the job: the number that the trace states, but at least the number of ranks in it.
 std::int32_t num_ranks_of_job(const Trace&);
 
 /// What describes a group that holds all ranks because nothing else is known.

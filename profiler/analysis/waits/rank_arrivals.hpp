@@ -11,10 +11,10 @@ namespace underlap::analysis {
 
 // Ranks that exchange no arrival stamps, as those of NCCL, learn from each other's starts when the last one came.
 
-/// Whether a communication does not say when its last member arrived.
+/// Whether the last arrival of any communication is unknown.
 bool lacks_arrivals(const Trace& trace);
 
-/// What others need to know of a rank's trace to tell it: its communications that lack their arrivals, and its clock.
+/// The part of a rank's trace that is needed to find them: its communications without a last arrival, and its clock.
 Trace open_part(const Trace& trace);
 
 /// The last arrivals of such parts, one of each rank of a cell: for each of a part's slices, in their order, on its
