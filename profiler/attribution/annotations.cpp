@@ -23,9 +23,9 @@ constexpr std::uint8_t kSaidByMaker = 90;
 constexpr std::uint8_t kSaidByPlace = 80;
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// The ranges of PyTorch's FSDP and DDP, of Megatron's timers and of DeepSpeed; and the files of Megatron, Transformer
-// Engine and DeepSpeed, as a profile with stacks names its frames. What a model's whole forward pass runs in says
-// nothing of what it launches: of DDP's only the broadcast of buffers is its own.
+// The ranges of PyTorch's FSDP and DDP, of Megatron's timers and of DeepSpeed, and the files of Megatron, Transformer
+// Engine and DeepSpeed, as stack frames name them in a profile. A range around a model's whole forward pass does not
+// identify its launches. Only the broadcast of buffers is DDP's own.
 constexpr std::array kAnnotationRules{
     AnnotationRule{"FSDP::*", Mode::fsdp, kSaidByMaker},
     AnnotationRule{"HSDP::*", Mode::fsdp, kSaidByMaker},

@@ -181,7 +181,7 @@ class Attributor {
     return trace_.attribution(i).source == AttributionSource::tag && (is_ours_ || trace_.tag(i).mode != Mode::none);
   }
 
-  // Communication, of a mode that the group's name says, or that has to wait until all of it is known.
+  // Takes a slice as communication. Its group's name gives the mode, else it waits until all communication is known.
   void take(std::size_t i, const NameMeaning& meaning) {
     const Found found = by_name_of_group(i);
     set(i, meaning.purpose, found);
@@ -271,7 +271,7 @@ class Attributor {
       }
   }
 
-  // A kernel may be called SendRecv for whatever is sent; what launched it knows more.
+  // A kernel of any transfer may be called SendRecv; its launch has more information.
   void name_purpose(std::size_t i) {
     if (trace_.tag(i).purpose != kNoName) return;
     const CommunicationRecord* record = trace_.communication(i);

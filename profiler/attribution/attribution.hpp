@@ -39,7 +39,7 @@ struct AttributionReport {
   std::vector<AttributedBy> attributed;  ///< the longest first; what stayed without a mode has source none
   std::vector<NotTaken> not_taken;       ///< the longest first
 
-  /// Communication of whichever mode, and what of it stayed without one.
+  /// Communication of all modes, and the part without a mode.
   std::int64_t communications() const;
   std::int64_t communication_ns() const;
   std::int64_t unattributed() const;

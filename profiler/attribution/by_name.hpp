@@ -10,8 +10,8 @@
 
 namespace underlap::attribution {
 
-/// What names say, each read once. Ids count from 0, so that millions of slices are looked up by index; what is found
-/// stays where it is.
+/// The meanings of names, each evaluated once. Ids count from 0, so millions of slices are looked up by index.
+/// References to meanings stay valid.
 template <class Meaning>
 class ByName {
  public:

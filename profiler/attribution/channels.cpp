@@ -62,7 +62,7 @@ class Doing {
   }
 
  private:
-  // A kernel of a library that does not say more, as SendRecv, sends, receives, or both.
+  // A library kernel with a general name, such as SendRecv, sends, receives, or both.
   static Does of_name(std::string_view name) {
     const NameMeaning meaning = meaning_of_kernel(name);
     return meaning.purpose.empty() ? Does::unknown_ways : of_word(meaning.purpose);

@@ -26,9 +26,9 @@ struct Channel {
 
   // How it runs.
   double compute_per_slice = 0;  ///< compute kernels of the rank for each slice
-  double beside_attention = 0;   ///< part of the slices before or behind which attention computes
+  double beside_attention = 0;   ///< part of the slices with attention immediately before or after them
   double one_way = 0;            ///< part of the slices that only send, or only receive
-  double stated_both_ways = 0;   ///< part of the slices of which the trace says that they send and receive
+  double stated_both_ways = 0;   ///< part of the slices that send and receive according to the trace
   bool has_both = false;         ///< gathers as often as it scatters
   bool only_reduces = false;     ///< all-reduces alone
   double slices_per_run = 0;     ///< of one collective in a row

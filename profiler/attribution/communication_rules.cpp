@@ -11,8 +11,8 @@
 namespace underlap::attribution {
 namespace {
 
-// `scope`: the namespaces that a name begins with; "": none, "*": whichever. `name`: behind them, as matches() reads
-// it; "name::*" would be a namespace below the scope's.
+// `scope`: the namespaces of a name; "": none, "*": any. `name`: the rest, as matches() reads it; "name::*" would be a
+// nested namespace.
 struct Rule {
   std::string_view library;
   std::string_view scope;

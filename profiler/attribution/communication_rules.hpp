@@ -8,7 +8,7 @@
 
 namespace underlap::attribution {
 
-/// What the name of a kernel or a copy says of it.
+/// The meaning of the name of a kernel or a copy.
 struct NameMeaning {
   enum class Says {
     communication,    ///< a rule names it
@@ -18,9 +18,9 @@ struct NameMeaning {
   };
   Says says = Says::nothing;
   std::string_view library = {};  ///< of a communication: "NCCL", "DeepEP"
-  std::string_view purpose = {};  ///< of a communication: the collective's word, where the name tells it
-  Mode mode = Mode::none;         ///< that the library serves, where it is only one
-  std::string_view why_not = {};  ///< where it has words of communication and is none: why it was not taken
+  std::string_view purpose = {};  ///< of a communication: the collective, if the name shows it
+  Mode mode = Mode::none;         ///< the mode of the library, if it serves only one
+  std::string_view why_not = {};  ///< for a name that looks like communication and is not: the reason
 };
 
 /// Reads the name of a kernel as a tool prints it. Return type, namespaces, template arguments and parameters are

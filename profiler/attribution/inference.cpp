@@ -22,8 +22,8 @@ constexpr double kBesideAttention = 0.7;
 // A layer of a transformer has some 15 to 40 kernels in both passes together: what comes once in more than this many
 // comes not for each layer.
 constexpr double kKernelsOfManyLayers = 200;
-// Tensor parallelism gathers or reduces around each GEMM or two. What gathers the parameters of a layer (FSDP) comes
-// more seldom, and what comes once in more than this many is not told apart from it without a configuration.
+// Tensor parallelism gathers or reduces around every one or two GEMMs. Gathering the parameters of a layer (FSDP) is
+// rarer. Without a configuration, communication that occurs once in more kernels than this may be either.
 constexpr double kKernelsOfAGemm = 15;
 // A ring sends and receives at once; a pipeline does so at times.
 constexpr double kSometimes = 0.02;
@@ -103,7 +103,7 @@ class Inferrer {
     return holds(modes, Mode::cp) ? by_rhythm(Mode::cp, "sends and receives") : Inference{};
   }
 
-  // Without a configuration a SendRecv may be an all-to-all, unless the trace says that it is none.
+  // Without a configuration a SendRecv may be an all-to-all, unless the trace rules that out.
   bool is_ring_of_a_layer(const Channel& channel) const {
     return channel.stated_both_ways == 1 && is_contiguous(channel) && is_for_each_layer(channel);
   }

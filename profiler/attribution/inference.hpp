@@ -12,7 +12,7 @@
 
 namespace underlap::attribution {
 
-/// The mode of a channel, as its ranks and its rhythm tell it.
+/// The mode of a channel, inferred from its ranks and its rhythm.
 struct Inference {
   Mode mode = Mode::none;
   AttributionSource source = AttributionSource::none;

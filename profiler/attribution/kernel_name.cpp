@@ -42,8 +42,8 @@ std::size_t unnamed_namespace(std::string_view text) {
   return 0;
 }
 
-// Behind the bracket that closes the one at `text`'s front; all of it where none does. Between round ones < and > may
-// be comparisons and arrows, and are left out: they need not be paired to find the end.
+// The position after the bracket that closes the first one of `text`; the end of `text` without such a bracket. Between
+// round brackets < and > may be comparisons and arrows, so they are ignored there.
 std::size_t past_brackets(std::string_view text) {
   std::string open;
   for (std::size_t i = 0; i < text.size(); ++i) {

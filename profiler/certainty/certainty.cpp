@@ -34,7 +34,7 @@ std::optional<std::string> range_over(const std::vector<PublishedError>& errors,
   return least ? std::optional(range_of(*least, *most)) : std::nullopt;
 }
 
-// A link may say more of the machine behind its name: "modelled: h100-sxm at speed 0.75".
+// The name of the machine may be followed by details: "modelled: h100-sxm at speed 0.75".
 bool is_of(std::string_view link, const std::string& machine) {
   return link == machine || link.starts_with(machine + ' ');
 }

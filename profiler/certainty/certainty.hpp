@@ -17,8 +17,9 @@ struct PublishedError {
   double speed = 1;            ///< run.speed of the table's steps
 };
 
-/// Those of one machine. `results` is the text of results/published/results.json, `link` what a run says of its link:
-/// "modelled: NAME", and perhaps more. None where nobody published steps of that machine, as of a file of one's own.
+/// The errors for one machine. `results` is the text of results/published/results.json, `link` the link of a run:
+/// "modelled: NAME", perhaps with details. Empty if no published steps of that machine are known, as for a user's own
+/// file.
 std::vector<PublishedError> published_errors(std::string_view results, std::string_view link);
 
 /// The file's text, as it was when the program was built.

@@ -58,7 +58,7 @@ void check_extension(const std::filesystem::path&);
 /// The files that write_trace() writes: the one that it is given, or one a rank. Throws as check_extension().
 std::vector<std::filesystem::path> written_files(const std::filesystem::path&, const Trace&);
 
-/// Writes a trace in the format that the file's extension names, `.zst` (and of JSON `.gz`) behind it compresses.
+/// Writes a trace in the format of the file's extension. A suffix `.zst` (and for JSON `.gz`) compresses it.
 ///
 /// Throws as check_extension(); MachineError where a file cannot be written; std::invalid_argument for a trace that no
 /// file can hold (a negative duration, a track that it does not have).

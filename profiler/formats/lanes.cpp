@@ -27,7 +27,7 @@ std::vector<std::uint32_t> Lanes::assign(const Trace& trace, std::span<const std
   std::vector<std::size_t> order(slices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto key = [&](std::size_t i) {
-    // One that begins with another and comes behind it in the file can only be within it.
+    // If two begin at once, the one that is later in the file can only be nested in the other.
     return std::tuple(trace.start_ns()[slices[i]], nests_ ? 0 : trace.end_ns(slices[i]), slices[i]);
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });

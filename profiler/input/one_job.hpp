@@ -14,8 +14,8 @@ namespace underlap::input {
 /// Sees to it that files are ranks of one job, each rank once.
 class OneJob {
  public:
-  /// Takes the next file's trace. Throws std::invalid_argument, naming both files, where it holds a rank that another
-  /// file holds, or says another number of ranks or another kind of device, or where a rank is not below that number.
+  /// Takes the next file's trace. Throws std::invalid_argument, with the names of both files, if it holds a rank that
+  /// another file holds, differs in the number of ranks or the kind of device, or if a rank is not below that number.
   void add(const std::string& file, const Trace& trace);
 
   /// Throws std::invalid_argument where the times of some files do not meet those of the others at all. Only traces of

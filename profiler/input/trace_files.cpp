@@ -52,7 +52,7 @@ std::optional<std::int32_t> number_after(std::string_view name, std::string_view
   return std::nullopt;
 }
 
-// The extension that tells the format, under that of a compression.
+// The extension for the format, before a compression suffix.
 std::string extension_of(const fs::path& file) {
   fs::path name = file.filename();
   if (name.extension() == ".zst" || name.extension() == ".gz") name = name.stem();

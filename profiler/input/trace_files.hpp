@@ -14,7 +14,7 @@ namespace underlap::input {
 /// Whether `a` comes before `b` as a person sorts names: "rank2" before "rank10".
 bool naturally_before(std::string_view a, std::string_view b);
 
-/// The rank that the name of a file says, as "rank-3.json", "rank_3", "rank3" and "worker3_step_12.json" do.
+/// The rank in the name of a file, as in "rank-3.json", "rank_3", "rank3" and "worker3_step_12.json".
 std::optional<std::int32_t> rank_in_name(const std::filesystem::path& file);
 
 /// Whether `path` is the folder of a run of ours: it has a folder `traces`, or holds native traces.
@@ -29,10 +29,10 @@ std::vector<std::string> traces_of_run(const std::filesystem::path& folder);
 /// Throws std::invalid_argument where an argument names nothing.
 std::vector<std::string> trace_files(const std::vector<std::string>& arguments);
 
-/// Which ranks files are of that do not say it themselves.
+/// The ranks of files that do not contain their rank.
 struct AssumedRanks {
-  std::map<std::string, std::int32_t> by_file;  ///< where every name says a rank, and each another
-  std::string how;                              ///< said in one sentence
+  std::map<std::string, std::int32_t> by_file;  ///< if each name has a different rank
+  std::string how;                              ///< the method, in one sentence
 };
 AssumedRanks assumed_ranks(const std::vector<std::string>& files);
 

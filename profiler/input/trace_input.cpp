@@ -72,7 +72,7 @@ std::vector<bool> kept_slices(const Trace& trace) {
   return kept;
 }
 
-// Appends what is kept of a file, and what tells of the whole.
+// Appends the kept slices of a file, and the data about the whole trace.
 void append_kept(Trace& all, const Trace& file, const std::vector<bool>& kept, const Reading& reading) {
   constexpr std::size_t kPolled = std::size_t{1} << 16;
   constexpr std::uint32_t kDropped = ~std::uint32_t{0};
@@ -181,7 +181,7 @@ class JobReader {
   }
 
  private:
-  // While it is read, a file behind others would seem to be all that there is.
+  // Shows no parts while a file after the first is read: its part would look like the whole trace.
   void read_file(std::size_t i, double share) {
     const std::string& file = cell_.files[i];
     const std::string of_all = cell_.files.size() > 1 ? fmt::format(" ({} of {})", i + 1, cell_.files.size()) : "";

@@ -29,7 +29,7 @@ Verdict verdict_of(const Estimate& ratio, bool is_modelled) {
   return ratio.interval->low > 1 ? Verdict::slower : Verdict::unclear;
 }
 
-// The first difference that the blocks do not yet tell from none.
+// The first difference that the blocks do not yet resolve.
 void say_what_would_tell(PairAnswer& answer, const Estimate& ratio) {
   for (const double resolution : kResolutions) {
     const std::optional<std::int64_t> blocks = blocks_to_resolve(ratio, resolution);

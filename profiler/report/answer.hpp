@@ -38,7 +38,7 @@ struct PairAnswer {
   /// more than that: a change below it is noise in part, and is never what a sentence names.
   std::optional<double> limit{};
   std::int32_t blocks = 0;  ///< that both cells have
-  /// Where the verdict is unclear: a difference that more blocks would tell from none, and how many blocks in all
+  /// If the verdict is unclear: a difference that more blocks would resolve, and how many blocks in all
   std::optional<double> resolution{};
   std::optional<std::int64_t> blocks_needed{};
   /// Of the cell's communication, absent without recorder or without communication. `mode` is empty for several modes.
@@ -48,9 +48,9 @@ struct PairAnswer {
   std::optional<double> exposed_ms{};
   std::string exposed_purpose{};  ///< the one with most of it; empty where nothing is exposed
   double exposed_purpose_ms = 0;
-  /// Why the step gained little: set where it is sure to have gained less than half of the exposed time that is gone.
-  /// What took that time back: "longer kernels", "chunks, sums and casts", "compute" (of results that do not tell these
-  /// apart), "copies", "idle time"; largest first.
+  /// Why the step gained little: set if it certainly gained less than half of the exposed time that is gone. The parts
+  /// that took that time back: "longer kernels", "chunks, sums and casts", "compute" (for results that do not separate
+  /// these), "copies", "idle time"; largest first.
   double no_longer_exposed_ms = 0;
   std::vector<NamedTime> taken_back{};
 
@@ -62,7 +62,7 @@ struct PairAnswer {
 /// `summaries` are those of `results`.
 std::vector<PairAnswer> answers_of(const RunResults& results, const std::vector<CellSummary>& summaries);
 
-/// An answer as a sentence behind its cell's name: "both: 18 % faster [10, 35]; hides 73 % of dp communication; 9.0 ms
+/// An answer as a sentence, after its cell's name: "both: 18 % faster [10, 35]; hides 73 % of dp communication; 9.0 ms
 /// stay exposed, mostly grad_reduce_scatter".
 std::string answer_text(const PairAnswer& answer);
 

@@ -53,8 +53,8 @@ std::map<PieceOfPlace, ComputeTimes::Kernels> flat(const ComputeTimes& times) {
   return pieces;
 }
 
-// Steps are alike: what a kernel took is written as its distance from the step before. No piece has neither a count
-// nor a time, so that 0 and 0 say that a step lacks it.
+// Steps are alike, so a kernel's time is written as its difference from the previous step. A piece with count 0 and
+// time 0 does not exist, so 0 and 0 mean that a step lacks it.
 FiguresJson compute_values(const std::map<StepId, ComputeTimes>& compute, Names& names) {
   std::map<PieceOfPlace, ComputeTimes::Kernels> before;
   std::map<StepId, std::map<PieceOfPlace, ComputeTimes::Kernels>> by_step;

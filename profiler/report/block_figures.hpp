@@ -39,7 +39,7 @@ struct BlockFigures {
 /// windows.
 BlockFigures figures_of(const Trace& trace, bool has_slices, std::int32_t ranks_of_a_stage);
 
-/// Adds the figures of ranks behind those that `figures` has: they are then those of the ranks' joined trace.
+/// Appends the figures of more ranks to `figures`, which then has those of the ranks' joined trace.
 void append(BlockFigures& figures, BlockFigures more);
 
 /// As bytes, for another process of the same program or for a later run of it; without loss.

@@ -18,7 +18,7 @@ class Walk {
   char now() const { return text_[at_]; }
   void step() { ++at_; }
 
-  // From a quote to behind the one that ends the string; returns what is between them.
+  // Skips from a quote past the end of the string; returns the text between the quotes.
   std::string_view take_string() {
     const std::size_t begin = ++at_;
     while (!has_ended() && now() != '"') at_ += now() == '\\' ? 2 : 1;
@@ -27,7 +27,7 @@ class Walk {
     return text_.substr(begin, end - begin);
   }
 
-  // From a bracket to behind the one that closes it.
+  // Skips from a bracket past the one that closes it.
   std::string_view take_brackets() {
     const std::size_t begin = at_;
     std::size_t depth = 0;

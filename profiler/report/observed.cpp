@@ -65,7 +65,7 @@ std::string absence_text(const OverlapEvidence& evidence, const Trace& trace) {
   return "none of its operations is in the trace";
 }
 
-// Why there is nothing that could be observed, whatever else is so; empty: there is.
+// Why nothing can be observed in any case; empty if something can.
 std::string nothing_text(const OverlapKnob& knob, const OverlapEvidence& evidence, const TracedRun& run,
                          const Trace& trace) {
   if (!run.has_transfers) return "run.no_comm took its transfers out";

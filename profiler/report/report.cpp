@@ -29,7 +29,7 @@
 namespace underlap::report {
 namespace {
 
-// The sentence that must stand by every figure of a backend whose link is no link.
+// The sentence that must accompany every figure of a backend without a real link.
 std::string link_text(const RunResults& results) {
   const BackendTraits& backend = traits_of(results.info.backend);
   if (!backend.measures_time) return results.info.link + ": every time here is modelled, none was measured";
@@ -64,7 +64,7 @@ std::string line(const std::string& text) { return visible_text(text) + "\n"; }
 
 // Once for all cells that need the same.
 std::string memory_text(const RunResults& results) {
-  std::map<std::string, std::vector<std::string>> cells;  // by what there is to say of them
+  std::map<std::string, std::vector<std::string>> cells;  // by text
   for (const CellResult& cell : results.cells)
     if (!cell.memory_advice.empty())
       cells[fmt::format("a rank needs {:.1f} GB as predicted, a GPU has {:.1f} GB ({})",
@@ -98,7 +98,7 @@ std::string mismatch_text(const RunResults& results) {
   return text;
 }
 
-// What ranks said of their blocks; most backends have nothing to say.
+// The notes of ranks on their blocks; most backends have no notes.
 std::string notes_markdown(const RunResults& results) {
   std::string text;
   for (const CellResult& cell : results.cells)
@@ -312,7 +312,7 @@ std::string notes_text(const RunResults& results) {
   return text;
 }
 
-// What was run, and what stands against taking the figures below for what they seem.
+// The warnings about the run, which precede its figures.
 std::string warnings_text(const RunResults& results, std::size_t most_stalls) {
   return played_text(results) + notes_text(results) + memory_text(results) + mismatch_text(results) +
          allocations_text(results) + load_text(results) + stalls_text(results, most_stalls);

@@ -16,8 +16,8 @@ namespace underlap::report {
 /// losses that are not valid. One line each; often empty.
 std::string report_warnings(const RunResults& results);
 
-/// What holds for the intervals of a measured run of so few blocks: that there are none, or what they suppose. Empty
-/// where there is nothing to say.
+/// A note on the intervals of a measured run with few blocks: that there are none, or what they assume. Empty without a
+/// note.
 std::string interval_note(const RunResults& results);
 
 /// One table of a run, and how to read it.
@@ -30,12 +30,12 @@ struct ReportSection {
 /// All tables of a run that have rows, every column.
 std::vector<ReportSection> report_sections(const RunResults& results, const std::vector<CellSummary>& summaries);
 
-/// How much run_text() says.
+/// How detailed run_text() is.
 enum class Details : std::uint8_t { left_out, included };
 
-/// What `underlap run` prints of a run when it is over, and whoever shows that run again: what was run over which link,
-/// what speaks against its figures, an answer for each pair of cells with overlap off and on, and one row a cell. With
-/// details every answer, every column, and the tables of report_markdown().
+/// The text of a finished run, for `underlap run` and for printing that run again. It has the run and its link, reasons
+/// to doubt its figures, an answer for each pair of cells with overlap off and on, and one row per cell. With details
+/// also every answer, every column, and the tables of report_markdown().
 std::string run_text(const RunResults& results, const TableFormat& format, Details details);
 
 /// A run's table alone, with every column: what was run over which link, one row a cell, ratios along axes, and the

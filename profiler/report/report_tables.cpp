@@ -72,7 +72,7 @@ std::string megabytes_text(const std::optional<double>& bytes) {
   return fmt::format("{:.{}f}", megabytes, megabytes >= 100 ? 0 : megabytes >= 10 ? 1 : 2);
 }
 
-// Digits behind the point that leave a column of times four that count.
+// Decimals that give a column of times four significant digits.
 int digits_of(const std::vector<CellSummary>& summaries) {
   double largest = 0;
   for (const CellSummary& summary : summaries)
@@ -268,7 +268,7 @@ std::vector<AxisTable> axis_tables(const RunResults& results, const std::vector<
 
 namespace {
 
-// "-" where no last arrival was known: 0 would claim that nobody waited.
+// "-" if no last arrival was known: 0 would claim that no rank waited.
 std::string part_text(const PurposeSummary& figures, double part_ms) {
   const bool is_split = figures.exposed_unsplit_ms == 0 || figures.exposed_unsplit_ms < figures.exposed_ms;
   return is_split ? number_text(part_ms, 3) : "-";

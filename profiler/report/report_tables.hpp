@@ -22,8 +22,8 @@ Table rate_table(const RunResults& results, const std::vector<CellSummary>& summ
 /// What the figures of rate_table() are of: what is counted, and whose peak.
 std::string rates_about(const RunResults& results);
 
-/// Ratios of steps along one axis of two values: a row for each pair of cells that differ in it alone, with whether
-/// 1 % of a step can be told apart and how many blocks that takes.
+/// Ratios of steps along one axis of two values: a row for each pair of cells that differ in it alone. It shows whether
+/// the blocks resolve 1 % of a step, and how many blocks that takes.
 struct AxisTable {
   std::string axis;
   std::string title;  ///< with the two values, in the order of the ratio

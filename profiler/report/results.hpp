@@ -67,7 +67,7 @@ struct LaunchedRank {
   std::int32_t local_rank = 0;  ///< among the ranks of its node
   std::string cpus;             ///< that it might use, as the kernel lists them: "0-3,8"
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty where it was not set
-  std::string numa_nodes = {};  ///< that those CPUs are on: "0,1"; empty where the machine did not say
+  std::string numa_nodes = {};  ///< of those CPUs: "0,1"; empty if unknown
 };
 
 /// Where and when a cell was measured by itself, which took no turns with the others of its run.
@@ -103,8 +103,8 @@ struct CellResult {
   /// What one step's kernels take alone, by purpose, as the bounds have it, mean over the ranks of a pipeline; empty
   /// where there are no bounds
   std::map<std::string, std::int64_t> bound_kernel_ns;
-  /// What the measured windows' kernels took, by purpose, sum over ranks and steps that did not stand still; empty
-  /// without recorder
+  /// Durations of the measured windows' kernels, by purpose, sum over ranks and steps that did not stall; empty without
+  /// recorder
   std::map<std::string, std::int64_t> kernel_ns;
   std::int64_t kernel_windows = 0;  ///< that kernel_ns sums over; 0 in results of before stalled steps were left out
   std::optional<ComputeSinceOff> compute_since_off;  ///< absent for a cell without off cell or recorder
@@ -114,14 +114,14 @@ struct CellResult {
   /// By how much times of ranks on other machines may be wrong against rank 0's, the most of all blocks; 0 where all
   /// have one clock, and in results before it
   std::int64_t clock_residual_ns = 0;
-  std::vector<std::string> notes;            ///< what ranks had to say of their measured blocks
+  std::vector<std::string> notes;            ///< notes of ranks on their measured blocks
   std::vector<std::string> invalid_because;  ///< by block: why its times are not to be used; empty: all is well
   /// Records that the capture of its blocks lacks; results before it lack it
   std::vector<CaptureFault> capture_faults = {};
   /// Clocks, power and throttling of its ranks' GPUs around each block; empty without NVML, and in results before it
   std::vector<GpuBlock> gpu_blocks = {};
-  /// Why it was left out of the blocks behind those that it has samples of, as invalid_because says it too; empty: it
-  /// was not, and in results before it
+  /// Why it was left out of the blocks after those in its samples, as in invalid_because; empty: it was not, and in
+  /// results before it
   std::string failed_because = {};
   std::optional<OwnAllocation> own_allocation = {};  ///< absent where cells took turns, block by block
 };
@@ -135,7 +135,7 @@ struct RunInfo {
   std::string commit;  ///< of the Underlap that ran; "unknown" where it was not built from a checkout
   std::string version;
   std::string started_utc;     ///< ISO 8601
-  std::string host_name_hash;  ///< tells machines apart without naming them
+  std::string host_name_hash;  ///< distinguishes machines without naming them
   std::string cpu_model;
   std::string gpu_model =
       {};  ///< what CUDA calls the ranks' GPUs, "; " between several; empty without, and in results before it

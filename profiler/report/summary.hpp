@@ -35,9 +35,9 @@ struct AxisRatio {
   std::optional<std::int64_t> blocks_needed;  ///< for that half-width, at the spread seen so far
 };
 
-/// What is said of one cell. Times are those of its typical step (profiler/analysis/steps/job_steps.hpp): medians over
-/// blocks of medians over counted steps, with their intervals (median_interval). An absent figure could not be formed:
-/// the cell ran without its recorder, or the cell to compare with is missing.
+/// The summary of one cell. Times are those of its typical step (profiler/analysis/steps/job_steps.hpp): medians over
+/// blocks of medians over counted steps, with their intervals (median_interval). A figure is absent if the cell ran
+/// without its recorder, or if the cell to compare with is missing.
 struct CellSummary {
   std::string name;
   std::string off_cell;      ///< the cell with every overlap off and otherwise equal; empty: none
@@ -61,7 +61,7 @@ struct CellSummary {
   /// By axis of two values that toggles neither overlap nor transfers; in the cells with the first of the values.
   std::map<std::string, AxisRatio> ratios_along;
   std::optional<double> final_loss;    ///< of the last measured step; absent where nothing was sent between ranks
-  std::optional<double> tokens_per_s;  ///< rates_of() the median step, FLOPs counted as the run says
+  std::optional<double> tokens_per_s;  ///< rates_of() the median step, FLOPs counted by the run's convention
   std::optional<double> tflops_per_gpu;
   std::optional<double> mfu;
   std::vector<Stall> stalls;  ///< stalled steps, which no figure above counts

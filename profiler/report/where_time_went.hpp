@@ -10,7 +10,7 @@
 
 namespace underlap::report {
 
-/// The mean rank's window, mean over the steps that did not stand still (stalls.hpp), in whole nanoseconds.
+/// The mean rank's window, mean over the steps that did not stall (stalls.hpp), in whole nanoseconds.
 struct WindowParts {
   std::int64_t compute_ns = 0;  ///< compute_only + hidden
   std::int64_t exposed_ns = 0;

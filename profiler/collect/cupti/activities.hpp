@@ -8,9 +8,8 @@
 
 #include "profiler/trace/name.hpp"
 
-/// What CUPTI reported, as plain rows. Nothing here needs a CUPTI header, so whoever tests or analyses these rows
-/// builds without CUDA. Times are nanoseconds: of CUPTI's clock as the parser reads them, of CLOCK_MONOTONIC as the
-/// collector drains them.
+/// CUPTI's reports as plain rows. Nothing here needs a CUPTI header, so tests and analyses of these rows build without
+/// CUDA. Times are nanoseconds: of CUPTI's clock after parsing, of CLOCK_MONOTONIC after draining by the collector.
 namespace underlap::cupti {
 
 /// Extent of a grid or a block.

@@ -40,7 +40,7 @@ struct Api {
   static Api load();
 
   /// The version of the library itself: 22 to 28 for CUDA 12.4 to 12.9, xxyyzz from 13.0.
-  /// Throws MachineError where the library cannot say: from CUDA 13.2 on it needs a driver for that.
+  /// Throws MachineError if the library does not report it: since CUDA 13.2 it needs a driver for that.
   std::uint32_t version() const;
 
   /// The newest CUDA version that the driver supports, 1000 * major + 10 * minor; 0 where there is no driver.
@@ -48,7 +48,7 @@ struct Api {
 };
 
 /// Whether CUPTI of version `cupti_version` is of an older major release of CUDA than a runtime of `runtime_version`
-/// (CUDART_VERSION). False where neither number tells: up to CUDA 12 CUPTI counts its versions by themselves.
+/// (CUDART_VERSION). False if this is unknown: up to CUDA 12 CUPTI has its own version numbers.
 bool is_older_than_runtime(std::uint32_t cupti_version, int runtime_version);
 
 /// The name of a result code, such as CUPTI_ERROR_NOT_INITIALIZED; CUPTI_ERROR_<number> for one that the header lacks.

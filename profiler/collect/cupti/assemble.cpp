@@ -15,7 +15,7 @@
 namespace underlap::cupti {
 namespace {
 
-// Something that ran on the device, whatever it was.
+// Any work that ran on the device.
 struct Piece {
   const OnDevice* at = nullptr;
   const KernelActivity* kernel = nullptr;  // null: a copy or a memset

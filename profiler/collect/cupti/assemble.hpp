@@ -64,8 +64,8 @@ struct KernelUse {
 struct Assembled {
   Trace trace;                     ///< of one rank: slices by start, marks by time, groups
   std::vector<KernelUse> kernels;  ///< by operation id, then start
-  /// Kernels, copies and memsets without an operation, by name. They are not in the trace: what they are for, and on
-  /// whose stream they ran, is not known, and a time that nobody accounts for must be seen. A right backend has none.
+  /// Kernels, copies and memsets without an operation, by name. They are not in the trace, because their purpose and
+  /// stream are unknown. They are listed so that their time is visible. A correct backend has none.
   std::map<std::string, Total> untagged;
   std::map<std::string, Total> overheads;  ///< CUPTI's own time and the driver's, by kind
   /// What operations put on the device without a record of it, by what it was ("a launch of gemm_fprop"): how often.

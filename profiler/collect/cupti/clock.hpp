@@ -23,7 +23,7 @@ struct ClockPair {
   std::int64_t monotonic_ns = 0;
 };
 
-/// Now on both. Throws MachineError where CUPTI tells no time.
+/// The present moment on both clocks. Throws MachineError if CUPTI returns no time.
 ClockPair clock_pair(const Api&);
 
 /// The line through two moments, which puts times of CUPTI's clock on CLOCK_MONOTONIC.
@@ -33,7 +33,7 @@ ClockPair clock_pair(const Api&);
 /// have no times (CUPTI's release notes of 13.1).
 class ClockFit {
  public:
-  /// Moments less than a millisecond apart tell no rate: the clocks then run alike.
+  /// Moments less than a millisecond apart give no rate: the clocks then run alike.
   ClockFit(const ClockPair& first, const ClockPair& last);
 
   std::int64_t monotonic_ns(std::int64_t cupti_ns) const;

@@ -42,8 +42,8 @@ constexpr KindName kWholeApis[] = {
     {CUPTI_ACTIVITY_KIND_DRIVER, "DRIVER"},
 };
 
-// CUPTI's buffer callbacks carry no pointer of their client's, so the one collector of the process stands here.
-// Callbacks share the lock for as long as they use it; whoever puts it there or takes it away holds the lock alone.
+// CUPTI's buffer callbacks carry no user pointer, so the one collector of the process is kept here. Callbacks share the
+// lock while they use it; setting or clearing it takes the exclusive lock.
 struct Active {
   std::shared_mutex mutex;
   Collector* collector = nullptr;
@@ -141,7 +141,7 @@ struct CollectorCallbacks {
                                 std::size_t valid_bytes) {
     const std::shared_lock lock(active().mutex);
     Collector* const collector = active().collector;
-    // A buffer of a collector that is gone was left to CUPTI for good, and is nobody's now.
+    // A buffer of a destroyed collector was left to CUPTI for good, and has no owner.
     if (collector == nullptr || !collector->pool_.owns(buffer)) return;
     collector->count_dropped(context, stream);
     collector->writer_.hand_over(buffer, std::min(bytes, valid_bytes));

@@ -76,7 +76,7 @@ class Collector {
   void stop();
 
   /// Takes everything recorded. Call while the devices are idle, outside CUPTI's callbacks: a default flush returns
-  /// complete records alone. After stop() the flush is forced, so that nothing stays behind.
+  /// only complete records. After stop() the flush is forced, so that no record is left.
   Drained drain();
 
   const CollectorInfo& info() const { return info_; }

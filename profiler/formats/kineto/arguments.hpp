@@ -26,12 +26,12 @@ inline constexpr std::string_view kProcessGroupRange = "nccl:";
 enum class KinetoLabel : std::uint8_t { process_name, process_labels, thread_name };
 std::optional<KinetoLabel> kineto_label_from(std::string_view event_name);
 
-/// Whether the key that begins at `raw`, behind its quote, is `name`.
+/// Whether the key that begins at `raw`, after its opening quote, is `name`.
 inline bool is_key(const char* raw, std::string_view name) {
   return name.compare(0, name.size(), raw, name.size()) == 0 && raw[name.size()] == '"';
 }
 
-/// A value as it is written, without space behind it.
+/// A value as it is written, without trailing space.
 inline std::string_view token_of(simdjson::ondemand::value value) {
   std::string_view token = value.raw_json_token();
   while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
@@ -55,10 +55,11 @@ class KinetoArguments {
   void read(simdjson::ondemand::value, bool with_values);
 
   const KinetoWork& work() const { return work_; }
-  std::int64_t correlation() const { return correlation_; }  ///< -1: not said
+  std::int64_t correlation() const { return correlation_; }  ///< -1: unknown
   bool has_collective() const { return collective_.name != kNoName; }
   const KinetoCollective& collective() const { return collective_; }
-  /// Takes the collective from the name of a range of the process group, "nccl:send 0->1", unless the arguments say it.
+  /// Takes the collective from the name of a range of the process group, "nccl:send 0->1", unless the arguments have
+  /// it.
   void name_collective(std::string_view range);
   std::string_view name() const { return name_; }  ///< of a metadata event, as it is written
   /// The numbers among the arguments, of a counter.

@@ -48,7 +48,7 @@ struct KinetoLane {
   friend auto operator<=>(const KinetoLane&, const KinetoLane&) = default;
 };
 
-/// What an event says of its collective.
+/// The description of a collective in an event.
 struct KinetoCollective {
   NameId name = kNoName;
   NameId dtype = kNoName;
@@ -60,8 +60,8 @@ struct KinetoCollective {
   std::int64_t group_size = 0;
   std::int64_t first_rank = -1;
   std::int64_t rank_stride = 0;
-  std::int64_t sequence = -1;  ///< -1: not said
-  std::int64_t peer = -1;      ///< -1: not said
+  std::int64_t sequence = -1;  ///< -1: unknown
+  std::int64_t peer = -1;      ///< -1: unknown
   bool is_even = true;         ///< every member has the same part
 };
 

@@ -18,7 +18,7 @@ struct KinetoProcessGroup {
   std::vector<std::int32_t> ranks;
 };
 
-/// What the members around the events say.
+/// The contents of the members around the events.
 struct KinetoHeader {
   std::int64_t base_ns = 0;  ///< added to all times
   std::optional<std::int32_t> rank;

@@ -14,8 +14,8 @@
 
 namespace underlap::formats {
 
-/// Finds the brackets of JSON text that are in no string, whatever else the text holds: control characters, wrong
-/// escapes, gigabytes, no end. Text comes in pieces of any length.
+/// Finds the brackets of JSON text that are outside strings, in any text: with control characters, wrong escapes,
+/// gigabytes of data, or no end. Text comes in pieces of any length.
 class JsonBrackets {
  public:
   /// Calls `opens(at)` and `closes(at)` for each bracket, `at` its place in `text`, until one of them returns false.
@@ -84,7 +84,7 @@ inline std::uint64_t JsonBrackets::escaped(std::uint64_t backslashes, std::size_
   return result;
 }
 
-// A character is in a string where an odd number of quotes stands before it.
+// A character is in a string if it follows an odd number of quotes.
 inline std::uint64_t JsonBrackets::strings(std::uint64_t quotes) {
   std::uint64_t odd = quotes;
   for (int shift = 1; shift < 64; shift *= 2) odd ^= odd << shift;
@@ -110,7 +110,7 @@ std::size_t JsonBrackets::scan(std::string_view text, Opens opens, Closes closes
       const int at = std::countr_zero(left);
       const bool goes_on = (masks.opens >> at & 1) != 0 ? opens(begin + at) : closes(begin + at);
       if (goes_on) continue;
-      in_string_ = false;  // behind a bracket outside strings nothing is open
+      in_string_ = false;  // after a bracket outside strings, no string is open
       escape_ = false;
       return begin + at + 1;
     }

@@ -14,7 +14,7 @@ namespace underlap::formats {
 /// Names of one thread by their JSON text, so that the registry of all threads is asked once a name.
 class KinetoNames {
  public:
-  /// `raw` is what stands between the quotes.
+  /// `raw` is the text between the quotes.
   NameId id_of(std::string_view raw) {
     if (const auto found = ids_.find(raw); found != ids_.end()) return found->second;
     const NameId id = intern(raw.find('\\') == std::string_view::npos ? std::string(raw) : json_text(raw));

@@ -62,7 +62,7 @@ OwnKinetoHeader header_of(const ordered_json& json, const std::string& origin) {
   const auto rank = json.at("rank").get<std::int32_t>();
   for (const ordered_json& entry : json.at("metadata"))
     trace.metadata[exact_text(entry.at(0))] = exact_text(entry.at(1));
-  // As they stand: slices name them by their places.
+  // In this order: slices refer to them by index.
   for (const ordered_json& group : json.at("groups")) trace.groups.push_back(group_of(group));
   for (const ordered_json& track : json.at("tracks")) trace.tracks.push_back(track_of(track, rank));
   for (const ordered_json& mark : json.at("marks"))

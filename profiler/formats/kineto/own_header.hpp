@@ -10,8 +10,8 @@
 
 namespace underlap::formats {
 
-/// What a file says of itself that Underlap wrote: a trace with its tracks, groups, marks, clocks and metadata, and
-/// without slices yet.
+/// The header of a file that Underlap wrote: a trace with its tracks, groups, marks, clocks and metadata, still without
+/// slices.
 struct OwnKinetoHeader {
   Trace trace;
   std::int64_t clock_offset_ns = 0;

@@ -113,7 +113,7 @@ bool add_to_tag(Tag& tag, std::string_view key, ondemand::value value) {
   return false;
 }
 
-// What one event says.
+// The contents of one event.
 struct Event {
   std::string_view phase, time, duration, name;
   std::int64_t tid = -1;

@@ -13,8 +13,8 @@ namespace underlap::formats {
 
 /// Reads what follows in a file that Underlap wrote. `base_ns` is what the file adds to its times.
 ///
-/// Events without tags of ours are passed over: they tell other tools what the tags say. What cannot be used is counted
-/// in Trace::import. Throws std::invalid_argument where the trace outgrows `free_memory`, and Cancelled.
+/// Skips events without our tags: they repeat the tags for other tools. Unusable data is counted in Trace::import.
+/// Throws std::invalid_argument if the trace outgrows `free_memory`, and Cancelled.
 Trace read_own_events(KinetoSplitter&, OwnKinetoHeader, std::int64_t base_ns, const std::string& origin, Reading&,
                       std::int64_t free_memory);
 

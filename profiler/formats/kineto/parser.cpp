@@ -25,7 +25,7 @@ namespace ondemand = simdjson::ondemand;
 
 constexpr std::string_view kSeparators = " \t\r\n,";
 
-// What an event says, as it is written; "" where it does not say it.
+// The members of an event, as they are written; "" for a missing one.
 struct EventFields {
   std::string_view phase, category, name, pid, tid, time, duration, id;
 };

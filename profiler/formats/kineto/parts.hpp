@@ -45,7 +45,7 @@ struct KinetoParts {
   std::vector<KinetoLane> lane_of_track;
   std::vector<KinetoLink> calls;                                   ///< by correlation
   std::vector<KinetoLink> work;                                    ///< by correlation
-  std::vector<std::pair<std::uint32_t, KinetoCollective>> stated;  ///< collectives that a kernel says itself, by slice
+  std::vector<std::pair<std::uint32_t, KinetoCollective>> stated;  ///< collectives stated by kernels, by slice
   std::vector<KinetoLink> unstated;                                ///< other kernels, by external id
   std::unordered_map<std::int64_t, KinetoCollective> recorded;     ///< of record_param_comms, by external id
   std::vector<std::pair<std::uint32_t, KinetoCollective>> ranges;  ///< of process groups, by slice of the host
@@ -64,7 +64,7 @@ void join_launches(KinetoParts&);
 /// ended when the wait did. After join_launches().
 void join_waits(KinetoParts&);
 
-/// Gives each track its rank: what the file says, else its device's or process's place, else 0.
+/// Gives each track its rank: the rank in the file, else the index of its device or process, else 0.
 void place_ranks(KinetoParts&, const KinetoHeader&);
 
 /// Gives kernels the collectives that they, the operation or the range that launched them state. After join_launches().

@@ -54,7 +54,7 @@ std::vector<char> KinetoSplitter::buffer_of(std::size_t bytes) {
   return buffer;
 }
 
-// Reads a block behind what is there. false: nothing more comes.
+// Appends a block to the buffer. false at the end of the stream.
 bool KinetoSplitter::extend() {
   if (read_all_) return false;
   if (begin_ > kMarginBytes && buffer_.size() < filled_ + block_bytes_ + kMarginBytes) {
@@ -171,7 +171,7 @@ KinetoSplitter::Found KinetoSplitter::next_member() {
   return Found::member;
 }
 
-// Hands out what lies before `end`; what lies behind it goes to the begin of a new buffer.
+// Hands out the bytes before `end`; the rest moves to the start of a new buffer.
 void KinetoSplitter::hand_over(std::size_t end) {
   const std::size_t tail = filled_ - end;
   std::vector<char> next = buffer_of(tail + block_bytes_ + 2 * kMarginBytes);
@@ -183,8 +183,8 @@ void KinetoSplitter::hand_over(std::size_t end) {
   filled_ = kMarginBytes + tail;
 }
 
-// Where a quote is missing, all that follows is taken for strings and strings for all else. The next event is then
-// known by how one begins behind another. false: there is none.
+// If a quote is missing, strings and other text are swapped from there on. The next event is then found by the text
+// between two events. false: there is none.
 bool KinetoSplitter::find_next_event() {
   if (num_torn_ == kMostTorn) return false;
   const std::string_view text = rest();

@@ -13,8 +13,8 @@
 
 namespace underlap::formats {
 
-/// Whole events of a trace, as JSON text with what stands between them. Whoever has a batch may write one character
-/// before and behind the text, and 64 bytes behind that may be read.
+/// Whole events of a trace, as JSON text with the separators between them. The owner of a batch may write one character
+/// before and after the text, and may read 64 bytes after it.
 struct KinetoBatch {
   std::vector<char> buffer;
   std::size_t begin = 0;
@@ -23,7 +23,7 @@ struct KinetoBatch {
   std::string_view text() const { return {buffer.data() + begin, end - begin}; }
 };
 
-/// Whether an event begins at the bracket `at`, behind the end of another, as far as the next characters tell.
+/// Whether an event that follows another begins at the bracket `at`, according to the next characters.
 bool begins_kineto_event(std::string_view text, std::size_t at);
 
 /// Splits the text of a Chrome trace (an object that has its events in the member `traceEvents`, or an array of them)
@@ -34,8 +34,8 @@ class KinetoSplitter {
   using Read = std::function<std::size_t(std::span<char>)>;
   enum class Found { member, events, end };
 
-  static constexpr std::size_t kMarginBytes = 64;                    ///< in front of the text of a batch and behind it
-  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;  ///< of a member
+  static constexpr std::size_t kMarginBytes = 64;                        ///< before and after the text of a batch
+  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;      ///< of a member
   static constexpr std::size_t kMostEventBytes = std::size_t{16} << 20;  ///< of an event
 
   /// Reads `block_bytes` at a time.
@@ -50,7 +50,7 @@ class KinetoSplitter {
   /// Takes back the memory of a batch.
   void recycle(std::vector<char> buffer) { free_.push_back(std::move(buffer)); }
 
-  /// Events whose quotes do not pair, so that where they end was only seen at the begin of the next.
+  /// Events with an unpaired quote, whose ends were only found at the start of the next event.
   std::int64_t num_torn() const { return num_torn_; }
   /// What is wrong with the end of the text; "" where it ends as it should.
   std::string_view fault() const { return fault_; }

@@ -44,7 +44,7 @@ void append_utf8(std::string& text, unsigned code) {
 constexpr bool is_high_half(unsigned code) { return 0xD800 <= code && code < 0xDC00; }
 constexpr bool is_low_half(unsigned code) { return 0xDC00 <= code && code < 0xE000; }
 
-// `rest` begins behind "\u". Returns how much of it was taken; 0: it is no code.
+// `rest` begins after "\u". Returns how much of it was used; 0: not a code.
 std::size_t append_code(std::string_view rest, std::string& text) {
   constexpr unsigned kReplacement = 0xFFFD;
   const auto code = hex4(rest);

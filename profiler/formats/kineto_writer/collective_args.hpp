@@ -9,7 +9,7 @@
 
 namespace underlap::formats {
 
-/// Adds what PyTorch's profiler says of a collective to the `args` of its kernel or call, as seen by `rank`.
+/// Adds PyTorch's profiler description of a collective to the `args` of its kernel or call, as seen by `rank`.
 void add_collective(JsonObject& args, const Trace&, const CommunicationRecord&, std::int32_t rank);
 
 /// Appends the list `pg_config`: the process groups that `rank` is a member of.

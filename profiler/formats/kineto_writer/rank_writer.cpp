@@ -305,7 +305,7 @@ void KinetoRank::write_wait(std::size_t to, std::size_t from) {
   add_wait(args, to, from);
 }
 
-// An arrow: from the end of where it begins, or a launch's begin, to the begin of the slice.
+// An arrow to the start of the slice: from the end of its source, or from the start of a launch.
 void KinetoRank::write_flow(std::size_t to, const FlowFrom& flow) {
   const std::size_t from = slices_[flow.second];
   const bool is_launch = flow.first == FlowKind::launch;

@@ -17,8 +17,8 @@ namespace underlap::formats {
 
 /// Writes one rank of a trace as PyTorch's profiler (Kineto) would: a file of its own.
 ///
-/// Other tools need what a trace may lack, so each piece of work that no call of the trace launched gets a made-up
-/// launch at the begin of its step, and each window between two marks a range ProfilerStep#N.
+/// Other tools need data that a trace may lack. So work without a launch in the trace gets a made-up launch at the
+/// start of its step, and each window between two marks a range ProfilerStep#N.
 class KinetoRank {
  public:
   KinetoRank(const Trace& trace, std::int32_t rank);

@@ -18,9 +18,9 @@ std::string_view kineto_category(const Trace&, std::size_t slice);
 
 /// The name of an event for that slice.
 ///
-/// Other tools tell by its beginning what a kernel is: of communication by "nccl" ("ncclDevKernel" before 2.19 was
-/// "ncclKernel"), of a copy by "Memcpy". Slices whose names begin otherwise get such a beginning before their own:
-/// "ncclDevKernel_AllGather(param_all_gather)", "Memcpy (offload)". All others keep theirs.
+/// Other tools recognize the kind of a kernel by the start of its name: communication by "nccl" ("ncclDevKernel" before
+/// 2.19 was "ncclKernel"), copies by "Memcpy". Slices with other names get such a prefix:
+/// "ncclDevKernel_AllGather(param_all_gather)", "Memcpy (offload)". All others keep their names.
 std::string kineto_name(const Trace&, std::size_t slice);
 
 }  // namespace underlap::formats

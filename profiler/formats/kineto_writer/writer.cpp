@@ -26,7 +26,7 @@ std::set<std::int32_t> ranks_of(const Trace& trace) {
   return ranks;
 }
 
-// Behind NAME, before ".json.gz" or ".json".
+// Inserts the rank after NAME, before ".json.gz" or ".json".
 std::filesystem::path file_of_rank(const std::filesystem::path& path, std::int32_t rank) {
   std::filesystem::path name = path.filename();
   std::string extensions;

@@ -12,8 +12,8 @@ namespace underlap::formats {
 /// NAME.json, since such a file holds one rank.
 std::vector<std::filesystem::path> kineto_files(const std::filesystem::path& path, const Trace&);
 
-/// Writes the JSON of PyTorch's profiler (Kineto), which HTA, TraceLens and Perfetto open. `.gz` or `.zst` behind
-/// `.json` compresses it.
+/// Writes the JSON of PyTorch's profiler (Kineto), which HTA, TraceLens and Perfetto open. A suffix `.gz` or `.zst`
+/// after `.json` compresses it.
 ///
 /// Times are exact to the nanosecond. Under the key "underlap" (own_tags.hpp) the files hold all that the trace
 /// does, except flows between ranks and Trace::import.

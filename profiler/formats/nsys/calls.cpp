@@ -32,7 +32,7 @@ class Calls {
     if (!std::is_sorted(calls_.begin(), calls_.end(), before)) std::stable_sort(calls_.begin(), calls_.end(), before);
   }
 
-  // Work is asked for nearly in the order of its calls, so the answer is mostly a little behind the last one.
+  // Work is looked up nearly in the order of its calls, so the next call is usually slightly after the last one found.
   std::uint32_t find(std::uint32_t correlation) {
     constexpr std::size_t kNear = 64;
     const auto before = [](const Call& call, std::uint32_t wanted) { return call.correlation < wanted; };
@@ -92,7 +92,7 @@ CallsOfProcesses read_call_table(Import& import) {
   return processes;
 }
 
-// Work of which nothing says whose it is belongs to the one process that there is.
+// Work of an unknown process belongs to the only process, if there is just one.
 Calls* calls_of(CallsOfProcesses& processes, Process process) {
   const auto found = processes.find(process);
   if (found != processes.end()) return &found->second;

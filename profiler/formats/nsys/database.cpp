@@ -65,8 +65,8 @@ std::uint64_t bytes_by_header(const Header& header) {
   return big_endian(header, 28, 4) * (page == 1 ? 65536 : page);
 }
 
-// Why a statement ended as it did. SQLite says that memory ran out, too, where a damaged record claims a size that it
-// would not even ask for. Throws std::bad_alloc where memory may really have run out.
+// Why a statement failed. SQLite also reports a lack of memory if a damaged record claims a size for which it would not
+// even allocate. Throws std::bad_alloc if memory may really have run out.
 std::string reason_of(int code, sqlite3* handle, std::uint64_t file_bytes) {
   constexpr std::uint64_t kOwnBytes = std::uint64_t{64} << 20;  // SQLite's own, on any file
   if (code != SQLITE_NOMEM) return sqlite3_errmsg(handle);
@@ -77,7 +77,7 @@ std::string reason_of(int code, sqlite3* handle, std::uint64_t file_bytes) {
 
 std::string sql_name(std::string_view name) { return fmt::format("\"{}\"", name); }
 
-// A payload that says anything of a call is short; SQLite would hold a longer one in memory whole.
+// Payloads that describe a call are short. SQLite would hold a longer one in memory as a whole.
 std::string selected(std::string_view column) {
   if (column != "binaryData" && column != "jsonText") return sql_name(column);
   return fmt::format("CASE WHEN length({0}) <= 65536 THEN {0} END", sql_name(column));

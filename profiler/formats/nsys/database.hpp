@@ -42,7 +42,7 @@ class Database {
   /// About how many rows a table has, read at once; never more than the file can hold.
   std::size_t about_rows(const std::string& table) const;
   std::size_t bytes() const { return bytes_; }
-  /// How much shorter the file is than its header says.
+  /// The difference between the size in the file's header and the file's length.
   std::size_t missing_bytes() const { return missing_bytes_; }
   sqlite3* handle() const { return handle_.get(); }
 

@@ -137,7 +137,7 @@ void read_memsets(Import& import) {
   import.end_table(table, rows);
 }
 
-// One row a launch: which kernels ran in it, and so what of it is communication, nothing tells.
+// One row per launch of a graph. It does not show the kernels in it, so its communication is unknown.
 void read_graphs(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
   Rows rows(import.database(), table, work_columns({"graphId"}), "");

@@ -71,8 +71,9 @@ void Import::read_strings() {
   end_table("StringIds", rows);
 }
 
-// Times of events and ANALYSIS_DETAILS.startTime count from the same moment, which is the session's begin or that of
-// the machine's clock; the session's begin in Unix time stands apart. Exported with --ts-normalize they are Unix time.
+// Times of events and ANALYSIS_DETAILS.startTime count from the same moment: the start of the session, or of the
+// machine's clock. The start of the session in Unix time is a separate value. Exported with --ts-normalize they are
+// Unix time.
 void Import::read_clock() {
   const bool is_unix =
       first_text(*database_, "META_DATA_EXPORT", "value", "name = 'EXPORT_PARAM_TIME_NORMALIZE'") == "true";

@@ -19,7 +19,7 @@ namespace underlap::formats::nsys {
 
 /// A process as Nsight Systems numbers it: a serialized id without its thread.
 using Process = std::int64_t;
-/// Of work in early exports, which do not say whose it is.
+/// The process of work in early exports, which do not record it.
 inline constexpr Process kUnknownProcess = 0;
 constexpr Process process_of(std::int64_t global_id) { return global_id >> 24; }
 constexpr std::int32_t thread_of(std::int64_t global_tid) { return static_cast<std::int32_t>(global_tid & 0xFFFFFF); }
@@ -49,7 +49,7 @@ class Import {
   Trace trace;
   std::vector<Owner> owners;
   std::vector<DeviceWork> device_work;               ///< in the order of their slices
-  std::map<Process, std::set<std::int32_t>> labels;  ///< ranks that a process's NVTX texts say
+  std::map<Process, std::set<std::int32_t>> labels;  ///< ranks in a process's NVTX texts
 
   const Database& database() const { return *database_; }
   /// Advances to the next row of a long table like Rows::next(), and reports progress in the file. Throws Cancelled,
@@ -78,11 +78,12 @@ class Import {
   std::optional<std::string_view> string(std::int64_t id);
 
   std::uint32_t owner(const Owner&);
-  /// Whether the process has work on a device; true for all where the file does not say.
+  /// Whether the process has work on a device; true for all processes if the file does not show this.
   bool has_work(Process) const;
   std::uint32_t stream_track(const Owner&, std::int32_t stream);
   std::uint32_t thread_track(std::int64_t global_tid);
-  /// Of the NVTX ranges of a thread. `row` tells apart the rows of one thread, of which `name` is this one's.
+  /// The track of NVTX ranges of a thread. A thread may have several: `row` is the number of this one, and `name` its
+  /// name.
   std::uint32_t range_track(std::int64_t global_tid, std::int64_t row, const std::string& name);
 
  private:
@@ -128,7 +129,7 @@ class Names {
   std::unordered_map<std::int64_t, NameId> names_;
 };
 
-/// The rank that a label says: "rank 3", "Rank:3", "[rank3]"; -1 for any other text.
+/// The rank in a label: "rank 3", "Rank:3", "[rank3]"; -1 for any other text.
 std::int32_t rank_in(std::string_view text);
 
 }  // namespace underlap::formats::nsys

@@ -86,7 +86,7 @@ Payloads::Payloads(Import& import) {
     const std::size_t bytes = bytes_of_type(rows.integer_or(3, 0));
     if (bytes == 0) continue;
     std::size_t& end = ends[id];
-    // Without an offset a field lies behind the one before, where its alignment allows it.
+    // Without an offset, a field follows the previous one at its alignment.
     const auto offset = static_cast<std::size_t>(std::clamp<std::int64_t>(
         rows.integer_or(5, static_cast<std::int64_t>((end + bytes - 1) / bytes * bytes)), 0, 1 << 20));
     end = offset + bytes;

@@ -15,7 +15,7 @@
 
 namespace underlap::formats::nsys {
 
-/// What NCCL says of one of its calls; -1 (communicator: 0) for what it does not say.
+/// NCCL's description of one of its calls; -1 (communicator: 0) for missing values.
 struct NcclPayload {
   std::uint64_t communicator = 0;
   std::int64_t bytes = -1;      ///< of the count that was passed to the call
@@ -30,8 +30,8 @@ class Payloads {
  public:
   explicit Payloads(Import&);
 
-  /// NVTX_EVENTS.binaryData: domain, schema, size and total size as 64-bit integers, then the payload. nullopt for
-  /// what is shorter than its schema says, or of none, or names no communicator.
+  /// NVTX_EVENTS.binaryData: domain, schema, size and total size as 64-bit integers, then the payload. nullopt for data
+  /// that is shorter than its schema, has no schema, or names no communicator.
   std::optional<NcclPayload> from_binary(std::span<const std::byte>) const;
   /// NVTX_EVENTS.jsonText: an object with the schema's names.
   static std::optional<NcclPayload> from_json(std::string_view);

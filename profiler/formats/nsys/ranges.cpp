@@ -33,7 +33,7 @@ enum Column : int {
   kRangeJson
 };
 
-// PyTorch numbers each operation behind its name: "aten::empty, op_id = 990346", "aten::add, seq = 5, sizes = [...]".
+// PyTorch numbers each operation after its name: "aten::empty, op_id = 990346", "aten::add, seq = 5, sizes = [...]".
 std::string_view without_number(std::string_view text) {
   for (const std::string_view mark : {", op_id = ", ", seq = "})
     if (const std::size_t at = text.find(mark); at != std::string_view::npos && at > 0) text = text.substr(0, at);
@@ -88,7 +88,7 @@ class RangeReader {
   }
 
  private:
-  // The name of a domain may come behind its first range.
+  // The name of a domain may follow its first range.
   struct DomainTrack {
     std::uint32_t track = 0;
     std::pair<Process, std::int64_t> domain;

@@ -11,26 +11,27 @@
 
 namespace underlap::formats::nsys {
 
-/// A communicator as the payloads of its members tell it.
+/// A communicator, from the payloads of its members.
 struct Communicator {
   std::int64_t num_ranks = 0;
   std::map<std::int64_t, Owner> members;  ///< by rank in the communicator; those that the file holds
 };
 using Communicators = std::map<std::uint64_t, Communicator>;
 
-/// What calls that name a communicator's size and their own rank in it tell, which are those that make or end one.
+/// The communicators, from calls with a communicator's size and the caller's rank: the calls that create or destroy
+/// one.
 Communicators communicators_of(const std::vector<NcclCall>&);
 
 /// Which rank each owner of tracks is.
 class Ranks {
  public:
-  /// Decides from the environment, NCCL's payloads, NVTX labels or the order of devices and processes, and says in
-  /// the metadata from which.
+  /// Takes the ranks from the environment, NCCL's payloads, NVTX labels or the order of devices and processes, and
+  /// writes the source to the metadata.
   Ranks(Import&, const Communicators&);
 
   /// Of the owner's process and device. Threads of a process with several devices are its first rank.
   std::int32_t of(const Owner&) const;
-  /// The global ranks of a communicator, by rank in it; empty where the file does not say all.
+  /// The global ranks of a communicator, by rank in it; empty if the file does not have all of them.
   std::vector<std::int32_t> members_of(const Communicator&) const;
   /// Gives all tracks their ranks, those of threads by where they launch most.
   void apply(Import&) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a slice says of itself: its categories and debug annotations.
+// The attributes of a slice: its categories and debug annotations.
 #include <array>
 #include <protozero/pbf_writer.hpp>
 #include <utility>

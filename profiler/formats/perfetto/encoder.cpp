@@ -72,8 +72,8 @@ std::string text_of(const Track& track) {
   return text;
 }
 
-// The clock that times of this file are on, and its wall clock: the one of the first rank that says it. A rank whose
-// clock is another has its own reading, for readers of ours.
+// The clock of the times in this file, and its wall clock, from the first rank that has them. A rank with another clock
+// has its own reading, which our readers use.
 void write_clock_of_trace(pbf_writer& packet, const Trace& block) {
   if (block.clocks.empty() || block.clocks.front().device_ns < 0 || block.clocks.front().unix_ns < 0) return;
   {
@@ -319,7 +319,7 @@ void PerfettoEncoder::show_slice(std::uint64_t uuid, NameId name, std::int64_t s
   flush_event(end_ns, Shown::to_viewers);
 }
 
-// Arrows go forward in time, whichever end of a flow comes first.
+// Arrows go forward in time, even if the source of a flow is later than its target.
 void PerfettoEncoder::find_arrows(const Trace& block) {
   arrows_.clear();
   for (std::size_t i = 0; i < block.flows.size(); ++i) {
@@ -350,8 +350,8 @@ void PerfettoEncoder::show_wait(const Trace& block, std::size_t i, std::uint64_t
   show_slice(uuid, kTransfer, last_arrival_ns, block.end_ns(i));
 }
 
-// The end stands right behind its begin, but for what only viewers are shown: a reader pairs them without search and
-// keeps the order of the slices.
+// The end follows its begin immediately, except for slices that only viewers are shown. So a reader pairs them without
+// a search and keeps the order of the slices.
 void PerfettoEncoder::write_slice(const Trace& block, std::size_t i, std::uint64_t uuid) {
   const Slice slice = block.slice(i);
   const CommunicationRecord* record = block.communication(i);

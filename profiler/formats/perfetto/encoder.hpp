@@ -16,15 +16,15 @@
 
 namespace underlap::formats {
 
-/// Turns blocks of a trace into Perfetto packets. What it has said once (names, tracks, groups, metadata) it does not
-/// say again until forget().
+/// Turns blocks of a trace into Perfetto packets. Names, tracks, groups and metadata are written once, and again after
+/// forget().
 class PerfettoEncoder {
  public:
   /// The packets of one block. Throws std::invalid_argument, having changed nothing, for a block that cannot be
   /// written: a negative duration, an end past int64, or a track or group that the block does not have.
   std::string encode(const Trace& block);
 
-  /// Says everything anew in the next block: what was encoded last did not reach the file.
+  /// Repeats everything in the next block, because the last packets did not reach the file.
   void forget();
 
  private:

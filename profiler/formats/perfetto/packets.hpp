@@ -5,7 +5,7 @@
 
 namespace underlap::formats {
 
-/// What stands next in a stream of packets: one that is whole, one that the end cuts, or no packet.
+/// The state of the next packet in a stream: whole, truncated by the end, or not a packet.
 enum class NextPacket { whole, truncated, broken };
 
 /// Takes the packet at `at`, before `end`: a tag, a length and that many bytes. Moves `at` past it where it is whole.

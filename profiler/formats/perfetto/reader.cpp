@@ -13,8 +13,8 @@
 namespace underlap::formats {
 namespace {
 
-// Hands the whole packets before `end` to the decoder. Returns what follows them: nothing, or the begin of a packet
-// that is not whole; nullopt where no packet can follow.
+// Hands the whole packets before `end` to the decoder. Returns the rest: nothing, or the start of an incomplete packet;
+// nullopt if no packet can follow.
 std::optional<const char*> decode(const char* at, const char* end, PerfettoDecoder& decoder) {
   protozero::data_view packet;
   while (at != end) {

@@ -43,7 +43,7 @@ struct PerfettoSequence {
 /// What one transfer can put on a wire: sums over a trace still fit.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 
-/// One slice as its begin event tells it.
+/// Builds one slice from its begin event.
 class PerfettoSlice {
  public:
   explicit PerfettoSlice(const PerfettoSequence& sequence) : sequence_(sequence) {}

@@ -8,7 +8,7 @@
 
 namespace underlap::formats::perfetto {
 
-/// A field and how it is written, as a reader of packets tells them together.
+/// A field number with its wire type, as packet readers return both.
 constexpr std::uint32_t number(std::uint32_t tag) {
   return protozero::tag_and_type(tag, protozero::pbf_wire_type::varint);
 }

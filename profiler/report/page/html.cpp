@@ -16,7 +16,7 @@
 namespace underlap::report {
 namespace {
 
-// Two colours that differ in lightness too, and patterns over one of them: nobody needs to see colours.
+// Two colors that also differ in lightness, and patterns over one of them: readers need not see colors.
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1c1e21; --soft: #5c6370; --line: #d4d8de; --panel: #f4f6f8;
         --hidden: #7fb2dc; --exposed: #c04a00; --stripe: #ffffff; --step: #33475b; --good: #00639c; --bad: #a83c00; }

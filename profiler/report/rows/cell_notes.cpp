@@ -40,7 +40,7 @@ class Texts {
   std::vector<std::pair<std::string, std::vector<std::string>>> all_;
 };
 
-// Of several reasons one says enough for a row.
+// One of several reasons is enough for a row.
 std::string first_of(const std::vector<std::string>& reasons) {
   if (reasons.size() < 2) return reasons.empty() ? "no reason was kept" : reasons.front();
   return fmt::format("{} ({} more reasons are in results.json)", reasons.front(), reasons.size() - 1);

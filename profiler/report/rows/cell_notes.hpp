@@ -10,8 +10,8 @@
 
 namespace underlap::report {
 
-/// What is said once above the tables and pointed to by a number in the rows that it holds for: requests that are not
-/// in effect, and why cells were not run.
+/// Notes that are printed once above the tables, and referenced by number in rows: requests that are not in effect, and
+/// why cells were not run.
 struct CellNotes {
   std::vector<std::string> lines;               ///< "NOT AS REQUESTED [1]: on and 2 more: ..."
   std::map<std::string, std::string> of_cells;  ///< name -> "[1] [3]"

@@ -16,8 +16,8 @@ struct StepRates {
   std::optional<double> mfu;  ///< share of the peak; absent where that is not known
 };
 
-/// Those of a step of `step_s` seconds of so many ranks, with its FLOPs counted as `convention` says. Absent where the
-/// work is not known.
+/// The rates of a step of `step_s` seconds on so many ranks, with its FLOPs counted by `convention`. Absent if the work
+/// is unknown.
 std::optional<StepRates> rates_of(const StepWork& work, std::int32_t num_ranks, double step_s,
                                   const std::string& convention);
 

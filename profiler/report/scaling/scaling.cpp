@@ -35,7 +35,7 @@ bool may_differ(std::string_view knob, bool are_of_one_kind) {
   return is_size(knob);
 }
 
-// What a plan does not name nobody asked for.
+// A knob that a plan does not name was not requested.
 std::string requested(const ScalingPoint& point, const std::string& knob) {
   const auto found = point.knobs.find(knob);
   return found == point.knobs.end() ? "null" : found->second.requested;
@@ -154,7 +154,7 @@ Scaling scaling_of_points(const std::vector<ScaledPoint>& points) {
   return is_weak ? Scaling::weak : is_strong ? Scaling::strong : Scaling::mixed;
 }
 
-// Of what both points' plans tell alike; where sequences have one length, it cancels.
+// nullopt unless both plans have the number of sequences. The length of a sequence cancels in the quotient.
 std::optional<double> efficiency(const ScalingPoint& point, const ScalingPoint& smallest) {
   const bool tell = point.sequences && smallest.sequences && point.summary.step_ms->value > 0;
   if (!tell) return std::nullopt;

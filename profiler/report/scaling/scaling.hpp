@@ -15,7 +15,7 @@ namespace underlap::report {
 enum class Scaling : std::uint8_t {
   weak,    ///< as many sequences a rank at every size
   strong,  ///< as many sequences a step at every size
-  mixed,   ///< neither, or the plans do not tell
+  mixed,   ///< neither, or not known from the plans
 };
 
 /// "weak", "strong", "mixed".

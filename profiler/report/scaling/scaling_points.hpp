@@ -38,7 +38,7 @@ struct SlowestNode {
 
 /// One cell at one size, in one run or one series of runs: what a scaling report holds against other sizes.
 struct ScalingPoint {
-  std::string cell = {};      ///< its name without what says its size
+  std::string cell = {};      ///< its name without its size
   std::string name = {};      ///< its whole name
   std::string run = {};       ///< the folder that was named
   std::int32_t num_runs = 1;  ///< of a series more: figures are medians over them
@@ -82,8 +82,8 @@ RunResults joined(std::vector<RunResults> runs, const std::string& series);
 std::vector<ScalingPoint> scaling_points(const RunResults& results, const std::string& run, std::int32_t num_runs,
                                          std::vector<std::string>& notes);
 
-/// Whether a knob sets the size of a job, and not how it works: ends in parallel_size but for virtual stages, or says
-/// how many sequences a step has.
+/// Whether a knob sets the size of a job, and not how it works: it ends in parallel_size except for virtual stages, or
+/// it sets the number of sequences of a step.
 bool is_size(std::string_view knob);
 
 }  // namespace underlap::report
