@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kStatusSchema = "underlap.status/1";
 constexpr std::size_t kMostStatusBytes = 1 << 20;
-constexpr int kMostTries = 100;  // a second
+constexpr int kMostTries = 100;  // one second, at 10 ms a try
 
 std::filesystem::path status_file(const std::filesystem::path& folder) { return folder / "status.json"; }
 
@@ -89,7 +89,7 @@ void StatusFile::write() noexcept {
   status_.updated_s = unix_now();
   try {
     write_status(folder_, status_);
-  } catch (const std::exception&) {  // results.json, which matters, says so too
+  } catch (const std::exception&) {  // ignored: writing results.json, which matters, reports the same error
   }
 }
 

@@ -10,33 +10,33 @@
 
 namespace underlap::bench {
 
-/// What a command said, both streams as they came, and how it ended.
+/// Output of a command, both streams interleaved, and its exit code.
 struct Said {
-  int exit_code = 0;  ///< 128 + signal where one ended it
+  int exit_code = 0;  ///< 128 + signal if a signal ended it
   std::string text;
 };
 
-/// Runs a program that PATH has, and waits for its end. nullopt where there is none of that name. Throws MachineError
-/// where it cannot be started.
+/// Runs a program found in PATH and waits for it. nullopt if there is no such program. Throws MachineError if it cannot
+/// be started.
 std::optional<Said> run_command(const std::vector<std::string>& words);
 
 /// A job as Slurm knows it.
 struct JobState {
   std::string state;   ///< PENDING, RUNNING, COMPLETED, TIMEOUT, NODE_FAIL, ...
-  std::string reason;  ///< why it waits: Resources, Priority, ...; may be empty
-  std::string nodes;   ///< node[1-4]; empty while it waits
+  std::string reason;  ///< why it is pending: Resources, Priority, ...; may be empty
+  std::string nodes;   ///< node[1-4]; empty while pending
 };
 
-/// Hands a job script to Slurm (`sbatch`). Returns the job's number. Throws std::invalid_argument where this machine
-/// has no Slurm and where Slurm refuses the script, with what it said.
+/// Hands a job script to Slurm (`sbatch`). Returns the job's number. Throws std::invalid_argument if this machine has
+/// no Slurm or if Slurm refuses the script, with Slurm's message.
 std::string submit_to_slurm(const std::filesystem::path& script);
 
-/// What Slurm says of a job (`squeue`, and once it is over `sacct` where the cluster keeps accounts); nullopt where it
-/// says nothing, or this machine has no Slurm.
+/// State of a job according to Slurm (`squeue`, and after its end `sacct` if the cluster keeps accounts); nullopt if
+/// Slurm reports nothing, or this machine has no Slurm.
 std::optional<JobState> state_of_job(const std::string& job);
 
-/// The tasks of a job array that Slurm still has, waiting or running, by number (`squeue`); nullopt where it says
-/// nothing, or this machine has no Slurm.
+/// The pending and running tasks of a job array, by number (`squeue`); nullopt if Slurm reports nothing, or this
+/// machine has no Slurm.
 std::optional<std::map<std::size_t, JobState>> states_of_tasks(const std::string& job);
 
 }  // namespace underlap::bench

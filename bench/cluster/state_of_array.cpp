@@ -35,7 +35,8 @@ StateOfTask read_task(const std::filesystem::path& folder, const SubmittedJob& j
   const std::optional<int> exit_code = exit_code_of_task(folder, number);
   std::optional<JobState> job_state;
   if (states && states->contains(number)) job_state = states->at(number);
-  // What the scheduler has forgotten is over; so is a task whose script has said so, while that script may still run.
+  // A task that the scheduler no longer lists is over. A task with an exit code is over too, even if its script still
+  // runs.
   else if (states || exit_code)
     job_state = JobState{.state = "ENDED", .reason = {}, .nodes = {}};
   if (exit_code) job_state->state = "ENDED";
@@ -46,7 +47,7 @@ StateOfTask read_task(const std::filesystem::path& folder, const SubmittedJob& j
   return task;
 }
 
-// The merged results, held against those that they were made of.
+// Whether the merged results match the results of the tasks.
 bool is_merged(const std::filesystem::path& folder, const std::vector<StateOfTask>& tasks) {
   if (!report::find_results(folder)) return false;
   const report::RunResults merged = report::read_results(folder);

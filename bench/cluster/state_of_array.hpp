@@ -17,34 +17,34 @@
 
 namespace underlap::bench {
 
-/// How the task of one cell stands, as its folder and the scheduler tell it.
+/// State of one cell's task, from its folder and the scheduler.
 struct StateOfTask {
   std::string cell;
   StateOfRun run;
-  std::string why_ended;  ///< before its cell was done; empty else
+  std::string why_ended;  ///< why it ended before its cell was done; empty otherwise
 
   bool is_over() const { return run.stage == StateOfRun::Stage::ended || is_done(); }
   bool is_done() const { return run.stage == StateOfRun::Stage::finished; }
 };
 
-/// How a matrix stands whose cells are the tasks of a job array.
+/// State of a matrix whose cells are the tasks of a job array.
 struct StateOfArray {
   SubmittedJob job;
   std::vector<StateOfTask> tasks;  ///< by their numbers
-  bool is_merged = false;          ///< the folder's results.json holds what the folders of the tasks have
-  bool is_merging = false;         ///< all are over, and the script of one still runs: it makes one run of them
+  bool is_merged = false;          ///< the folder's results.json matches the folders of the tasks
+  bool is_merging = false;         ///< all tasks are over, and the script of one still runs to merge them into one run
 
-  /// Running where any task is, then silent, then waiting; finished once all are done and merged.
+  /// Running if any task is, then silent, then waiting; finished when all are done and merged.
   StateOfRun::Stage stage() const;
 };
 
-/// Reads how an array in `folder` stands; nullopt where no array was submitted from it. `ask` asks a scheduler; empty:
-/// the one that this machine has. Throws std::invalid_argument for files that are no run's.
+/// Reads the state of an array in `folder`; nullopt if no array was submitted from it. `ask` queries a scheduler;
+/// empty: this machine's. Throws std::invalid_argument for files that do not belong to a run.
 std::optional<StateOfArray> state_of_array(
     const std::filesystem::path& folder,
     const std::function<std::optional<std::map<std::size_t, JobState>>(const std::string&)>& ask = {});
 
-/// For a person: a sentence, how to go on where that is needed, and a row a cell.
+/// For people: a sentence, how to continue if needed, and one row per cell.
 std::string array_text(const StateOfArray& state, const std::string& folder, const TableFormat& format);
 /// Schema underlap.state/1, where each cell has a `stage` too.
 std::string array_json(const StateOfArray& state);

@@ -15,44 +15,44 @@
 
 namespace underlap::bench {
 
-/// Where a cell of a run is.
+/// Progress of one cell of a run.
 struct StateOfCell {
   std::string name;
   std::int32_t blocks_done = 0;
-  std::string failed_because = {};  ///< why it lacks the rest; empty: it has not failed
+  std::string failed_because = {};  ///< why blocks are missing; empty: it has not failed
 };
 
-/// How a run stands, as its folder and the scheduler tell it.
+/// State of a run, from its folder and the scheduler.
 struct StateOfRun {
   enum class Stage : std::uint8_t {
     waiting,  ///< in the scheduler's queue
     running,
-    silent,  ///< it may run on another machine, whose locks are not seen here, or have died there
-    ended,   ///< before all was done
+    silent,  ///< it may run on another machine, whose locks are not visible here, or have died there
+    ended,   ///< before all blocks were done
     finished,
   };
   Stage stage = Stage::ended;
   std::int32_t blocks_done = 0;
   std::int32_t blocks_planned = 0;    ///< 0: not known yet
   std::vector<StateOfCell> cells;     ///< none before the first block is done
-  std::optional<RunStatus> status;    ///< as it said itself
-  std::optional<SubmittedJob> job;    ///< where it was submitted
-  std::optional<JobState> job_state;  ///< as the scheduler says
-  std::string holder;                 ///< which process holds the folder; empty: none that is seen here
+  std::optional<RunStatus> status;    ///< as the run reported it
+  std::optional<SubmittedJob> job;    ///< if the run was submitted
+  std::optional<JobState> job_state;  ///< as the scheduler reports it
+  std::string holder;                 ///< process that holds the folder; empty: none visible here
 };
 std::string_view to_string(StateOfRun::Stage stage);
 
-/// Reads how the run in `folder` stands, from any machine that sees the folder. `ask` asks a scheduler; empty: the one
-/// that this machine has. Throws std::invalid_argument where there is no run.
+/// Reads the state of the run in `folder`, from any machine that sees the folder. `ask` queries a scheduler; empty:
+/// this machine's. Throws std::invalid_argument if there is no run.
 StateOfRun state_of_run(const std::filesystem::path& folder,
                         const std::function<std::optional<JobState>(const std::string&)>& ask = {});
 
-/// The same of the folder of one task of an array, which may not have begun: what there is of it. `job_state` as the
-/// scheduler says, `blocks_planned` as it was submitted.
+/// The same for the folder of one array task, which may not have started. `job_state` comes from the scheduler,
+/// `blocks_planned` from the submission.
 StateOfRun state_of_task(const std::filesystem::path& folder, const std::optional<JobState>& job_state,
                          std::int32_t blocks_planned);
 
-/// For a person: one sentence, how to go on where that is needed, and a row a cell. `now_s` is Unix time.
+/// For people: one sentence, how to continue if needed, and one row per cell. `now_s` is Unix time.
 std::string state_text(const StateOfRun& state, const std::string& folder, std::int64_t now_s,
                        const TableFormat& format);
 inline constexpr const char* kStateSchema = "underlap.state/1";

@@ -68,7 +68,7 @@ struct AnalyzeArguments {
   }
 };
 
-// Whatever was asked for and would not be done.
+// Rejects options that would be ignored.
 void check_arguments(const AnalyzeArguments& arguments) {
   if (arguments.step && *arguments.step < 0)
     throw std::invalid_argument(fmt::format("--step is {}; steps are counted from 0", *arguments.step));
@@ -91,14 +91,14 @@ void check_arguments(const AnalyzeArguments& arguments) {
         throw std::invalid_argument(path + ": a directory beside other traces; give one folder, or traces of one cell");
 }
 
-// As wide as the terminal, where there is one.
+// The width of the terminal, if there is one.
 std::int32_t timeline_width(const AnalyzeArguments& arguments) {
   constexpr std::int32_t kInAPipe = 120;
   const std::int32_t width = terminal_width(STDOUT_FILENO);
   return arguments.width.value_or(width > kWidest ? kInAPipe : std::max(width, kNarrowest));
 }
 
-// The first measured step, unless one was asked for.
+// The first measured step, unless one was requested.
 analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, const analysis::Summary& summary) {
   std::set<std::int32_t> steps;
   const std::vector<analysis::Window> windows = summary.shown_windows();
@@ -125,14 +125,14 @@ input::AttributionOptionsOf attribution_options(const AnalyzeArguments& argument
   };
 }
 
-// The cell that the traces are of, and what they show of its knobs.
+// The cell of the traces, and its knobs as the traces show them.
 struct Observation {
   std::string cell;
-  std::string other_cell;  // a line where the traces are of another
+  std::string other_cell;  // a line if the traces belong to another cell
   std::vector<report::ObservedKnob> knobs;
 };
 
-// One cell's trace, and all that is to be said of it.
+// One cell's trace and its analysis.
 struct Analysis {
   const input::CellTrace& traced;
   const analysis::Summary& summary;
@@ -163,7 +163,7 @@ std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis)
   return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
 }
 
-// A few files by name, many by their first and last.
+// Names of a few files; of many, the first and the last.
 std::string names_of(const std::vector<std::string>& files) {
   constexpr std::size_t kNamed = 3;
   if (files.size() <= kNamed) return fmt::format("{}", fmt::join(files, ", "));

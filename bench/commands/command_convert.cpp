@@ -37,7 +37,7 @@ struct ConvertArguments {
 
 attribution::AttributionOptions usual_attribution(const Trace&) { return {}; }
 
-// A file holds one cell, and a run's folder may have several.
+// A file holds one cell, while a run's folder may have several.
 input::CellTrace cell_of_folder(const ConvertArguments& arguments) {
   StatusWatch watch;
   std::optional<input::CellTrace> found;
@@ -72,7 +72,7 @@ void print_skipped(const Trace& trace) {
   for (const auto& [reason, count] : trace.import.skipped) print_error("skipped {}: {}\n", count, visible_text(reason));
 }
 
-// The parser cannot tell the last of several words from those before it.
+// The parser cannot separate the last of several words from those before it.
 void take_last_as_file(ConvertArguments& arguments) {
   if (!arguments.file.empty()) return;
   if (arguments.traces.size() < 2)

@@ -122,7 +122,7 @@ void list_presets() {
   print(userbuffers);
 }
 
-// A word is looked for anywhere in a name, a pattern of the shell is the whole name.
+// A word matches anywhere in a name; a shell pattern matches the whole name.
 bool matches(const std::string& name, const std::string& pattern) {
   const bool is_glob = pattern.find_first_of("*?[") != std::string::npos;
   return ::fnmatch((is_glob ? pattern : "*" + pattern + "*").c_str(), name.c_str(), FNM_CASEFOLD) == 0;
@@ -133,7 +133,7 @@ bool matches(const plan::KnobInfo& knob, const std::string& pattern) {
          std::ranges::any_of(knob.spellings, [&](const std::string& other) { return matches(other, pattern); });
 }
 
-// The knobs whose names are most like `pattern`; a person who writes no dot means the last part of a name.
+// The knobs whose names are most similar to `pattern`; without a dot, the last part of a name is compared.
 std::string similar_knobs(const std::string& pattern, const std::vector<plan::KnobInfo>& knobs) {
   const bool is_path = pattern.find('.') != std::string::npos;
   std::vector<std::string_view> names;
@@ -157,7 +157,7 @@ void list_knobs(const std::string& pattern) {
                                             yaml::in_quotes(pattern), similar_knobs(pattern, knobs)));
 }
 
-/// What a measured file says beyond a description; "" for a description.
+/// Additional contents of a measured file; "" for a description.
 std::string measured_text(const sim::Hardware& hardware) {
   if (hardware.base.empty()) return "";
   std::string text =
@@ -193,7 +193,7 @@ void list_libraries() {
   print(table);
 }
 
-// Below, what the driver and a desktop take is nobody's work.
+// The driver and a desktop use less than this.
 constexpr std::int64_t kBusyBytes = std::int64_t{1} << 29;
 constexpr std::int32_t kBusyPercent = 10;
 
@@ -237,7 +237,7 @@ void list_gpus() {
   print(table);
 }
 
-// A list that takes no words.
+// Adds a list without arguments.
 void add_list(CLI::App& lists, int& exit_code, const char* what, const char* about, void (*print_list)()) {
   lists.add_subcommand(what, about)->callback([&exit_code, print_list] {
     print_list();

@@ -51,14 +51,14 @@ struct PlanArguments {
   std::string vocab_size;
   std::string words;  ///< Megatron-LM's arguments, in place of a configuration
 
-  /// What of a dump the tokenizer would fill.
+  /// Overrides for values that a dump leaves to the tokenizer.
   std::vector<plan::Override> overrides() const {
     if (vocab_size.empty()) return {};
     return {{"model.vocab_size", vocab_size}};
   }
 };
 
-/// Requests that a gate switched off, on stderr. False where there is none.
+/// Prints requests that a gate switched off, on stderr. Returns false if there are none.
 bool print_gates(const plan::Matrix& matrix, const std::string& file) {
   std::set<std::string> lines;
   for (const plan::Cell& cell : matrix.cells)
@@ -70,7 +70,7 @@ bool print_gates(const plan::Matrix& matrix, const std::string& file) {
   return !lines.empty();
 }
 
-// A plan is of use on a machine that cannot run it.
+// Adds what `run` would refuse. A MachineError is not fatal: a plan is useful on a machine that cannot run it.
 void tell_what_run_refuses(plan::Matrix& matrix) {
   try {
     find_refusals(matrix);
@@ -92,15 +92,15 @@ void keep_cell(plan::Matrix& matrix, const std::string& name) {
   matrix.errors = matrix.cells.front().plan.errors;
 }
 
-// Of a matrix with cells that are wrong and others that are not.
+// Whether any cell is valid.
 bool has_sound_cells(const plan::Matrix& matrix) {
   return std::ranges::any_of(matrix.cells, [](const plan::Cell& cell) { return cell.plan.errors.empty(); });
 }
 
-// A plan is one of GPUs, whichever backend runs it: what those of its description could not hold, once for all cells
-// that need the same. Where nothing says which GPU it is for, the one that is assumed may be too small alone.
+// Lists cells that do not fit the memory of the described GPU, whichever backend runs the plan; cells with equal needs
+// share a line. If the configuration names no GPU, a default is assumed, which may itself be too small.
 std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus) {
-  std::map<std::string, std::vector<std::string>> cells;  // by what there is to say of them
+  std::map<std::string, std::vector<std::string>> cells;  // by message
   for (const plan::Cell& cell : matrix.cells) {
     plan::Config config = cell.plan.config;
     const auto& knobs = cell.plan.knobs;
@@ -125,7 +125,7 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
   return text;
 }
 
-// Each plan as far as it goes, which holds its errors; the errors alone where no cell of several can be run.
+// Each plan as far as it could be made, with its errors; only the errors if none of several cells can be run.
 std::string matrix_json(const plan::Matrix& matrix) {
   const bool has_plans = !matrix.has_errors() || matrix.cells.size() == 1 || has_sound_cells(matrix);
   return has_plans ? plans_json(matrix) : errors_json(matrix.errors);
@@ -147,13 +147,14 @@ void print_plan(const plan::Matrix& matrix, bool all) {
   }
 }
 
-/// Reads a configuration, or the arguments that stand in its place.
+/// Reads a configuration, or the arguments given in place of one.
 plan::Matrix read_plan(const std::string& file, const PlanArguments& arguments) {
   if (arguments.words.empty()) return read_matrix(file, arguments.overrides());
   return plan::parse(arguments.words, "the arguments", arguments.overrides());
 }
 
-/// The matrix of a file with what `run` would refuse; what cannot be read at all is an error of it.
+/// The matrix of a file with everything that `run` would refuse. If the file cannot be read, that is an error of the
+/// matrix.
 plan::Matrix read_whole(const std::string& file, const PlanArguments& arguments) {
   plan::Matrix matrix;
   try {
@@ -176,14 +177,14 @@ bool has_kind(const std::vector<plan::Finding>& findings, std::string_view kind)
   return std::ranges::find(findings, kind, &plan::Finding::kind) != findings.end();
 }
 
-/// Errors are bad input, and with --strict gates are.
+/// Errors are bad input; with --strict, gates are too.
 int exit_code_of(const std::vector<plan::Finding>& findings, const PlanArguments& arguments) {
   const bool is_bad = has_kind(findings, "error") || (arguments.strict && has_kind(findings, "not-as-requested"));
   return is_bad ? kBadInput : kOk;
 }
 
-/// The configurations of a folder and of those in it. Throws std::invalid_argument naming the folder where there are
-/// none, or more than a folder of configurations has of anything.
+/// The configurations in a folder and its subfolders. Throws std::invalid_argument naming the folder if there are none,
+/// or more entries than a folder of configurations would have.
 std::vector<std::string> configurations_in(const std::string& folder) {
   constexpr int kMost = 10'000;
   std::vector<std::string> files;
@@ -281,7 +282,7 @@ int plan_file(const PlanArguments& arguments) {
   return arguments.strict && print_gates(matrix, arguments.config) ? kBadInput : kOk;
 }
 
-/// Behind two hyphens stand arguments of Megatron-LM, the first of them where a configuration would.
+/// Arguments of Megatron-LM follow two hyphens; the first one arrives in place of the configuration.
 void take_arguments(PlanArguments& arguments, std::vector<std::string> more) {
   if (!arguments.config.starts_with("--")) {
     if (!more.empty()) throw CLI::ExtrasError("plan", more);

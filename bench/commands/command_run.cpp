@@ -52,21 +52,21 @@ struct RunArguments {
   bool no_verify = false;
   bool details = false;
   bool dry_run = false;
-  std::int32_t runs = 0;  // 0: one, in the folder itself
+  std::int32_t runs = 0;  // 0: a single run, in the folder itself
   std::int32_t launch_timeout_s = 60;
-  std::string other;  // program or configuration that takes turns
+  std::string other;  // program or configuration to alternate with
   std::string flops = "full";
   RunFields fields;
 };
 
-// The command that this process was started as, with what makes it go on.
+// The command that started this process, with the flags that make it resume.
 std::string resume_command(const RunArguments& arguments, const std::filesystem::path& folder) {
   std::ifstream words("/proc/self/cmdline", std::ios::binary);
   std::string text, added;
   if (arguments.folder.empty()) added += " -o " + shell_word(folder.string());
   if (!arguments.resume) added += " --resume";
   for (std::string word; std::getline(words, word, '\0');) {
-    if (word == "--") text += std::exchange(added, {});  // behind it nothing is a flag
+    if (word == "--") text += std::exchange(added, {});  // nothing after it is a flag
     text += (text.empty() ? "" : " ") + shell_word(word);
   }
   return text + added;
@@ -84,7 +84,7 @@ std::string forecast(const RunArguments& arguments, const plan::Matrix& matrix) 
                      arguments.other.empty() ? "" : fmt::format(" + {}", runs), run_forecast(matrix, "", width));
 }
 
-// Of two configurations what a gate would refuse is refused before the first run.
+// Checks two configurations before the first run for what a gate would refuse later.
 bool is_refused(const RunArguments& arguments, const plan::Matrix& matrix) {
   if (arguments.other.empty() || is_program(arguments.other)) return false;
   plan::Matrix other = read_matrix(arguments.other, overrides_of(arguments.fields));
@@ -105,7 +105,7 @@ int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
   request.other = arguments.other;
   request.options = flags_of(arguments.fields);
   if (arguments.no_verify) request.options.emplace_back("--no-verify");
-  if (arguments.flops != RunArguments().flops)  // an earlier build has no such flag
+  if (arguments.flops != RunArguments().flops)  // an older build has no such flag
     request.options.insert(request.options.end(), {"--flops", arguments.flops});
   request.resume = arguments.resume;
   request.resume_command = resume_command(arguments, request.folder);
@@ -113,7 +113,7 @@ int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
   return run_series(request);
 }
 
-// A single run beside those of a series would be taken for all there is.
+// A single run in the folder of a series would be mistaken for all of its runs.
 void check_no_series(const std::filesystem::path& folder) {
   if (report::is_folder_of_series(folder))
     throw std::invalid_argument(
@@ -121,7 +121,7 @@ void check_no_series(const std::filesystem::path& folder) {
                     folder.string()));
 }
 
-// The cells of an array are runs of their own, and the folder holds what was made of them.
+// The cells of an array are separate runs, and the folder holds their merged results.
 void check_no_array(const std::filesystem::path& folder) {
   if (const auto job = read_job(folder); job && !job->cells.empty())
     throw std::invalid_argument(
@@ -130,7 +130,7 @@ void check_no_array(const std::filesystem::path& folder) {
                     folder.string()));
 }
 
-// What a launcher cannot be asked for, and how many of the processes that it started take part.
+// Checks options that a launcher does not support, and how many of the processes that it started take part.
 void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, const Launch& launch) {
   if (runs_several(arguments))
     throw std::invalid_argument(fmt::format(
@@ -164,7 +164,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   const plan::FlopConvention convention = convention_of(arguments.flops);
   std::vector<report::RefusedCell> refused;
   if (runs_several(arguments))
-    find_refusals(matrix, launch != nullptr);  // what a gate takes is whole
+    find_refusals(matrix, launch != nullptr);  // a gate needs complete runs
   else
     refused = keep_runnable(matrix, launch != nullptr);
   if (refuse(matrix)) return kBadInput;
@@ -219,7 +219,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   return outcome.mismatches.empty() ? kOk : kFound;
 }
 
-// A launched process that is not rank 0: what is wrong with what it reads is for rank 0 to say.
+// For a launched process other than rank 0. Rank 0 reports errors in what it reads.
 AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder, const RunArguments& arguments) {
   AgentOptions options{.launch = launch, .folder = folder, .timeout = std::chrono::seconds(arguments.launch_timeout_s)};
   try {
@@ -239,10 +239,10 @@ AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder,
 int run_run(const RunArguments& arguments, const std::string& command_line) {
   const std::optional<Launch> launch = read_launch();
   if (!launch) return run_here(arguments, command_line, nullptr, nullptr);
-  // The folder that a run makes has the time in its name, which only rank 0 knows.
+  // The name of a new run folder contains the time, which only rank 0 knows.
   const std::filesystem::path folder = arguments.folder.empty() ? kRunsFolder : arguments.folder;
   if (launch->rank > 0) {
-    ::signal(SIGTERM, SIG_IGN);  // rank 0 hears it too, and says when all end
+    ::signal(SIGTERM, SIG_IGN);  // rank 0 receives it too, and decides when all processes end
     return serve_agent(agent_of(*launch, folder, arguments));
   }
   Coordinator coordinator(*launch, folder, std::chrono::seconds(arguments.launch_timeout_s));

@@ -54,7 +54,7 @@ std::int32_t most_sharing_weights(const plan::Matrix& matrix) {
   return size;
 }
 
-// One rank a GPU; without GPUs as many as spread the largest cell over the nodes.
+// One rank per GPU; without GPUs, enough ranks to spread the largest cell over the nodes.
 void settle_ranks(const plan::Matrix& matrix, BatchJob& job) {
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
   if (!run.traits().measures_time)
@@ -89,7 +89,7 @@ bool is_going(StateOfRun::Stage stage) {
                                           to_string(stage), job.empty() ? "" : " as job " + job, folder.string()));
 }
 
-// One allocation and an array leave folders that the other does not go on with.
+// A single allocation cannot continue the folder of an array, nor the reverse.
 void check_same_kind(const SubmitArguments& arguments, bool is_array) {
   if (arguments.array == is_array) return;
   throw std::invalid_argument(fmt::format(
@@ -99,7 +99,7 @@ void check_same_kind(const SubmitArguments& arguments, bool is_array) {
           : "holds a run whose cells take turns in one allocation, and no array: leave --array out to go on with it"));
 }
 
-// The cells that lack blocks, by their tasks' numbers.
+// The cells that lack blocks, by task number.
 std::map<std::size_t, std::string> tasks_to_do(const SubmitArguments& arguments, const plan::Matrix& matrix) {
   const auto blocks = static_cast<std::int32_t>(matrix.cells.front().plan.config.run.blocks);
   auto state = arguments.resume ? state_of_array(arguments.job.folder) : std::nullopt;
@@ -123,7 +123,7 @@ void check_array(const SubmitArguments& arguments, const plan::Matrix& matrix) {
         fmt::format("{} lacks no block of any cell: --blocks asks for more", arguments.job.folder.string()));
 }
 
-// What the folder holds already.
+// Checks what the folder already holds.
 void check_folder(const SubmitArguments& arguments) {
   const fs::path folder = arguments.job.folder;
   const bool is_run = report::find_results(folder) || fs::exists(folder / "job.json");
@@ -139,7 +139,7 @@ void check_folder(const SubmitArguments& arguments) {
   if (is_going(state.stage)) refuse_going(folder, state.stage, state.job ? state.job->job : "");
 }
 
-/// Takes back what was written into a run's folder, unless the job was submitted.
+/// Removes what was written into a run's folder, unless the job was submitted.
 class Written {
  public:
   explicit Written(fs::path folder) : folder_(std::move(folder)) {
@@ -161,7 +161,7 @@ class Written {
   bool is_kept_ = false;
 };
 
-// As a shell would have it, from any folder.
+// The shell command, valid in any folder.
 std::string submit_command(const SubmitArguments& arguments) {
   const BatchJob& job = arguments.job;
   std::vector<std::string> words = {"underlap",
@@ -223,7 +223,7 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
   return kOk;
 }
 
-// Of letters that every scheduler takes.
+// Uses only letters that every scheduler accepts.
 std::string job_name(const std::string& config) {
   std::string name = "underlap-" + fs::path(config).stem().string();
   std::ranges::replace_if(

@@ -15,7 +15,7 @@
 namespace underlap::bench {
 namespace {
 
-// Becomes the viewer: its exit code is this program's.
+// Replaces this process by the viewer, so that the viewer's exit code is this program's.
 [[noreturn]] void start_viewer(const std::vector<std::string>& arguments) {
   std::string program = viewer_program();
   std::vector<std::string> all{program};
@@ -33,7 +33,7 @@ namespace {
 
 }  // namespace
 
-// All that stands behind the command is the viewer's, in its order: an option of ours would take words out of it.
+// All words after the command go to the viewer, in their order: an option of ours would take words out of them.
 void add_view_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "view", "Open traces and runs in the viewer, or render a picture (options: underlap-viewer --help)");

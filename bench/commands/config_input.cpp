@@ -20,8 +20,7 @@
 namespace underlap::bench {
 namespace {
 
-// What a text calls itself by a top-level `study:`; empty for anything else. Its errors are told by who reads it as a
-// matrix.
+// The value of a top-level `study:`; empty if there is none. Ignores errors: reading the text as a matrix reports them.
 std::string study_of(const std::string& text) {
   yaml::Problems ignored("", {});
   const yaml::Document document = yaml::read_document(text, ignored);

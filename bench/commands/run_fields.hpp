@@ -13,14 +13,14 @@ class App;
 
 namespace underlap::bench {
 
-/// Fields of `run:`, by dotted path, as they were written on a command line; empty: not written.
+/// Fields of `run:`, by dotted path, as written on a command line; empty: not given.
 using RunFields = std::map<std::string, std::string>;
 
-/// Gives a command a flag for each, of the same name, unless it has such a flag.
+/// Adds a flag of the same name for each field to a command, unless it has such a flag.
 void add_run_fields(CLI::App& command, RunFields& fields);
 
 std::vector<plan::Override> overrides_of(const RunFields& fields);
-/// The flags that say the same: "--link-gbps", "4".
+/// The equivalent flags: "--link-gbps", "4".
 std::vector<std::string> flags_of(const RunFields& fields);
 
 }  // namespace underlap::bench

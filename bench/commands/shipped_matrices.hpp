@@ -14,15 +14,15 @@ struct ShippedMatrix {
   std::string about;  ///< the first sentence of its opening comment
 };
 
-/// share/underlap/matrices beside the program's folder, wherever both were moved to. A build has it as well as an
-/// installation.
+/// share/underlap/matrices, relative to the program's folder, so that both can be moved. Exists in a build as well as
+/// in an installation.
 std::filesystem::path shipped_matrices_folder();
 
-/// The matrices in there, in the order of their names. Empty where the program stands alone.
+/// The matrices in that folder, sorted by name. Empty if the program has no such folder.
 std::vector<ShippedMatrix> shipped_matrices();
 
-/// `named` where there is such a file; else the file of the shipped matrix of that name, with or without .yaml; else
-/// `named`, for whoever reads it to complain.
+/// `named` if that file exists; else the file of the shipped matrix of that name, with or without .yaml; else `named`,
+/// so that reading it reports the error.
 std::string config_file(const std::string& named);
 
 }  // namespace underlap::bench

@@ -29,14 +29,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{500};        // whether a rank process is stopped or has ended
-constexpr milliseconds kLookForEnd{5};    // of one whose output has ended: it is about to
-constexpr milliseconds kLookForFile{50};  // again
+constexpr milliseconds kLook{500};        // interval of checks whether a rank process is stopped or has ended
+constexpr milliseconds kLookForEnd{5};    // for a rank process whose output has ended, since it is about to end
+constexpr milliseconds kLookForFile{50};  // between attempts
 constexpr milliseconds kPatienceToConnect{2'000};
 constexpr milliseconds kPatienceToBeWelcomed{10'000};
 constexpr milliseconds kPatienceToEnd{5'000};
 constexpr off_t kLongestFile = 1 << 20;
-constexpr std::uint64_t kLongestProof = 1 << 10;  // what one that has not proved who it is may send
+constexpr std::uint64_t kLongestProof = 1 << 10;  // largest message from a process that has not proved its identity
 
 Deadline now() { return std::chrono::steady_clock::now(); }
 
@@ -63,7 +63,7 @@ std::optional<LaunchFile> read_file(const std::filesystem::path& path, std::stri
   return launch_file;
 }
 
-// Throws MachineError unless the other side proves that it is the run, and accepts the proof of this side.
+// Throws MachineError unless the other side proves that it is the run, and accepts this side's proof.
 void introduce(MessageChannel& run, const std::string& token, const Hello& hello) {
   const Deadline deadline = now() + kPatienceToBeWelcomed;
   const std::string peer = run.peer();
@@ -80,7 +80,7 @@ void introduce(MessageChannel& run, const std::string& token, const Hello& hello
   run.trust(peer);
 }
 
-/// Where the run was reached.
+/// The connection to the run.
 struct Found {
   MessageChannel channel;
   std::string host;
@@ -206,7 +206,7 @@ class AgentProcess {
 
   void tell(AgentMessage kind, const ChildNews& news) { run_.send(static_cast<std::uint32_t>(kind), to_message(news)); }
 
-  // Its connection to the run is its channel: orders and traces do not come through here.
+  // Its connection to the run becomes its channel: orders and traces do not pass through the agent.
   void start(const ChildOrder& order) {
     try {
       std::string why;
@@ -253,13 +253,13 @@ class AgentProcess {
     }
   }
 
-  // A launcher ends all where one ends with an error: the run tells its user what happened before any agent is gone.
+  // A launcher ends all processes if one ends with an error. So the run reports the error before any agent ends.
   int end(int exit_code) {
     children_.clear();
     try {
       run_.receive(now() + kPatienceToEnd);
     } catch (const MachineError&) {
-      // The run is gone, as it should.
+      // The run has ended, as expected.
     }
     return exit_code;
   }

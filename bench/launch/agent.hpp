@@ -12,17 +12,18 @@ namespace underlap::bench {
 
 struct AgentOptions {
   Launch launch;
-  std::filesystem::path folder;                      ///< where rank 0 leaves word of itself
+  std::filesystem::path folder;                      ///< folder with rank 0's launch file
   std::chrono::milliseconds timeout{0};              ///< to find it
-  Facts facts = {};                                  ///< that all launched processes must share
-  std::string complaint = {};                        ///< why this one cannot take part; empty: it can
-  std::filesystem::path program = "/proc/self/exe";  ///< that its rank processes execute
+  Facts facts = {};                                  ///< must be equal in all launched processes
+  std::string complaint = {};                        ///< why this process cannot take part; empty: it can
+  std::filesystem::path program = "/proc/self/exe";  ///< executed by its rank processes
 };
 
-/// The life of a launched process that is not rank 0: it finds the run, and starts and kills its own rank's processes
-/// as the run orders, until the run is over. It prints nothing.
+/// Main loop of a launched process other than rank 0: finds the run, then starts and kills its own rank's processes on
+/// the run's orders, until the run is over. It prints nothing.
 ///
-/// Returns the exit code of the run. Throws MachineError where rank 0 is not found in time, or is lost; its rank
+/// Returns the exit code of the run. Throws MachineError if rank 0 is not found in time, or is lost; its rank processes
+/// have ended then.
 /// processes have ended then.
 int serve_agent(const AgentOptions& options);
 

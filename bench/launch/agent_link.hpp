@@ -13,14 +13,14 @@
 
 namespace underlap::bench {
 
-/// The run's side of an agent: a launched process that starts rank processes where it runs, and tells of them.
+/// The run's side of an agent: a launched process that starts rank processes on its machine, and reports on them.
 class Agent {
  public:
-  /// What is known of one of its rank processes.
+  /// State of one of its rank processes.
   struct Child {
-    std::string printed;  ///< and not yet taken
+    std::string printed;  ///< but not read yet
     bool is_stopped = false;
-    std::optional<std::string> end;  ///< how it ended, in words
+    std::optional<std::string> end;  ///< how it ended
   };
 
   Agent(MessageChannel channel, Hello hello);
@@ -29,22 +29,22 @@ class Agent {
   /// "rank 3 on node2".
   std::string name() const;
 
-  /// Orders a rank process and returns its number. Throws as MessageChannel::send() does.
+  /// Orders the agent to start a rank process and returns its number. Throws as MessageChannel::send() does.
   std::int32_t start(const ChildOptions& options);
   void kill(std::int32_t child) noexcept;
-  /// Tells it that the run is over, with which exit code.
+  /// Sends the agent the run's exit code: the run is over.
   void end(int exit_code) noexcept;
 
   /// The address of this machine by which the agent reached it.
   std::string address_here() const { return own_address(channel_.socket()); }
 
-  /// Takes all that it has told.
+  /// Reads all of its pending messages.
   void read();
   Child& child(std::int32_t number) { return children_[number]; }
-  /// To poll; -1 where it is lost.
+  /// To poll; -1 if the agent is lost.
   int descriptor() const { return is_lost() ? -1 : channel_.descriptor(); }
   bool is_lost() const { return lost_.has_value(); }
-  /// Why nothing is heard of it any more.
+  /// Why the agent is lost.
   const std::string& why_lost() const { return *lost_; }
 
  private:
@@ -57,7 +57,7 @@ class Agent {
   std::map<std::int32_t, Child> children_;
 };
 
-/// A rank that an agent started: orders and answers go over a connection of its own, news of its process by the agent.
+/// A rank that an agent started: it has its own connection for orders and answers; the agent reports on its process.
 class AgentLink final : public RankLink {
  public:
   /// `agent` outlives this.

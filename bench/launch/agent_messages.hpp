@@ -16,24 +16,24 @@ namespace underlap::bench {
 
 using fields::from_message, fields::Is, fields::to_message;
 
-/// What goes between the run, which is the launched process with rank 0, and the other launched processes, its agents.
+/// Messages between the run, which is the launched process with rank 0, and the other launched processes, its agents.
 /// Both sides first prove that they know the run's token (authentication.hpp): the run sends a `challenge`, an agent
-/// answers with `hello`, and the run with `welcome`. Then the agent starts and kills rank processes as it is told, and
-/// tells of what they print and how they end. Each rank process has a connection of its own to the run, which its agent
-/// opens in the same way.
+/// answers with `hello`, and the run with `welcome`. Then the agent starts and kills rank processes on the run's
+/// orders, and reports their output and how they end. Each rank process has its own connection to the run, which its
+/// agent opens in the same way.
 enum class AgentMessage : std::uint32_t { challenge = 120, hello, welcome, start, kill, end, printed, stopped, ended };
 
 /// `hello` of older versions, which sent the token itself.
 inline constexpr std::uint32_t kHelloWithToken = 100;
 
-/// What must be the same in all launched processes, in words: version, commit, configuration, libraries.
+/// Properties that must be equal in all launched processes: version, commit, configuration, libraries.
 using Facts = std::map<std::string, std::string>;
 
-/// Who connects.
+/// Identity of a process that connects.
 struct Hello {
   std::int32_t rank = 0;
   std::optional<std::int32_t> child = {};  ///< the rank process whose connection this is; none: the agent's own
-  std::int32_t size = 1;                   ///< how many ranks the launcher said there are
+  std::int32_t size = 1;                   ///< number of ranks according to the launcher
   std::optional<std::int32_t> local_rank = {};
   RankPlace place = {};
   Facts facts = {};
@@ -55,7 +55,7 @@ void visit_fields(Is<Hello> auto& hello, auto&& field) {
   field("complaint", hello.complaint);
 }
 
-/// `start`: a rank process, by its number among those of this agent. Which program it runs is the agent's to say.
+/// `start`: a rank process, by its number among those of this agent. The agent decides which program it runs.
 struct ChildOrder {
   std::int32_t child = 0;
   std::vector<std::string> arguments;
@@ -67,8 +67,8 @@ void visit_fields(Is<ChildOrder> auto& order, auto&& field) {
   field("environment", order.environment);
 }
 
-/// `kill`, `end` (where `number` is the run's exit code), `printed` (bytes in `text`), `stopped` (`number` 1: it is)
-/// and `ended` (how, in words).
+/// `kill`, `end` (`number`: the run's exit code), `printed` (`text`: bytes), `stopped` (`number`: 1 if it is stopped)
+/// and `ended` (`text`: how it ended).
 struct ChildNews {
   std::int32_t child = 0;
   std::string text = {};
@@ -86,13 +86,13 @@ struct LaunchFile {
   std::string token;  ///< secret that all processes of the run share
   std::string node;
   std::uint16_t port = 0;
-  std::vector<std::string> addresses;  ///< empty where the run listens on the loopback only
+  std::vector<std::string> addresses;  ///< empty if the run listens on the loopback only
 };
 std::string file_text(const LaunchFile& file);
-/// nullopt where the text is none, of another version, or cut short.
+/// nullopt if the text is invalid, of another version, or truncated.
 std::optional<LaunchFile> read_launch_file(const std::string& text);
 
-/// Where that of a job stands in a folder that all its processes see.
+/// Name of a job's launch file in a folder that all its processes can read.
 std::string launch_file_name(const std::string& job);
 
 }  // namespace underlap::bench

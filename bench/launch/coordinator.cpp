@@ -25,17 +25,17 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookAtAgents{200};
-// What one that has not said who it is may send.
+// Largest message from a process that is not identified yet.
 constexpr std::uint64_t kLongestHello = std::uint64_t{1} << 20;
 constexpr milliseconds kPatienceToWelcome{1'000};
-constexpr milliseconds kPatienceToHear{10'000};  // what connects and says nothing holds a file descriptor
-// A program that is loaded from a slow disk, by as many processes as a machine has ranks.
+constexpr milliseconds kPatienceToHear{10'000};  // a silent connection holds a file descriptor
+// Covers loading the program from a slow disk, by all ranks of a machine at once.
 constexpr milliseconds kPatienceToStart{60'000};
-// Launched processes begin at about the same time.
+// Launched processes start at about the same time.
 constexpr milliseconds kPatienceToTellTheEnd{5'000};
 constexpr std::size_t kNamed = 8;
 constexpr std::string_view kLockSuffix = ".lock";
-// Its agent's connection and its own, in several sets of ranks at a time.
+// The connections of the agent and the rank, for several sets of ranks at a time.
 constexpr std::int64_t kFilesOfARank = 8;
 constexpr std::int64_t kSpareFiles = 64;
 
@@ -45,7 +45,7 @@ std::string random_token() {
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
-// Whether it was not there.
+// Creates the folder. Returns whether it did not exist.
 bool make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(folder, error);
@@ -53,7 +53,7 @@ bool make_folder(const std::filesystem::path& folder) {
   return is_new;
 }
 
-// Of runs that were killed while they gathered their processes.
+// Removes files of runs that were killed while they gathered their processes.
 void remove_left_files(const std::filesystem::path& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
@@ -64,7 +64,7 @@ void remove_left_files(const std::filesystem::path& folder) {
       const std::string its_file = name.substr(0, name.size() - kLockSuffix.size());
       if (lock.why_not_locked().empty()) std::filesystem::remove(folder / its_file, ignored);
     } catch (const FileIsHeld&) {
-      // It gathers them now.
+      // The run is still gathering its processes.
     }
   }
 }
@@ -98,10 +98,10 @@ Coordinator::~Coordinator() {
   std::error_code ignored;
   if (lock_) std::filesystem::remove(folder_ / launch_file_name(launch_.job), ignored);
   lock_.reset();
-  if (made_folder_) std::filesystem::remove(folder_, ignored);  // nothing was put into it
+  if (made_folder_) std::filesystem::remove(folder_, ignored);  // only if nothing was put into it
 }
 
-// Only who may read the folder as its owner learns the token.
+// Only the owner of the file can read the token.
 void Coordinator::write_file() {
   const std::vector<std::string> addresses =
       launch_.is_on_one_node ? std::vector<std::string>() : interface_addresses();
@@ -170,12 +170,12 @@ void Coordinator::accept() {
                             std::chrono::steady_clock::now() + kPatienceToWelcome);
       strangers_.push_back(std::move(stranger));
     } catch (const MachineError&) {
-      // It is gone.
+      // The peer disconnected.
     }
   }
 }
 
-// Whether the channel is of no use here any more: it has found its place, is a stranger's, or was silent for too long.
+// Whether to drop the channel: it was taken over, is a stranger's, or was silent for too long.
 bool Coordinator::take_hello(Stranger& stranger) {
   MessageChannel& channel = stranger.channel;
   try {
@@ -188,7 +188,7 @@ bool Coordinator::take_hello(Stranger& stranger) {
     if (static_cast<AgentMessage>(message->kind) != AgentMessage::hello) return true;
     const std::string_view said = checked_message(token_, stranger.handshake, message->payload);
     if (said.data() == nullptr) return true;
-    // What a stranger sends is not decoded: this sender knows the token.
+    // Decoded only now, since this sender knows the token.
     Hello hello = from_message<Hello>(said);
     if (hello.child) {
       welcome(stranger);
@@ -198,7 +198,7 @@ bool Coordinator::take_hello(Stranger& stranger) {
       take_agent(stranger, std::move(hello));
     }
   } catch (const std::exception&) {
-    // It closed, or what it said is no message.
+    // It disconnected, or sent an invalid message.
   }
   return true;
 }
@@ -208,7 +208,7 @@ void Coordinator::welcome(Stranger& stranger) const {
                         std::chrono::steady_clock::now() + kPatienceToWelcome);
 }
 
-// A process that was not welcomed in time comes once more.
+// A process that was not welcomed in time connects again.
 void Coordinator::take_agent(Stranger& stranger, Hello hello) {
   if (!placement_.ranks.empty()) return;  // all have come
   const auto known = agents_.find(hello.rank);
@@ -278,7 +278,7 @@ MessageChannel Coordinator::connection_of(const ChildKey& key, Deadline deadline
   }
 }
 
-// All begin before the first is waited for.
+// Starts all of them before waiting for the first.
 std::vector<std::unique_ptr<RankLink>> Coordinator::start(std::int32_t num_ranks, const ChildOptions& child) {
   std::vector<ChildKey> keys;
   for (std::int32_t rank = 1; rank < num_ranks; ++rank)
@@ -302,7 +302,7 @@ void Coordinator::end(int exit_code) noexcept {
         std::chrono::steady_clock::now() + (gave_up_ ? milliseconds(0) : std::min(patience_, kPatienceToTellTheEnd));
     while (!is_complete() && doubles_.empty() && std::chrono::steady_clock::now() < deadline) receive(kLookAtAgents);
   } catch (const std::exception&) {
-    // Who is not told finds the connection closed.
+    // Processes that do not get the message find the connection closed.
   }
   for (const auto& [rank, agent] : agents_) agent->end(exit_code);
 }

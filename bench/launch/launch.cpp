@@ -15,20 +15,20 @@
 namespace underlap::bench {
 namespace {
 
-/// The variables of one kind of launcher. Of several names the first that is set counts.
+/// The variables of one kind of launcher. If there are several names, the first one set is used.
 struct LauncherVariables {
   const char* launcher;
-  const char* only_with;  ///< they count where this is set and a number, or where it is null
+  const char* only_with;  ///< used only if this variable is a number; null: always
   std::vector<const char*> rank, size;
   const char* local_rank;
-  const char* local_size;  ///< how many of them are on this node
+  const char* local_size;  ///< number of processes on this node
   const char* num_nodes;
   std::vector<const char*> job;
   const char* address;
 };
 
-// Checked with Open MPI 4.1 and Slurm 22.05; MPI_LOCALRANKID is that of MPICH and Intel MPI. A process that PMIx alone
-// describes is not told how many there are: srun --mpi=pmix tells it as a step of Slurm.
+// Checked with Open MPI 4.1 and Slurm 22.05; MPI_LOCALRANKID is set by MPICH and Intel MPI. PMIx alone does not provide
+// the number of processes; srun --mpi=pmix provides it as a Slurm step.
 const LauncherVariables& torchrun() {
   static const LauncherVariables variables{"torchrun",   nullptr,
                                            {"RANK"},     {"WORLD_SIZE"},

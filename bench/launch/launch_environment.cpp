@@ -20,7 +20,7 @@ std::optional<std::string> own_variable(const std::string& name) {
 
 namespace {
 
-// The knob that takes the caller's value, as it would be written.
+// The setting of a knob that corresponds to the caller's value.
 std::string as_setting(const plan::EnvironmentVariable& variable, const std::string& value) {
   const bool is_switch = variable.name == "TORCH_NCCL_HIGH_PRIORITY";
   return fmt::format("{}: {}", variable.knob, !is_switch ? value : value == "1" ? "true" : "false");
@@ -46,7 +46,7 @@ bool uses_nccl(const plan::Cell& cell) {
   return run.traits().runs_on_gpus && !run.emulated_link;
 }
 
-// Collectives beside a GEMM have as many multiprocessors as their slot says.
+// Collectives that run during a GEMM use the multiprocessors of their slot.
 bool gives_hints(const plan::Cell& cell) {
   return plan::ranks_sharing(plan::Shared::weights, cell.plan.config.parallel) > 1 &&
          std::ranges::any_of(cell.plan.config.tensor_overlap.slots, [](const plan::TensorSlotOverlap& slot) {
@@ -54,8 +54,8 @@ bool gives_hints(const plan::Cell& cell) {
          });
 }
 
-// What the caller has set over the heads of communicators. Where no plan says how they are to be made, ranks tell of
-// it.
+// Finds variables of the caller that override the configuration of communicators. Without a plan for communicators,
+// ranks report such variables themselves.
 void find_overridden(const plan::Cell& cell, const ReadVariable& read, std::map<std::string, std::string>& conflicts) {
   if (!uses_nccl(cell)) return;
   if (const auto has = read(kBlocking); has == "0")
@@ -84,7 +84,7 @@ Environment launch_environment(const plan::Plan& plan) {
 void check_caller_environment(std::span<const plan::Cell> cells, const ReadVariable& given) {
   const ReadVariable read = given ? given : own_variable;
   std::map<std::string, std::string> conflicts;  // by variable: the first of each
-  std::map<std::string, std::string> set;        // what some cell wants and the caller has
+  std::map<std::string, std::string> set;        // the caller's values of variables that some cell sets
   for (const plan::Cell& cell : cells) {
     find_overridden(cell, read, conflicts);
     for (const plan::EnvironmentVariable& wanted : cell.plan.environment) {
@@ -93,7 +93,7 @@ void check_caller_environment(std::span<const plan::Cell> cells, const ReadVaria
       if (has && *has != wanted.value) conflicts.try_emplace(wanted.name, conflict(cell, wanted, *has));
     }
   }
-  // A cell without the variable would inherit the caller's, and no longer differ from the one that sets it.
+  // A cell without the variable would inherit the caller's value, and would not differ from the cell that sets it.
   for (const auto& [name, value] : set)
     for (const plan::Cell& cell : cells)
       if (find(cell.plan, name) == nullptr)

@@ -36,7 +36,7 @@ std::string allowed_cpus() {
   return "";
 }
 
-// Of one start of one machine, and of a time namespace, which has a clock of its own.
+// Identifies the boot of one machine and the time namespace, which has a separate clock.
 std::string own_clock() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;

@@ -17,7 +17,7 @@
 
 namespace underlap::bench {
 
-/// The run's side of one rank that is a process, wherever it runs: how it is reached, watched and ended.
+/// The run's connection to one rank process on any machine: used to reach, watch and end it.
 class RankLink {
  public:
   explicit RankLink(MessageChannel channel) : channel_(std::move(channel)) {}
@@ -27,38 +27,38 @@ class RankLink {
 
   /// For orders and answers.
   MessageChannel& channel() { return channel_; }
-  /// A rank that is well ends by itself then.
+  /// A healthy rank then ends by itself.
   void close_channel() { channel_ = MessageChannel(FileDescriptor(), channel_.peer()); }
 
-  /// A descriptor to poll: readable where read() finds something. -1: nothing more comes.
+  /// A descriptor to poll: readable if read() has output to take. -1: no more output.
   virtual int watched() const = 0;
-  /// Takes what the rank has printed.
+  /// Reads what the rank has printed.
   virtual void read(RankOutput& output) = 0;
 
-  /// Whether it is stopped (SIGSTOP, a debugger) and has not ended.
+  /// Whether it is stopped (SIGSTOP, a debugger) but has not ended.
   virtual bool is_stopped() = 0;
-  /// How it ended, in words: "was killed by signal 9 (Killed)". Waits no longer than `timeout`; nullopt: it goes on.
+  /// How it ended: "was killed by signal 9 (Killed)". Waits at most `timeout`; nullopt: it is still running.
   virtual std::optional<std::string> end(std::chrono::milliseconds timeout) = 0;
-  /// Has it killed, without waiting for its end.
+  /// Starts to kill it, without waiting for its end.
   virtual void begin_to_kill() noexcept = 0;
-  /// Kills it and waits for its end. It may be called again and after its end.
+  /// Kills it and waits for its end. May be called repeatedly, also after its end.
   virtual void kill() noexcept = 0;
 
-  /// Its number on its own machine.
+  /// Its process id on its own machine.
   virtual pid_t pid() const = 0;
-  /// The machine that it runs on; empty where there is only this one.
+  /// The machine that it runs on; empty if all ranks run on this one.
   virtual std::string node() const { return ""; }
 
  private:
   MessageChannel channel_;
 };
 
-/// What starts the ranks of a run as processes.
+/// Starts the ranks of a run as processes.
 class RankStarter {
  public:
   virtual ~RankStarter() = default;
-  /// Starts ranks 0 to `num_ranks` - 1 of a set, each as `child` with "--number N" behind its arguments.
-  /// Throws MachineError where one cannot be started; none is left then.
+  /// Starts ranks 0 to `num_ranks` - 1 of a set, each as `child` with "--number N" appended to its arguments. Throws
+  /// MachineError if a rank cannot be started; no rank is left running then.
   virtual std::vector<std::unique_ptr<RankLink>> start(std::int32_t num_ranks, const ChildOptions& child) = 0;
 };
 
@@ -80,7 +80,7 @@ class ChildLink final : public RankLink {
   std::unique_ptr<ChildProcess> child_;
 };
 
-/// `child` with the number of its rank, which who lists processes sees.
+/// `child` with the number of its rank, which is visible in lists of processes.
 ChildOptions numbered(ChildOptions child, std::int32_t rank);
 
 /// Starts every rank as a child of this process.
@@ -89,7 +89,7 @@ class ChildStarter final : public RankStarter {
   std::vector<std::unique_ptr<RankLink>> start(std::int32_t num_ranks, const ChildOptions& child) override;
 };
 
-/// How a rank's process ended, in words; where the kernel may have done it, with that.
+/// How a rank's process ended, with a note if the kernel may have killed it.
 std::string end_text(const ProcessEnd& end);
 
 }  // namespace underlap::bench

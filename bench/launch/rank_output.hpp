@@ -12,26 +12,26 @@
 
 namespace underlap::bench {
 
-/// Takes one finished line, without its end.
+/// Takes one complete line, without its line break.
 using LineSink = std::function<void(const std::string&)>;
 
-/// What a rank prints, line by line. A line is held for a moment before it is handed on: one that comes with the end of
-/// the rank belongs to the error that tells of it.
+/// Output of a rank, line by line. A line is held for a moment before it is forwarded: the last lines before the rank's
+/// end belong to the error that reports it.
 class RankOutput {
  public:
   explicit RankOutput(LineSink sink) : sink_(std::move(sink)) {}
 
-  /// Takes what is there now.
+  /// Reads what is available now.
   void read_from(int descriptor);
-  /// The same of what was read elsewhere.
+  /// Adds bytes that were read elsewhere.
   void add(std::string_view bytes);
-  /// Nothing more can come.
+  /// No more output can come.
   bool has_ended() const { return has_ended_; }
-  /// Hands on the lines that were held long enough, or with `all` every one.
+  /// Forwards the lines that were held long enough, or with `all` every line.
   void forward(bool all);
   /// When the next line is due.
   std::optional<Deadline> next_due() const;
-  /// The last lines that nobody has seen; they are not handed on any more.
+  /// The last lines that were not forwarded; they will not be forwarded any more.
   std::vector<std::string> take_last_lines();
 
  private:

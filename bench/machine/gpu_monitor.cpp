@@ -15,7 +15,7 @@
 namespace underlap::bench {
 namespace {
 
-// Idle (1) and clocks that somebody set (2, 0x100) are no throttling.
+// Idle (1) and clocks set by a user (2, 0x100) are not throttling.
 constexpr std::array<std::pair<unsigned long long, std::string_view>, 6> kReasons{{
     {0x4, "power limit"},
     {0x8, "hardware slowdown"},
@@ -25,7 +25,7 @@ constexpr std::array<std::pair<unsigned long long, std::string_view>, 6> kReason
     {0x80, "power brake"},
 }};
 
-// What a GPU does not tell stays 0.
+// Values that a GPU does not report stay 0.
 template <class Call, class... Arguments>
 std::int32_t number(Call call, Arguments... arguments) {
   unsigned value = 0;
@@ -67,7 +67,7 @@ GpuFacts facts_of(const Nvml& nvml, unsigned index) {
           .is_mig = has_mig && mig != 0};
 }
 
-// CUDA's driver tells names and memory, which a machine without NVML still has.
+// CUDA's driver provides names and memory even on a machine without NVML.
 std::vector<GpuFacts> find_gpus_by_driver() {
   const SharedLibrary driver = open_library(NvidiaLibrary::driver);
   int (*init)(unsigned) = nullptr;

@@ -24,27 +24,26 @@ struct GpuFacts {
   bool is_mig = false;                   ///< it is divided into instances (MIG)
 };
 
-/// The GPUs of this machine, by index: from NVML, else from CUDA's driver. Throws MachineError if neither is there or
-/// can be asked.
+/// The GPUs of this machine, by index: from NVML, else from CUDA's driver. Throws MachineError if neither is available.
 std::vector<GpuFacts> find_gpus();
 
 /// Reads clocks, power, temperature and throttle reasons of one GPU around each block.
 ///
-/// One reading takes well under a millisecond of the host and nothing of the GPU.
+/// A reading takes well under a millisecond of host time, and no GPU time.
 class GpuMonitor {
  public:
-  /// The GPU at PCI address `bus_id` ("0000:65:00.0"). Never throws: without NVML, why_not() says what is missing.
+  /// The GPU at PCI address `bus_id` ("0000:65:00.0"). Never throws: without NVML, why_not() gives the reason.
   explicit GpuMonitor(const std::string& bus_id);
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
   GpuMonitor& operator=(const GpuMonitor&) = delete;
 
-  /// Why nothing is read, in one line; empty: readings are real.
+  /// Why nothing is read, in one line; empty: readings are available.
   const std::string& why_not() const { return why_not_; }
 
   /// Starts a block: reads the state before it.
   void begin(report::GpuBlock& block);
-  /// Reads the state at its end, and for how long its clocks were lowered since begin().
+  /// Ends a block: reads the state after it, and for how long clocks were lowered since begin().
   void end(report::GpuBlock& block);
 
  private:

@@ -9,23 +9,23 @@
 
 namespace underlap::bench {
 
-/// What can be known of this machine and this build: commit, version, started_utc (now), host_name_hash, cpu_model,
-/// num_cpus (those this process may use), operating_system, compiler, and the versions of the C library, fmt,
-/// nlohmann_json and yaml-cpp. The caller adds command, backend, link, clock, seed, config_hash and further libraries.
-/// What cannot be found out stands as "unknown". Never throws for the machine.
+/// Facts about this machine and this build: commit, version, started_utc (now), host_name_hash, cpu_model, num_cpus
+/// (those this process may use), operating_system, compiler, and the versions of the C library, fmt, nlohmann_json and
+/// yaml-cpp. The caller adds command, backend, link, clock, seed, config_hash and further libraries. Unknown values are
+/// "unknown"; a missing fact never throws.
 report::RunInfo machine_info();
 
-/// The day of the commit that this program was built from, YYYY-MM-DD; empty where it was not built from a checkout.
+/// The date of the commit that this program was built from, YYYY-MM-DD; empty if it was not built from a checkout.
 std::string build_date();
 
-/// The model in the text of /proc/cpuinfo; "unknown" where there is none.
+/// The model in the text of /proc/cpuinfo; "unknown" if there is none.
 std::string cpu_model_from(std::istream& cpuinfo);
 
-/// PRETTY_NAME in the text of /etc/os-release, unquoted; "unknown" where there is none.
+/// PRETTY_NAME in the text of /etc/os-release, unquoted; "unknown" if there is none.
 std::string os_name_from(std::istream& os_release);
 
-/// 16 hexadecimal digits that differ between names (FNV-1a, 64 bits). It tells machines apart; it does not hide a name
-/// from whoever tries all likely ones.
+/// 16 hexadecimal digits that differ between names (FNV-1a, 64 bits). They distinguish machines, but do not hide a
+/// name: likely names can be tried.
 std::string name_hash(const std::string& name);
 
 }  // namespace underlap::bench

@@ -11,9 +11,9 @@
 
 namespace underlap::bench {
 
-/// Adds to `results`, whose cells are those of `cells` and have all their samples, what only all blocks together tell:
-/// the bounds of each cell's step, what its kernels took, and what made its compute longer or shorter than its off
-/// cell's. `says` is told which cell comes next.
+/// Adds to `results` what only all blocks together show: the bounds of each cell's step, what its kernels took, and
+/// what made its compute longer or shorter than its off cell's. The cells of `results` are those of `cells` and have
+/// all their samples. Calls `says` with each cell before it is processed.
 void draw_conclusions(std::span<const plan::Cell> cells, report::RunResults& results, const KernelFiles& times,
                       const std::function<void(std::size_t cell)>& says);
 

@@ -12,31 +12,31 @@
 
 namespace underlap::bench {
 
-/// What a run leaves behind where it ends before all is done: in words, in status.json, and for whoever sent a signal.
-/// A run's own counts, which the thread that watches for signals reads.
+/// Reports a run that ends before all is done: in words, in status.json, and in reply to a signal. The signal thread
+/// reads the run's counters from here.
 class EarlyEnd {
  public:
   /// `options` outlives this.
   explicit EarlyEnd(const MeasureOptions& options) : options_(options) {}
 
-  /// Blocks that are kept, of those planned.
+  /// Number of blocks that are kept, and number planned.
   void set(std::int32_t done, std::int32_t planned) { done_ = done, planned_ = planned; }
   bool is_something_kept() const { return done_ > 0; }
-  /// "2 of 5 blocks are kept in DIR; go on with: COMMAND".
+  /// "2 of 5 blocks are kept in DIR; ", then how to continue the run.
   std::string text() const;
 
-  /// From now on status.json says how the run stands.
+  /// From now on status.json shows the state of the run.
   void begin_status();
   void say(std::string where, std::optional<std::int64_t> seconds_left);
-  /// `why` it ended; empty: all is done.
+  /// `why` it ended; empty: all blocks are done.
   void end_status(const std::string& why);
 
-  /// Whether a signal is taken as a wish, once: where a launcher started the ranks, SIGTERM, which schedulers send a
-  /// while before they kill.
+  /// Whether a signal only requests an end, once. That holds for SIGTERM if a launcher started the ranks: schedulers
+  /// send it a while before they kill.
   bool is_heeded(int signal);
-  /// Throws StoppedBySignal where there is such a wish.
+  /// Throws StoppedBySignal if there was such a request.
   void end_if_heeded() const;
-  /// On the thread that ends the process: whoever holds a stream's lock, or does not read, must not keep it.
+  /// Runs on the thread that ends the process, and must not block on a locked stream or a reader that does not read.
   void say_last_words(int signal);
 
  private:

@@ -31,7 +31,7 @@ namespace {
 /// time.
 constexpr double kBytesOfASlice = 100;
 
-/// What a run may still have to do.
+/// Remaining work of a run.
 struct Work {
   std::int64_t blocks = 0;
   std::int64_t steps_of_a_cell = 0;  // settling, measured and warm-up
@@ -42,7 +42,7 @@ Work work_of(const plan::RunConfig& run, std::int64_t blocks_done) {
   return {blocks, blocks == 0 ? 0 : run.warmup + blocks * (run.steps + 1)};
 }
 
-/// Ranks whose steps are really played.
+/// Ranks whose steps are simulated.
 std::int64_t num_played(const plan::Cell& cell) {
   const plan::Config& config = cell.plan.config;
   if (config.run.traits().measures_time) return num_ranks(cell);
@@ -79,7 +79,7 @@ std::string time_of(double seconds) {
   return duration_text(std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, 1e9) * 1e9)));
 }
 
-/// Seconds that the matrix takes by the steps that the folder holds; 0 where there are none that were measured.
+/// Estimated seconds for the matrix, from the steps in the folder; 0 if none were measured.
 double seconds_by_blocks(const report::RunResults& before, const Work& work) {
   if (before.blocks_done < 1 || !traits_of(before.info.backend).measures_time) return 0;
   double step_ns = 0;
@@ -91,11 +91,11 @@ double seconds_by_blocks(const report::RunResults& before, const Work& work) {
   return step_ns * double(work.steps_of_a_cell) / 1e9;
 }
 
-/// To play a step of a rank takes so many times what recording it takes, as in bench/matrices/modes_modelled.yaml and
+/// Simulating a step of a rank, relative to recording it, as in bench/matrices/modes_modelled.yaml and
 /// llama405b_16k.yaml.
 constexpr double kPlayedByRecorded = 8;
 
-/// A guess before the first block, by what can be tried in a moment; 0 where nothing can.
+/// An estimate before the first block, from a short trial; 0 if no trial is possible.
 double guessed_seconds(const plan::Matrix& matrix, const Work& work) {
   double seconds = 0;
   for (const plan::Cell& cell : matrix.cells) {
@@ -190,12 +190,11 @@ std::string memory_text(const plan::Matrix& matrix) {
                     in_bytes(sim::gpu_memory_bytes(matrix.cells.front().plan.config)));
 }
 
-/// What a proof takes, in what recording takes: of presets from 64 to 576 ranks as `underlap init --like` lays them
-/// out.
+/// Time of a proof, relative to recording: for presets with 64 to 576 ranks as laid out by `underlap init --like`.
 constexpr double kProvedByRecorded = 5;
 constexpr double kProofByProgram = 2;
 
-/// Of all ranks of a cell.
+/// For all ranks of a cell.
 struct CheckCost {
   double seconds = 0;
   double bytes = 0;
@@ -211,7 +210,7 @@ CheckCost check_cost(const plan::Cell& cell, std::int32_t steps) {
   return {step.seconds * of_all * kProvedByRecorded, bytes_of_check(cell, steps, step.bytes)};
 }
 
-// One line for each word, its text beside it.
+// One line for each word, with its text in a second column.
 std::string lines(int width, const std::vector<std::pair<std::string, std::string>>& texts) {
   std::size_t longest = 0;
   for (const auto& [word, text] : texts) longest = std::max(longest, word.size());

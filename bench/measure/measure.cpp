@@ -165,7 +165,7 @@ class Measurement {
     }
   }
 
-  // Of all ranks and cells; the steps that will follow have their numbers too.
+  // The next step number, over all ranks and cells. Checks that the numbers of all remaining steps fit too.
   std::int32_t first_step() const {
     std::int64_t next = 0;
     for (const CellResult& cell : results_.cells)
@@ -197,7 +197,7 @@ class Measurement {
                          .cells = cells});
   }
 
-  // A block counts when all its cells are done: where one fails, the block begins again on fresh ranks.
+  // A block counts when all its cells are done: if one fails, the block starts again on fresh ranks.
   void run_blocks() {
     Progress progress(results_.blocks_done, results_.blocks_planned, status_);
     std::optional<std::int32_t> block = next_block(0);
@@ -216,8 +216,8 @@ class Measurement {
     }
   }
 
-  // The first one from `from` on that a cell lacks which was not left out. One that failed in an earlier run may lack
-  // blocks that the others have.
+  // The first block from `from` on that is missing in a cell that was not left out. A cell that failed in an earlier
+  // run may lack blocks that the others have.
   std::optional<std::int32_t> next_block(std::int32_t from) const {
     for (std::int32_t block = from; block < results_.blocks_planned; ++block)
       for (std::size_t cell = 0; cell < results_.cells.size(); ++cell)
@@ -266,7 +266,7 @@ class Measurement {
     progress.finish_block();
   }
 
-  // How much of what grows block by block belongs to finished ones.
+  // Sizes of growing data at the end of the last finished block.
   struct Finished {
     struct Cell {
       std::size_t samples = 0, notes = 0, invalid = 0, capture_faults = 0, gpu_blocks = 0;
@@ -284,7 +284,7 @@ class Measurement {
     return all;
   }
 
-  // Nothing of a block that was begun stays; traces are opened anew with the next ranks.
+  // Discards an unfinished block; traces are reopened with the next ranks.
   void roll_back() {
     results_.resumed_at_blocks.resize(finished_.resumed_at);
     results_.load.resize(finished_.load);
@@ -301,7 +301,7 @@ class Measurement {
     traces_.close();
   }
 
-  // Once a cell is tried again. After that it is left out, and the others go on.
+  // Retries a cell once. After that it is left out, and the others continue.
   void take_failure(const CellFailure& failure, std::int32_t block) {
     roll_back();
     CellResult& cell = results_.cells[failure.cell];
@@ -320,7 +320,7 @@ class Measurement {
       throw MachineError(fmt::format("{}: {}; no cell is left", where, failure.what()));
   }
 
-  // Cells of a session that is new, or whose ranks are, begin with fresh weights.
+  // Cells of a new session, or of a session with new ranks, start with fresh weights.
   void get_ready(std::unique_ptr<Session>& session, const CellPart& cells, std::int32_t first_step,
                  std::int32_t block) {
     const bool has_session = session != nullptr;
@@ -339,8 +339,7 @@ class Measurement {
     return bench::cell_text(matrix_.cells[cell].name, cell, matrix_.cells.size());
   }
 
-  // Steps of a process that stood still are no others', but for whoever reads their times; and a peer's deadline may
-  // have passed meanwhile.
+  // If this process was stopped, adds a note: step times include the pause, and a peer's deadline may have passed.
   report::BlockRun run_steps(Session& session, std::size_t cell, std::int32_t block, std::int64_t steps) {
     watch_.take_pause();
     const auto pause_text = [this]() -> std::string {
@@ -366,7 +365,7 @@ class Measurement {
     std::ranges::sort(cells);
     for (const std::size_t cell : cells) {
       status_.say("warming up " + cell_text(cell));
-      results_.cells[cell].warmup_losses.clear();  // of earlier ranks: weights begin anew
+      results_.cells[cell].warmup_losses.clear();  // of earlier ranks: these start with fresh weights
       const report::BlockRun run = run_steps(session, cell, -1, run_.warmup);
       for (std::size_t i = 0; !run.losses.empty() && i < run.losses.front().size(); ++i)
         results_.cells[cell].warmup_losses.push_back(mean_loss(run, i).value());
@@ -374,7 +373,7 @@ class Measurement {
     }
   }
 
-  // Beside this process and its children.
+  // In addition to this process and its children.
   std::vector<std::int64_t> own_processes() const {
     return options_.placement == nullptr ? std::vector<std::int64_t>{}
                                          : options_.placement->processes_beside_rank_zero();
@@ -405,7 +404,7 @@ class Measurement {
     for (report::StepSample& sample : samples_of(run, block)) cell.samples.push_back(std::move(sample));
   }
 
-  // Ranks say it: which GPUs they were left is their launcher's affair. What the cells' rates are a share of follows.
+  // Ranks report their GPUs, since their launcher assigns them. Shares of the peak rates depend on the model.
   void take_gpu_model(const report::BlockRun& run) {
     const std::string model = fmt::format("{}", fmt::join(run.gpus, "; "));
     if (model.empty() || model == results_.info.gpu_model) return;
@@ -417,7 +416,7 @@ class Measurement {
     describe_anew(matrix_.cells, model, results_.cells);
   }
 
-  // Where its time ends; 0 where none is kept.
+  // Returns the end of the trace; 0 if no trace is kept.
   std::int64_t keep_trace(Session& session, std::size_t index, std::int32_t block, const report::BlockRun& run) {
     CellResult& cell = results_.cells[index];
     if (cell.trace_file.empty()) return 0;
@@ -467,9 +466,9 @@ class Measurement {
   KernelFiles times_;
   CellTraces traces_;
   std::vector<CellPart> parts_;
-  static constexpr int kAttempts = 2;    // of a cell in a block
-  std::map<std::size_t, int> failures_;  // in the block that is run
-  std::set<std::size_t> left_out_;       // cells that failed so often
+  static constexpr int kAttempts = 2;    // per cell in a block
+  std::map<std::size_t, int> failures_;  // in the current block
+  std::set<std::size_t> left_out_;       // cells that failed that often
   Finished finished_;
 };
 

@@ -29,7 +29,7 @@ using report::CellResult;
 using report::RunInfo;
 using report::RunResults;
 
-/// What the tasks measured, by cell; without cells where one has no block.
+/// Results of the tasks, by cell; without cells for a task that has no block.
 struct Measured {
   std::vector<RunResults> tasks;
   const RunResults& first() const {
@@ -74,7 +74,7 @@ Measured read_measured(const fs::path& folder, const plan::Matrix& matrix) {
   return measured;
 }
 
-// What all cells share, as one text.
+// The distinct values of all cells, as one text.
 template <typename Get>
 std::string joined(const Measured& measured, Get get) {
   std::set<std::string> texts;
@@ -83,7 +83,7 @@ std::string joined(const Measured& measured, Get get) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-// Blocks of two builds are nothing to compare.
+// Blocks of two builds cannot be compared.
 void check_one_build(const Measured& measured, const plan::Matrix& matrix) {
   const RunInfo& first = measured.first().info;
   for (std::size_t i = 0; i < measured.tasks.size(); ++i) {
@@ -120,7 +120,7 @@ RunInfo info_of(const Measured& measured, const StateOfArray& state, const plan:
   return info;
 }
 
-// The same file, where the file system has such names; what is measured later is appended there.
+// Creates a hard link if the file system supports it; blocks that are measured later are appended to it.
 void take_file(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::remove(to, error);
@@ -129,7 +129,7 @@ void take_file(const fs::path& from, const fs::path& to) {
   if (error) throw MachineError(fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
 }
 
-// `described`: without blocks, which stands where the task measured none.
+// `described`: the cell without blocks, used if the task measured none.
 CellResult cell_of(const RunResults& task, CellResult described, const plan::Matrix& matrix, std::size_t index,
                    const StateOfTask& state, const fs::path& folder) {
   CellResult cell = task.cells.empty() ? std::move(described) : task.cells.front();
@@ -152,7 +152,7 @@ CellResult cell_of(const RunResults& task, CellResult described, const plan::Mat
   return cell;
 }
 
-// Of a block what all cells' tasks did.
+// Merges the load of all cells' tasks, block by block.
 void add_load(std::vector<report::BlockLoad>& load, const std::vector<report::BlockLoad>& more) {
   for (const report::BlockLoad& its : more) {
     const auto known = std::ranges::find(load, its.block, &report::BlockLoad::block);
@@ -168,7 +168,7 @@ void add_load(std::vector<report::BlockLoad>& load, const std::vector<report::Bl
   }
 }
 
-// The first block before which some cells began with fresh weights, and others did not.
+// The first block before which some cells, but not all, restarted with fresh weights.
 std::int32_t first_block_apart(const Measured& measured) {
   std::map<std::int32_t, std::size_t> resumed;
   std::size_t cells = 0;
@@ -182,7 +182,7 @@ std::int32_t first_block_apart(const Measured& measured) {
   return std::numeric_limits<std::int32_t>::max();
 }
 
-// On losses alone, of steps whose weights have the same history.
+// Compares losses only for steps whose weights have the same history.
 std::vector<std::string> label(const plan::Matrix& matrix, const Measured& measured, std::vector<CellResult>& cells) {
   const std::int32_t end = first_block_apart(measured);
   std::vector<CellResult> compared;
@@ -219,7 +219,7 @@ RunResults merged(const fs::path& folder, const StateOfArray& state, const plan:
     add_load(results.load, task.load);
     results.cells.push_back(cell_of(task, std::move(described[i]), matrix, i, state.tasks[i], folder));
   }
-  set_references(matrix.cells, results.cells);  // a task knows of its own cell alone
+  set_references(matrix.cells, results.cells);  // a task knows only its own cell
   results.resumed_at_blocks.assign(resumed.begin(), resumed.end());
   return results;
 }

@@ -9,16 +9,15 @@
 
 namespace underlap::bench {
 
-/// Makes one run of the cells that the tasks of a job array measured, in the folder that they were submitted from:
-/// results.json, report.md and traces/ as a run leaves them that measured all cells itself. A cell whose task ended
-/// before it was done has failed, with the reason; each says where and when it was measured (own_allocation). Labels,
-/// bounds and the attribution of compute are made here, from all cells.
+/// Merges the cells that the tasks of a job array measured into one run, in the folder that they were submitted from.
+/// Writes results.json, report.md and traces/ like a run that measured all cells itself. A cell whose task ended early
+/// has failed, with the reason. Each cell records where and when it was measured (own_allocation). Labels, bounds and
+/// the attribution of compute are computed here, from all cells.
 ///
-/// Losses are compared as far as cells went from the same weights: up to the first block before which one of them, and
-/// not all, began with fresh ones.
-/// Throws std::invalid_argument where a task is not over, naming it, no cell has a block, cells are of several commits
-/// or their files held several things, and for a folder that another process is at; MachineError where it cannot be
-/// written.
+/// Losses are compared as long as all cells continue from the same weights: up to the first block before which some,
+/// but not all, started with fresh ones.
+/// Throws std::invalid_argument if a task is not over, naming it, if no cell has a block, if cells are of several
+/// commits or their files differ, and if another process uses the folder; MachineError if it cannot be written.
 MeasureOutcome merge_array(const std::filesystem::path& folder, const StateOfArray& state,
                            const StatusOptions& progress);
 

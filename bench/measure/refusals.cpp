@@ -18,7 +18,7 @@
 namespace underlap::bench {
 namespace {
 
-/// Where the request for `knob` stands, or the file where nobody asked for it.
+/// Location of the request for `knob`, or the file if nobody requested it.
 std::string place_of(const plan::Matrix& matrix, const plan::Cell& cell, std::string_view knob) {
   for (const plan::Knob& each : cell.plan.knobs)
     if (each.name == knob && !each.where.empty()) return each.where;
@@ -32,7 +32,8 @@ void add_once(std::vector<plan::Message>& messages, plan::Message message) {
   if (std::ranges::none_of(messages, is_known)) messages.push_back(std::move(message));
 }
 
-/// What `attempt` says of bad input; empty where it is well. A file that is wrong says so in lines of its own.
+/// The message of a std::invalid_argument that `attempt` throws; empty if it succeeds. May have several lines, one per
+/// error in a file.
 std::string complaint_of(const auto& attempt) {
   try {
     attempt();
@@ -49,8 +50,8 @@ void add_error(plan::Matrix& matrix, plan::Cell& cell, std::string_view knob, co
   add_once(matrix.errors, message);
 }
 
-/// A file that was named and cannot be read is an error. A sequence longer than the text that ships is one too where
-/// the cell is to be run here, and else no more than a reason not to.
+/// An unreadable file that the configuration names is an error. A sequence longer than the included text is an error if
+/// the cell is to run here, and otherwise only a reason not to run it.
 void check_data_files(plan::Matrix& matrix, bool is_to_be_run) {
   std::map<std::pair<std::string, std::int64_t>, std::string> known;
   for (plan::Cell& cell : matrix.cells) {
@@ -79,7 +80,7 @@ void check_hardware(plan::Matrix& matrix) {
   }
 }
 
-// Blocks are shared by all cells, so what shapes a block cannot differ between them.
+// All cells share blocks, so they cannot differ in the settings of a block.
 void check_blocks_are_shared(plan::Matrix& matrix) {
   const auto shape = [](const plan::RunConfig& r) {
     return std::tuple(r.backend, r.steps, r.blocks, r.warmup, r.peer_timeout_s, r.rank_processes);
@@ -142,7 +143,7 @@ std::vector<report::RefusedCell> take_out_refused(plan::Matrix& matrix) {
   for (const plan::Cell& cell : matrix.cells)
     if (is_refused(cell)) taken_out.push_back(refused(cell));
   std::erase_if(matrix.cells, is_refused);
-  matrix.errors.clear();  // an error of the file as a whole is one of every cell
+  matrix.errors.clear();  // errors of the whole file also belong to every cell
   std::erase_if(matrix.source.overrides, [](const plan::Override& o) { return o.first == plan::kOneCell; });
   for (const plan::Cell& cell : matrix.cells) matrix.source.overrides.emplace_back(plan::kOneCell, cell.name);
   return taken_out;
@@ -151,7 +152,7 @@ std::vector<report::RefusedCell> take_out_refused(plan::Matrix& matrix) {
 std::vector<report::RefusedCell> keep_runnable(plan::Matrix& matrix, bool has_launcher) {
   std::vector<report::RefusedCell> taken_out = take_out_refused(matrix);
   find_refusals(matrix, has_launcher);
-  if (has_launcher) return taken_out;  // each rank's process can tell what a plan says, and no more
+  if (has_launcher) return taken_out;  // the other launched processes only check plans
   for (auto more = take_out_refused(matrix); !more.empty(); more = take_out_refused(matrix)) {
     taken_out.insert(taken_out.end(), more.begin(), more.end());
     find_refusals(matrix);

@@ -23,7 +23,8 @@
 namespace underlap::bench {
 namespace {
 
-// Of a file's name beside number and ending, well within the 255 bytes that file systems take.
+// Length of the cell's name in a file name. With number and extension it stays well within the 255 bytes of file
+// systems.
 constexpr std::size_t kLongestName = 120;
 
 constexpr std::array<const char*, 2> kParts{"traces", "kernels"};
@@ -38,7 +39,7 @@ std::vector<std::string> files_of(const plan::Config& config) {
   return files;
 }
 
-// At most so many bytes, and no part of a letter of several.
+// At most `bytes` bytes, without splitting a multi-byte character.
 std::string first_letters(const std::string& text, std::size_t bytes) {
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
   return text.substr(0, bytes);
@@ -67,7 +68,7 @@ HeldRunFolder::HeldRunFolder(std::filesystem::path folder) : folder_(std::move(f
 }
 
 HeldRunFolder::~HeldRunFolder() {
-  std::error_code ignored;  // what is not empty stays
+  std::error_code ignored;  // only empty folders are removed
   const bool holds_results = report::find_results(folder_).has_value();
   for (const char* part : kParts)
     if (!holds_results) std::filesystem::remove(folder_ / part, ignored);

@@ -11,7 +11,7 @@ namespace {
 
 using report::OverlapKnob;
 
-// With what the plan says of the knob; a plan need not list one that nobody asked for.
+// Adds the plan's entry for the knob; a plan need not list a knob that was not requested.
 OverlapKnob row_of(const ModeSwitch& of, const plan::Plan& plan) {
   OverlapKnob row{.name = of.knob,
                   .requested = "null",

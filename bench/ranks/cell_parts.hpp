@@ -16,15 +16,15 @@ namespace underlap::bench {
 using CellPart = std::vector<std::size_t>;
 CellPart all_cells(std::size_t num_cells);
 
-/// The cells of a matrix in as few parts as fit one after the other, in the order of the matrix. A cell that does not
-/// fit by itself is a part of its own.
+/// Splits the cells of a matrix into the fewest parts that fit one after the other, in the order of the matrix. A cell
+/// that does not fit on its own becomes a separate part.
 ///
 /// fits  whether these cells fit together
 std::vector<CellPart> parts_that_fit(std::size_t num_cells, const std::function<bool(const CellPart&)>& fits);
 
-/// The same by the memory that plans predict: of this machine where ranks run on its cores, at most `most_ranks` of a
-/// cell; of its first GPU where they run on GPUs, and one part where this machine has none. All cells of the
-/// virtual-time backend are one part: it holds one cell at a time by itself.
+/// The same with the memory that plans predict. For ranks on this machine's cores: its memory, with at most
+/// `most_ranks` ranks of a cell. For ranks on GPUs: the memory of its first GPU, and one part if it has no GPU. All
+/// cells of the virtual-time backend are one part, since it holds one cell at a time.
 std::vector<CellPart> parts_in_memory(std::span<const plan::Cell> cells, std::int32_t most_ranks = kAllRanks);
 
 }  // namespace underlap::bench

@@ -44,7 +44,7 @@ void check_cuda_backend(std::span<const plan::Cell> cells, std::int32_t most_ran
 }
 
 std::int64_t gpu_bytes() {
-  cudaDeviceProp properties{};  // asking for them makes no context
+  cudaDeviceProp properties{};  // reading them creates no context
   if (cudaGetDeviceProperties(&properties, 0) == cudaSuccess)
     return static_cast<std::int64_t>(properties.totalGlobalMem);
   (void)cudaGetLastError();
@@ -53,7 +53,7 @@ std::int64_t gpu_bytes() {
 
 namespace {
 
-// They reach no further than the memory that one operating system sees.
+// Peer copies work only within one operating system.
 void check_peer_copies(std::span<const plan::Cell> cells, const Placement& placement) {
   for (const plan::Cell& cell : cells)
     if (const std::string crossing = tensor_parallel_warning(cell, placement);
@@ -67,14 +67,14 @@ void check_peer_copies(std::span<const plan::Cell> cells, const Placement& place
 std::unique_ptr<Session> make_cuda_session(std::span<const plan::Cell> cells, std::int32_t first_step,
                                            const SessionOptions& options) {
   if (options.placement != nullptr) check_peer_copies(cells, *options.placement);
-  // A launcher may have left each rank a GPU of its own: which there are is the ranks' to say.
+  // A launcher may have left each rank its own GPU, so the ranks check which GPUs exist.
   check_cuda_backend(cells, options.starter != nullptr ? 1 : kAllRanks);
   return std::make_unique<ProcessSession>(cells, first_step, options, options_of_gpu_ranks());
 }
 
 namespace {
 
-// No destructor runs: each would wait for what hangs. The run shows a rank's last lines with its end.
+// Runs no destructors: each would wait for the work that hangs. The run shows a rank's last lines with its end.
 void end_rank(const std::string& why) {
   print_error("{}\n", why);
   std::_Exit(kRunFailed);
@@ -92,13 +92,13 @@ int device_of(const RankContext& context) {
                   context.rank, local_rank, count));
 }
 
-// "0000:65:00.0"; empty where CUDA does not tell it.
+// "0000:65:00.0"; empty if CUDA does not provide it.
 std::string bus_id_of(int device) {
   std::array<char, 32> bus{};
   return cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device) == cudaSuccess ? bus.data() : "";
 }
 
-// Of this process, whose GPU that is.
+// A warning if this process is far from its GPU.
 std::string far_from_gpu(int device) {
   const std::string bus = bus_id_of(device);
   return bus.empty() ? "" : far_gpu_warning(own_place().numa_nodes, numa_node_of_device(bus));
@@ -111,13 +111,13 @@ void check_room(const RankContext& context) {
                  static_cast<std::int64_t>(total_bytes));
 }
 
-/// A rank of backend cuda that is this process, with the libraries that it opened.
+/// A rank of backend cuda in this process, with the libraries that it opened.
 class CudaRankProcess final : public RankRunner {
  public:
   explicit CudaRankProcess(const RankContext& context)
       : control_(*context.meeting, cuda::connecting_timeout(peer_timeout(context.cells))) {
-    // Capture comes before the first call to CUDA and is on while the context is made: CUPTI then prepares its buffers
-    // on the device. What it does for kernels that are loaded later falls into the warm-up.
+    // Capture starts before the first CUDA call and is on while the context is created: CUPTI then prepares its buffers
+    // on the device. Its work for kernels that are loaded later falls into the warm-up.
     if (attaches_cupti(context)) {
       cupti_ = std::make_unique<cupti::Api>(cupti::Api::load());
       collector_ = std::make_unique<cupti::Collector>(*cupti_, cupti::CollectorOptions{.rank = context.rank});
@@ -128,10 +128,10 @@ class CudaRankProcess final : public RankRunner {
     monitor_ = std::make_unique<GpuMonitor>(bus_id_of(device));
     number_ = context.rank;
     cuda::check(cudaSetDevice(device));
-    cuda::check(cudaFree(nullptr));  // makes the context
+    cuda::check(cudaFree(nullptr));  // creates the context
     if (collector_) {
       collector_->stop();
-      (void)collector_->drain();  // what made the context belongs to no cell
+      (void)collector_->drain();  // records of the context's creation belong to no cell
     }
     check_room(context);
     products_ = std::make_unique<cuda::MatrixProducts>(cuda::CublasLtApi::load());
@@ -190,12 +190,12 @@ class CudaRankProcess final : public RankRunner {
   std::unique_ptr<cuda::Attention> attention_;
   std::unique_ptr<cuda::NcclApi> nccl_;
   std::unique_ptr<cuda::NcclTransport> transport_;
-  std::unique_ptr<cuda::CopyEngineTransport> copy_engines_;  // before those of NCCL, where a cell asks for them
+  std::unique_ptr<cuda::CopyEngineTransport> copy_engines_;  // wraps transport_ if a cell uses copy engines
   std::unique_ptr<CudaRank> rank_;
   std::int64_t clock_offset_ns_ = 0;
   std::int32_t number_ = 0;
   bool is_measured_ = false;  // the last run
-  std::string far_from_gpu_;  // empty: it is near, or nobody knows
+  std::string far_from_gpu_;  // empty: it is near, or unknown
   std::set<std::size_t> told_of_;
 };
 

@@ -27,7 +27,7 @@
 namespace underlap::bench {
 namespace {
 
-// Operation ids are unique in a process, whose cells take turns: each cell counts in a range of its own.
+// Operation ids are unique in a process, whose cells take turns: each cell counts in its own range.
 constexpr int kOperationBitsOfACell = 40;
 
 std::vector<std::int64_t> window_lengths(const std::vector<Mark>& marks) {
@@ -38,13 +38,13 @@ std::vector<std::int64_t> window_lengths(const std::vector<Mark>& marks) {
   return lengths;
 }
 
-// What a GPU has no room for is told with what it has.
+// Rethrows an out-of-memory error of the GPU with advice on what fits.
 void advised(const plan::Config& config, const std::function<void()>& work) {
   try {
     work();
   } catch (const OutOfDeviceMemory& error) {
     const plan::PeakMemory peak = plan::predicted_memory(config);
-    const std::int64_t of_libraries = peak.total() - peak.of_tensors();  // which have theirs already
+    const std::int64_t of_libraries = peak.total() - peak.of_tensors();  // already allocated
     throw MachineError(
         fmt::format("{} ({})", error.what(), plan::advice_on_memory(config, error.rank_bytes() + of_libraries)));
   }
@@ -83,8 +83,8 @@ CudaRank::CudaRank(const RankContext& context, const CudaParts& parts) : context
 
 CudaRank::~CudaRank() = default;
 
-// The first failure of any rank is the one to tell: where it was another's, this rank saw no more than a peer. Ranks
-// that are processes hear of no other's: the run takes the first that is told.
+// Reports the first failure of any rank: if another rank failed first, this rank saw only the consequence. Ranks in
+// separate processes do not learn of other ranks' failures: the run uses the first one that is reported.
 void CudaRank::guarded(std::size_t cell, const std::function<void()>& work) {
   try {
     advised(context_.cells[cell].plan.config, work);
@@ -132,7 +132,7 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
   built.result.first_step = built.trainer.value()->next_step();
   built.result.tensor_bytes = built.device->allocated_bytes();
   guarded(cell, [&] {
-    if (built.link) (void)built.link->report();  // what was carried before this block
+    if (built.link) (void)built.link->report();  // discard what was carried before this block
     const bool is_watched = parts_.monitor != nullptr && parts_.monitor->why_not().empty();
     report::GpuBlock gpu{.block = block, .rank = context_.rank};
     if (is_watched) parts_.monitor->begin(gpu);
@@ -142,7 +142,7 @@ void CudaRank::run(std::size_t cell, std::int32_t block, std::int64_t steps) {
       parts_.monitor->end(gpu);
       built.result.gpu_block = std::move(gpu);
     }
-    // What an emulated link brings is nobody's gradient, and so no loss means anything.
+    // An emulated link carries no real gradients, so losses are meaningless.
     if (built.link) {
       built.device->synchronize();
     } else {
@@ -156,7 +156,7 @@ void CudaRank::note(BuiltCell& built, const std::string& text) const {
   built.result.notes.push_back(fmt::format("rank {}: {}", context_.rank, text));
 }
 
-// Once for each cell, in a block whose notes are kept.
+// Once per cell, in a block whose notes are kept.
 void CudaRank::note_once(BuiltCell& built) const {
   if (built.block < 0 || std::exchange(built.has_noted, true)) return;
   if (built.cell->plan.config.run.trace && parts_.collector != nullptr)
@@ -164,7 +164,7 @@ void CudaRank::note_once(BuiltCell& built) const {
   if (parts_.monitor != nullptr && !parts_.monitor->why_not().empty()) note(built, parts_.monitor->why_not());
 }
 
-// A trace that lacks a mark has no windows; events timed the same marks on the same clock.
+// A trace that lacks a mark has no windows. Events timed the same marks on the same clock.
 void CudaRank::take_trace(BuiltCell& built) const {
   cuda::Capture::Taken taken = built.capture->take();
   for (const std::string& notice : taken.notices) note(built, notice);
@@ -216,12 +216,12 @@ RankRun CudaRank::take(std::size_t cell) {
                                      plan::ranks_sharing(plan::Shared::tokens, parallel) > 1))
     for (const std::string& notice : parts_.products->notices()) note(built, notice);
   require_complete(built);
-  // Once the kernels are loaded and the clocks are up, before anything is measured.
+  // After kernels are loaded and clocks are up, before the first measurement.
   if (built.link && built.block < 0) built.link->measure_alone();
   return std::exchange(built.result, {});
 }
 
-// A warm-up is not measured, so its records may be lost.
+// A warm-up is not measured, so lost records do not matter.
 void CudaRank::require_complete(const BuiltCell& built) const {
   if (built.block < 0 || !built.cell->plan.config.run.trace_strict || built.result.capture_faults.empty()) return;
   std::vector<std::string> examples;

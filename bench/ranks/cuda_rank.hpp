@@ -18,33 +18,34 @@
 
 namespace underlap::bench {
 
-/// What a rank of backend cuda works with; all of it outlives the rank.
+/// Resources of a rank of backend cuda; all of them outlive the rank.
 struct CudaParts {
-  int device = 0;                            ///< CUDA's number of the rank's GPU
-  cuda::Transport* transport = nullptr;      ///< that joins the ranks; null where every cell's link is emulated
+  int device = 0;                            ///< CUDA's number for the rank's GPU
+  cuda::Transport* transport = nullptr;      ///< joins the ranks; null if every cell's link is emulated
   cuda::ControlPlane* control = nullptr;     ///< of the same ranks
   cuda::MatrixProducts* products = nullptr;  ///< cuBLASLt
   cuda::Attention* attention = nullptr;      ///< cuDNN; null: our own kernels
-  cupti::Collector* collector = nullptr;     ///< null: no cell of this rank's own is traced
+  cupti::Collector* collector = nullptr;     ///< null: no own cell of this rank is traced
   GpuMonitor* monitor = nullptr;             ///< null: clocks and power are not read
-  cuda::LinkShape link_shape{};              ///< of the kernels that play a link
+  cuda::LinkShape link_shape{};              ///< of the kernels that emulate a link
   cuda::RunImplementation run_implementation = cuda::run_cuda_implementation;
 };
 
-/// Whether a configuration's rings copy between the memory of their ranks, which each shows the others then.
+/// Whether a configuration's rings copy directly between the memories of their ranks, so that each rank exposes its
+/// memory to the others.
 bool copies_between_peers(const plan::Config& config);
 
-/// Whether the process of a rank is to have CUPTI: where a cell of its own is traced. Attached, it costs calls to CUDA
-/// something whether a capture is on or not, so processes of untraced cells are without.
+/// Whether a rank's process attaches CUPTI: only if one of its own cells is traced. Once attached, CUPTI slows CUDA
+/// calls even without a capture.
 bool attaches_cupti(const RankContext& context);
 
 /// One rank of a matrix on one GPU.
 ///
-/// A traced cell's slices and marks are CUPTI's; marks of a cell that is not traced are timed by events on the same
-/// clock. A block is kept if its capture is incomplete: CUPTI lost a record, a kernel belongs to no operation, or a
-/// launch has no kernel. capture_faults then counts the records by cause, and the marks are those of events. With
-/// run.trace: strict, take() throws MachineError instead. If an emulated link's transfers stay under 98 % of the
-/// requested rate with nothing else running too, invalid_because says so.
+/// Slices and marks of a traced cell come from CUPTI; marks of an untraced cell are timed by events on the same clock.
+/// A block is kept if its capture is incomplete: CUPTI lost a record, a kernel belongs to no operation, or a launch has
+/// no kernel. capture_faults then counts the records by cause, and the marks are those of events. With run.trace:
+/// strict, take() throws MachineError instead. If an emulated link's transfers stay under 98 % of the requested rate
+/// even when nothing else runs, invalid_because gives that reason.
 class CudaRank final : public RankRunner {
  public:
   CudaRank(const RankContext& context, const CudaParts& parts);
@@ -66,7 +67,7 @@ class CudaRank final : public RankRunner {
 
   RankContext context_;
   CudaParts parts_;
-  std::string gpu_;  ///< what CUDA calls it
+  std::string gpu_;  ///< name of the GPU as CUDA reports it
   Texts texts_;
   std::map<std::size_t, std::unique_ptr<BuiltCell>> built_;
 };

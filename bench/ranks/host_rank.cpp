@@ -16,7 +16,7 @@
 namespace underlap::bench {
 namespace {
 
-// Slots beyond what the steps of a warm-up took: none is ever missing because a count was rounded.
+// Slots beyond those that the steps of a warm-up used, so that rounding never leaves a block short of one.
 constexpr std::size_t kSpareSlots = 256;
 
 host::HostOptions host_options(const plan::Config& config, std::int32_t rank, std::int32_t num_sharing) {
@@ -104,7 +104,7 @@ class HostRankProcess final : public RankRunner {
         rank_(fabric_, texts_, context.rank, context.cells, context.first_step, context.environment.num_sharing) {}
 
   void build(std::size_t cell) override {
-    texts_.of(cells_[cell].plan.config);  // what is wrong with a file is wrong for all ranks, and not this rank's
+    texts_.of(cells_[cell].plan.config);  // errors in a file concern all ranks, so they are thrown outside guarded()
     guarded([&] { rank_.build(cell); });
   }
 
@@ -124,13 +124,13 @@ class HostRankProcess final : public RankRunner {
   void set_clock_offset(std::int64_t ns) override { host::set_clock_offset(ns); }
 
  private:
-  // Before the fabric opens anything.
+  // Checked before the fabric opens any connection.
   static std::span<const plan::Cell> checked(const RankContext& context, Texts& texts) {
     check_host_process(context.cells, context.own_cells, {&context.rank, 1}, texts, context.environment.num_sharing);
     return context.cells;
   }
 
-  // The first failure of any stream is the one to tell, not what it led to on this thread.
+  // Reports the first failure of any stream, not its consequence on this thread.
   void guarded(const auto& work) {
     try {
       work();

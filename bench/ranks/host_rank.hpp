@@ -12,11 +12,11 @@
 
 namespace underlap::bench {
 
-/// One rank on the host backend: the same code whether its peers are threads of this process or other processes.
+/// One rank on the host backend. Its peers may be threads of this process or other processes.
 class HostRank final : public RankRunner {
  public:
-  /// `fabric` joins it to its peers; the caller hands its failures to fabric.fail(). `fabric`, `texts` and `cells`
-  /// outlive this. `num_sharing`: ranks that have the same CPUs.
+  /// `fabric` connects it to its peers; the caller passes its failures to fabric.fail(). `fabric`, `texts` and `cells`
+  /// outlive this. `num_sharing`: number of ranks with the same CPUs.
   HostRank(host::Fabric& fabric, Texts& texts, std::int32_t rank, std::span<const plan::Cell> cells,
            std::int32_t first_step, std::int32_t num_sharing = kAllRanks);
   ~HostRank() override;
@@ -39,7 +39,7 @@ class HostRank final : public RankRunner {
   std::map<std::size_t, std::unique_ptr<BuiltCell>> built_;
 };
 
-/// A host rank that is a process of its own, with the fabric that joins it to the others.
+/// A host rank in a separate process, with the fabric that connects it to the others.
 std::unique_ptr<RankRunner> make_host_rank_process(const RankContext& context);
 
 }  // namespace underlap::bench

@@ -16,13 +16,13 @@
 namespace underlap::bench {
 namespace {
 
-// Of the program and its libraries, beside those of ranks. The matrix library compiles its kernels when they are first
-// called, and does not survive where it gets no memory for that.
+// Files and bytes of the program and its libraries, in addition to those of ranks. The matrix library compiles its
+// kernels on first use, and crashes if it gets no memory for that.
 constexpr std::int64_t kSpareFiles = 64;
 constexpr std::int64_t kSpareBytes = std::int64_t{24} << 20;
 constexpr std::int64_t kTransportThreads = 1;
 
-/// What one rank of one cell takes, as it asks a device for it when it is built.
+/// Resources that one rank of one cell requests from a device when it is built.
 struct Needs {
   std::int64_t bytes = 0;  // of tensors
   std::int64_t threads = 0;
@@ -42,7 +42,7 @@ Needs needs_of(const plan::Config& config, std::int32_t rank, const model::TextD
   return needs;
 }
 
-/// The needs of ranks of a cell. Those of one pipeline stage need the same.
+/// The needs of a cell's ranks. Ranks of one pipeline stage have the same needs.
 class CellNeeds {
  public:
   CellNeeds(const plan::Config& config, Texts& texts, std::int32_t num_sharing)
@@ -62,7 +62,7 @@ class CellNeeds {
   std::map<std::int32_t, Needs> by_stage_;
 };
 
-// Cells stay in memory side by side, and share their connections.
+// Cells stay in memory together, and share their connections.
 Needs needs_of(std::span<const plan::Cell> cells, std::span<const std::size_t> own, std::span<const std::int32_t> ranks,
                Texts& texts, std::int32_t num_sharing = kAllRanks) {
   Needs all;
@@ -136,7 +136,7 @@ void check_host_process(std::span<const plan::Cell> cells, std::span<const std::
   const Needs needs = needs_of(cells, own, ranks, texts, num_sharing);
   const std::string what = in_words(own.size(), ranks.size());
   require_open_files(needs.sockets + kSpareFiles, what);
-  // One more for each rank, which enqueues. While they are there, their stacks are no memory that can be had.
+  // One more thread per rank, which enqueues. While the trial threads exist, their stacks do not count as free memory.
   const TrialThreads threads(needs.threads + static_cast<std::int64_t>(ranks.size()) + kTransportThreads, what);
   check_memory(needs, what);
 }

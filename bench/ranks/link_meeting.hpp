@@ -10,18 +10,17 @@
 
 namespace underlap::bench {
 
-/// A rank's side of its channel to the run: what answers orders, and the way by which ranks meet.
-///
-/// Meeting holds while an order is carried out that lets it: at other times nothing is sent, so that none is disturbed
-/// that is measured.
+/// A rank's side of its channel to the run: it answers orders, and lets ranks find each other.
+/// Ranks may meet only during an order that allows it. At other times nothing is sent, so that measurements are not
+/// disturbed.
 class LinkMeeting final : public Meeting {
  public:
   explicit LinkMeeting(MessageChannel& run) : run_(run) {}
 
-  /// To the run. From any thread. Throws as MessageChannel::send() does.
+  /// Sends a message to the run. Thread-safe. Throws as MessageChannel::send() does.
   void send(RankMessage kind, const std::string& payload = {});
 
-  /// Whether ranks may meet from now on.
+  /// Sets whether ranks may meet from now on.
   void open(bool is_open) { is_open_ = is_open; }
 
   void put(const std::string& key, std::string_view value) override;

@@ -13,24 +13,24 @@
 
 namespace underlap::bench {
 
-/// The run's side of where its ranks meet: what they have put, and who waits for what.
+/// The run's side of the exchange between its ranks: published values and waiting ranks.
 class MeetingPlace {
  public:
-  using Values = std::vector<std::optional<std::string>>;  ///< of the keys asked for; nullopt: it has not come
-  /// Takes the answer to a rank that waited.
+  using Values = std::vector<std::optional<std::string>>;  ///< for the requested keys; nullopt: not published yet
+  /// Sends the answer to a rank that waited.
   using Answer = std::function<void(std::int32_t rank, const Values& values)>;
 
   explicit MeetingPlace(Answer answer) : answer_(std::move(answer)) {}
 
-  /// Of two values under one key the first stays. Who waited for this last is answered.
+  /// Publishes a value; the first value of a key stays. Answers ranks that waited only for this key.
   void put(const std::string& key, std::string value);
-  /// Answers `rank` once all of `keys` are there: at once where they are.
+  /// Answers `rank` when all of `keys` are published: at once if they are.
   void wait(std::int32_t rank, std::vector<std::string> keys, Deadline deadline);
-  /// Answers those whose time is up with what there is.
+  /// Answers ranks whose deadline has passed with the values that exist.
   void answer_the_late(Deadline now);
-  /// When the next one's time is up.
+  /// The earliest deadline of a waiting rank.
   std::optional<Deadline> next_due() const;
-  /// Ranks are connected: nobody asks for what is here any more.
+  /// Drops all values: ranks are connected and request no more.
   void clear() { values_.clear(); }
 
  private:
@@ -45,7 +45,7 @@ class MeetingPlace {
   Answer answer_;
   std::map<std::string, std::string> values_;
   std::list<Waiter> waiters_;
-  std::multimap<std::string, std::list<Waiter>::iterator> wanted_;  // by key that is not there
+  std::multimap<std::string, std::list<Waiter>::iterator> wanted_;  // by missing key
 };
 
 }  // namespace underlap::bench

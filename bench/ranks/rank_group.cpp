@@ -23,12 +23,12 @@ constexpr int kClockExchanges = 15;
 using std::chrono::milliseconds;
 using Kind = RankFailure::Kind;
 
-// Between two looks at whether a rank is stopped. Nothing else wakes this process while ranks work.
+// Interval between checks for stopped ranks. Nothing else wakes this process while ranks work.
 constexpr milliseconds kLook{500};
-// How long to wait for other failures after the first: what broke a peer's connection may be told later than that.
+// How long to wait for other failures after the first: a peer may report the cause of a broken connection later.
 constexpr milliseconds kCollect{500};
 constexpr milliseconds kPatienceToEnd{5'000};
-// A rank that asks reads on at once.
+// A rank that requests a value reads the answer at once.
 constexpr milliseconds kPatienceToAnswer{10'000};
 
 Deadline now() { return std::chrono::steady_clock::now(); }
@@ -41,7 +41,7 @@ LineSink prefixed(const LineSink& sink, std::int32_t rank) {
   };
 }
 
-// What cannot be written to a file is shown, so that it is not lost.
+// Lines that cannot be written to a file are printed, so that they are not lost.
 LineSink logged(const std::filesystem::path& folder, std::int32_t rank) {
   return [path = folder / fmt::format("rank-{}.txt", rank), otherwise = prefixed({}, rank)](const std::string& line) {
     std::error_code ignored;
@@ -57,7 +57,7 @@ std::string indented(const std::vector<std::string>& lines) {
   return text;
 }
 
-// A message that names its rank already is not given the name twice.
+// A message that already names its rank does not get the name twice.
 std::string with_name(const RankProcess& rank, const std::string& what) {
   const std::string name = rank.name();
   if (what.find(name) != std::string::npos) return what;
@@ -110,7 +110,7 @@ std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std
 std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
                                               std::optional<milliseconds> limit) {
   if (has_ended_) throw MachineError("the ranks have ended, because one of them failed");
-  // While they connect, pairs of ranks do so one after another: the last of a long chain is done long after the first.
+  // Pairs of ranks connect one after another: the last of a long chain connects long after the first.
   const milliseconds timeout = order == RankMessage::build
                                    ? std::max(options_.peer_timeout, options_.connecting_timeout)
                                    : options_.peer_timeout;
@@ -167,7 +167,7 @@ int RankGroup::milliseconds_to_sleep() const {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<milliseconds>(wake - now()).count()));
 }
 
-// Every rank is watched, also one that has nothing to do at the moment: its end is the end of all.
+// Watches every rank, including idle ones: the end of one rank ends all.
 void RankGroup::watch_once(Waiting& waiting) {
   std::vector<pollfd> files;
   for (const auto& rank : ranks_) {
@@ -239,7 +239,7 @@ Deadline RankGroup::deadline_of(const Waiting& waiting) const {
   return waiting.limit ? std::min(deadline, *waiting.limit) : deadline;
 }
 
-// A rank that waits for a peer gives up by itself and says why. Here is seen who cannot.
+// A rank that waits for a peer gives up by itself and reports why. This finds ranks that cannot.
 void RankGroup::look_for_silence(const Waiting& waiting) {
   for (const auto& rank : ranks_) {
     std::optional<Deadline>& since = stopped_since_[static_cast<std::size_t>(rank->rank())];
@@ -260,7 +260,7 @@ void RankGroup::goes_on(std::int32_t rank) {
   since.reset();
 }
 
-// Who is stopped, else the first that owes an answer.
+// Blames a stopped rank, or else the first that has not answered.
 void RankGroup::blame_the_silent(const Waiting& waiting) {
   RankProcess* silent = nullptr;
   for (const auto& rank : ranks_) {
@@ -287,14 +287,14 @@ bool RankGroup::has_failed(std::int32_t rank) const {
   return std::any_of(failures_.begin(), failures_.end(), [=](const Failure& failure) { return failure.rank == rank; });
 }
 
-// The first that does not blame a peer. Null: all of them do.
+// The first failure that does not blame a peer; null if all of them do.
 const RankGroup::Failure* RankGroup::cause() const {
   const auto found = std::find_if(failures_.begin(), failures_.end(),
                                   [](const Failure& failure) { return failure.kind != Kind::peer; });
   return found == failures_.end() ? nullptr : &*found;
 }
 
-// One rank's failure breaks the connections of all: whose it was may be told last, or never.
+// One rank's failure breaks the connections of all ranks: the failed rank may report last, or never.
 void RankGroup::collect_failures(Waiting& waiting) {
   const Deadline deadline = now() + kCollect;
   while (num_waited_for() > 0 && cause() == nullptr && now() < deadline) watch_once(waiting);

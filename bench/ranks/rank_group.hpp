@@ -16,10 +16,10 @@
 
 namespace underlap::bench {
 
-/// What a clock is behind another one.
+/// The offset between two clocks.
 struct ClockReading {
-  std::int64_t offset_ns = 0;    ///< added to it, it is the other
-  std::int64_t residual_ns = 0;  ///< by which that may be wrong
+  std::int64_t offset_ns = 0;    ///< add to the remote clock to get the local one
+  std::int64_t residual_ns = 0;  ///< error bound of the offset
 };
 
 struct RankGroupOptions {
@@ -27,49 +27,49 @@ struct RankGroupOptions {
   std::vector<std::string> arguments = {"underlap", "rank"};  ///< "--number N" follows
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::chrono::milliseconds peer_timeout{30'000};
-  std::chrono::milliseconds connecting_timeout{60'000};  ///< in its place while cells are built, where it is shorter
-  std::chrono::milliseconds grace{2'000};  ///< what a rank has beyond the time in which it must notice by itself
-  RankStarter* starter = nullptr;          ///< starts the processes; null: they are children of this one
-  LineSink sink = {};                      ///< takes "[rank 3] what it printed"; empty: standard error
-  std::filesystem::path log_folder = {};   ///< in place of that takes what rank 3 printed: rank-3.txt; empty: none
+  std::chrono::milliseconds connecting_timeout{60'000};  ///< minimum peer timeout while cells are built
+  std::chrono::milliseconds grace{2'000};                ///< after the timeout, for a rank to report a failure itself
+  RankStarter* starter = nullptr;                        ///< starts the processes; null: as children of this process
+  LineSink sink = {};                                    ///< receives lines like "[rank 3] text"; empty: standard error
+  std::filesystem::path log_folder = {};  ///< instead of `sink`, with rank 3's output in rank-3.txt; empty: none
 };
 
-/// Ranks that run as processes together: told together, watched together, and ended together.
+/// Rank processes that get orders, are watched, and end together.
 ///
-/// Whatever ends one of them ends all: a rank that reports a failure, exits, is killed, is stopped for longer than the
-/// peer timeout, or does not answer although the others have long done the same. The one error names the rank that
-/// began it, how, what it had been told to do, and its last lines. None outlives this, nor the thread that made it.
+/// The end of one rank ends all: a rank that reports a failure, exits, is killed, is stopped for longer than the peer
+/// timeout, or does not answer long after the others did. The error names the rank that failed first, the reason, its
+/// last order and its last lines. No rank outlives this object, nor the thread that created it.
 class RankGroup {
  public:
-  /// Starts the processes. Throws MachineError where that fails.
+  /// Starts the processes. Throws MachineError if that fails.
   RankGroup(std::int32_t num_ranks, const RankGroupOptions& options);
-  /// Lets ranks that are well end by themselves for a moment, and kills what is left.
+  /// Gives healthy ranks a moment to end by themselves, and kills the rest.
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
-  /// Gives the first `payloads.size()` ranks an order, each its payload, and waits until all have done it.
-  /// `told` says the order in words; `limit` is the time after which who has not answered is to blame.
-  /// Returns the answers by rank. Throws std::invalid_argument for what a rank calls bad input, MachineError for any
-  /// other failure; all ranks have ended then, and every later call throws MachineError.
+  /// Sends an order to the first `payloads.size()` ranks, each with its payload, and waits until all have carried it
+  /// out. `told` describes the order; `limit` is the time after which silent ranks are blamed. Returns the answers by
+  /// rank. Throws std::invalid_argument if a rank reports bad input, MachineError for any other failure; all ranks have
+  /// ended then, and every later call throws MachineError.
   std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
                                std::optional<std::chrono::milliseconds> limit = {});
 
   using Orders = std::vector<std::pair<std::int32_t, std::string>>;  ///< rank, and its payload
-  /// The same with those ranks alone; answers in the order of `orders`.
+  /// The same for those ranks only; answers in the order of `orders`.
   std::vector<std::string> ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
                                      std::optional<std::chrono::milliseconds> limit = {});
 
-  /// What one rank's clock is behind this process's, and how far that may be wrong: half of the quickest of several
-  /// exchanges. Throws as ask() does.
+  /// Offset of one rank's clock to this process's clock, and its error bound: half of the fastest of several exchanges.
+  /// Throws as ask() does.
   ClockReading read_clock(std::int32_t rank);
-  /// Tells a rank what to add to its clock. Throws as ask() does.
+  /// Sends a rank the offset of its clock. Throws as ask() does.
   void set_clock_offset(std::int32_t rank, std::int64_t offset_ns);
 
-  /// Which ranks were stopped and went on since the last call, and for about how long.
+  /// Ranks that were stopped and resumed since the last call, and for about how long.
   std::map<std::int32_t, std::chrono::milliseconds> take_pauses() { return std::exchange(pauses_, {}); }
 
-  /// Told once all cells are built: ranks meet no more.
+  /// Called once all cells are built: ranks no longer look for each other.
   void end_meeting() { meeting_.clear(); }
 
   /// Process ids by rank.
@@ -83,7 +83,7 @@ class RankGroup {
   };
   struct Waiting {
     Deadline asked;
-    std::chrono::milliseconds timeout;  // with those that do not answer when others have
+    std::chrono::milliseconds timeout;  // for ranks that do not answer after others have
     std::optional<Deadline> limit;
     std::optional<Deadline> first_answer;
   };

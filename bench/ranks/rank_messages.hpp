@@ -17,12 +17,12 @@ namespace underlap::bench {
 
 using fields::from_message, fields::Is, fields::to_message;
 
-/// What goes between a run and its ranks. The run orders, and a rank answers each order when it has done it: with
-/// `done`, with a `result` for `take`, `arrivals` and `trace`, or with `failed`, after which it ends. While it connects
-/// with its peers, a rank puts what these must know (`put`) and asks for what they have put (`get`), and the run
-/// answers (`met`). Between runs it says what time it is (`clock`), and takes the offset of its clock. Of what it
-/// records its figures travel (`take`; `arrivals` first tells it when the last members came, where it could not know),
-/// and the trace where it is asked for.
+/// Messages between a run and its ranks. A rank answers each order after it carried it out: with `done`, with a
+/// `result` for `take`, `arrivals` and `trace`, or with `failed`, after which it ends. While ranks connect to each
+/// other, a rank publishes values for its peers (`put`) and requests theirs (`get`); the run answers with `met`.
+/// Between runs a rank sends its clock's time and receives its clock's offset (`clock`). For each block a rank sends
+/// only figures (`take`). If these depend on last arrivals that the rank does not know, the run sends them first
+/// (`arrivals`). The trace is sent on request.
 enum class RankMessage : std::uint32_t {
   start = 1,
   build,
@@ -40,7 +40,7 @@ enum class RankMessage : std::uint32_t {
   trace
 };
 
-/// The first order: who the rank is, which matrix it belongs to, and which cells of it are its own.
+/// The first order: the rank's number, its matrix, and the cells that it takes part in.
 struct StartOrder {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
@@ -48,7 +48,7 @@ struct StartOrder {
   std::int32_t first_step = 0;
   RankEnvironment environment = {};
   plan::Source source;
-  std::string plans_hash;  ///< of the plans that the run works with; what the rank reads must give the same
+  std::string plans_hash;  ///< of the run's plans; the plans that the rank reads must have the same hash
 };
 void visit_fields(Is<StartOrder> auto& order, auto&& field) {
   field("rank", order.rank);
@@ -65,7 +65,7 @@ void visit_fields(Is<StartOrder> auto& order, auto&& field) {
   field("plans_hash", order.plans_hash);
 }
 
-/// An order about a rank's clock; its answer says what that machine's steady clock read, nanoseconds.
+/// An order about a rank's clock; the answer is the time of that machine's steady clock, nanoseconds.
 struct ClockOrder {
   std::optional<std::int64_t> offset_ns = {};  ///< what to add to it from now on; nullopt: as before
 };
@@ -83,10 +83,10 @@ void visit_fields(Is<CellOrder> auto& order, auto&& field) {
   field("steps", order.steps);
 }
 
-/// What a rank says of a block: all but its trace, which it keeps.
+/// A rank's report on a block, without the trace, which stays on the rank.
 struct RankReport {
   RankRun run;                                  ///< without a trace, or with the part that lacks arrivals
-  std::optional<report::BlockFigures> figures;  ///< nullopt: it waits for those arrivals
+  std::optional<report::BlockFigures> figures;  ///< nullopt: they depend on missing arrivals
 };
 std::string encode(const RankReport& report);
 /// `origin` names the sender in messages.
@@ -96,15 +96,15 @@ RankReport decode_report(std::string_view payload, const std::string& origin);
 std::string encode(const Trace& trace);
 Trace decode_trace(std::string_view payload, const std::string& origin);
 
-/// The last arrivals, ns, of the part that a rank sent: profiler/analysis/waits/rank_arrivals.hpp.
+/// Last arrivals, ns, for the part that a rank sent: profiler/analysis/waits/rank_arrivals.hpp.
 using LastArrivals = std::vector<std::int64_t>;
 
-/// Why a rank gave up.
+/// Why a rank failed.
 struct RankFailure {
   enum class Kind : std::uint8_t {
     bad_input,  ///< std::invalid_argument
     machine,    ///< any other error of the rank's own
-    peer,       ///< PeerError: the cause is mostly another rank's
+    peer,       ///< PeerError: usually caused by another rank
   };
   Kind kind = Kind::machine;
   std::string what;
@@ -115,7 +115,7 @@ void visit_fields(Is<RankFailure> auto& failure, auto&& field) {
   field("what", failure.what);
 }
 
-/// What a rank puts where its peers find it.
+/// A value that a rank publishes for its peers.
 struct MeetingPut {
   std::string key;
   std::string value;  ///< any bytes
@@ -125,7 +125,7 @@ void visit_fields(Is<MeetingPut> auto& put, auto&& field) {
   field("value", put.value);
 }
 
-/// What a rank asks for, and how long it waits. The answer is MeetingPlace::Values.
+/// Values that a rank requests, and its timeout. The answer is MeetingPlace::Values.
 struct MeetingGet {
   std::vector<std::string> keys;
   std::chrono::milliseconds timeout{0};
@@ -135,7 +135,7 @@ void visit_fields(Is<MeetingGet> auto& get, auto&& field) {
   field("patience_ms", get.timeout);
 }
 
-/// A hash of everything that the plans of `cells` say.
+/// A hash of the plans of `cells`.
 std::string plans_hash(std::span<const plan::Cell> cells);
 
 }  // namespace underlap::bench

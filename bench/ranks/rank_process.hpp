@@ -11,27 +11,27 @@
 
 namespace underlap::bench {
 
-/// One rank of a run that is a process: what it was told, and whether it has answered.
+/// One rank process of a run: its last order, and whether it has answered.
 class RankProcess {
  public:
   RankProcess(std::int32_t rank, std::unique_ptr<RankLink> link, LineSink sink);
 
   std::int32_t rank() const { return rank_; }
-  /// "rank 3", and "rank 3 on node2" where there are several machines.
+  /// "rank 3", or "rank 3 on node2" if there are several machines.
   std::string name() const;
   RankLink& link() { return *link_; }
   RankOutput& output() { return output_; }
-  /// Takes what it has printed.
+  /// Reads what it has printed.
   void read_output() { link_->read(output_); }
 
-  /// Sends an order; `told` says it in words: "build cell a". Throws as MessageChannel::send() does.
+  /// Sends an order; `told` describes it: "build cell a". Throws as MessageChannel::send() does.
   void order(RankMessage kind, const std::string& payload, std::string told);
-  /// It has answered its order.
+  /// Stores the answer to the last order.
   void take_answer(Message answer);
 
   const std::string& told() const { return told_; }
   bool is_waited_for() const { return is_waited_for_; }
-  /// It failed: nothing more is expected of it.
+  /// Marks the rank as failed: no answer is expected any more.
   void give_up() { is_waited_for_ = false; }
   std::optional<Message>& answer() { return answer_; }
 

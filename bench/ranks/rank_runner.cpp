@@ -21,7 +21,7 @@ std::unique_ptr<RankRunner> make_rank_runner(const RankContext& context) {
   throw std::invalid_argument(fmt::format("run.backend {} has no ranks that are processes", to_string(backend)));
 }
 
-// On an emulated link one rank stands for all.
+// With an emulated link, one rank represents all.
 std::int32_t num_ranks(const plan::Cell& cell) {
   const plan::Config& config = cell.plan.config;
   return config.run.emulated_link ? 1 : config.parallel.world_size();

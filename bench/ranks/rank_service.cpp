@@ -48,7 +48,7 @@ class Rank {
   }
 
  private:
-  // The same text, read by the same program, gives the same plans; where it does not, nothing may run.
+  // The same program reads the same text, which gives the same plans; if not, nothing may run.
   void start(const StartOrder& order) {
     matrix_ = plan::parse(order.source.yaml, order.source.where, order.source.overrides);
     if (matrix_.has_errors() || plans_hash(matrix_.cells) != order.plans_hash)
@@ -56,7 +56,7 @@ class Rank {
           "rank {} reads other plans from {} than the run does: a file that the configuration names, or the "
           "program, has changed",
           order.rank, order.source.where));
-    // A scheduler sends it to every process that its time is up: the run, which hears it too, says when ranks end.
+    // A scheduler sends it to every process at the time limit. The run receives it too, and decides when ranks end.
     if (order.environment.is_launched) ::signal(SIGTERM, SIG_IGN);
     runner_ = make_runner_({.rank = order.rank,
                             .world_size = order.world_size,
@@ -80,7 +80,7 @@ class Rank {
     run_.open(false);
   }
 
-  // The trace before it, which nobody asked for, takes no memory from it.
+  // Frees the previous trace, if it was not requested, before the run needs memory.
   void run(const CellOrder& order) {
     trace_ = {};
     last_run_ = order;
@@ -109,11 +109,11 @@ class Rank {
   const RankFactory& make_runner_;
   plan::Matrix matrix_;
   CellOrder last_run_;
-  Trace trace_;                         // of the last run, until it is asked for
+  Trace trace_;                         // of the last run, until it is requested
   std::unique_ptr<RankRunner> runner_;  // last: it uses the cells
 };
 
-// Nothing where the run is over, or has ended: nobody is left to tell.
+// nullopt if the run is over, or its process has ended: there is no one to report to.
 std::optional<Message> next_order(MessageChannel& channel) {
   try {
     return channel.receive();
@@ -135,7 +135,7 @@ void tell(LinkMeeting& run, const std::exception& error) {
 int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
   LinkMeeting run(channel);
   Rank rank(run, make_runner);
-  // Neither way out unwinds the rank: its parts would take that for a failure.
+  // Neither way out unwinds the rank: its parts would treat that as a failure.
   while (const std::optional<Message> order = next_order(channel)) {
     try {
       rank.obey(*order);

@@ -6,10 +6,10 @@
 
 namespace underlap::bench {
 
-/// The life of a rank that is a process of its own: does what the run orders through `channel` until the run closes it.
+/// Main loop of a rank process: carries out the run's orders from `channel` until the run closes it.
 ///
-/// What fails is sent to the run, which tells the user; nothing is printed here. Returns the exit status: 0 when the
-/// run is over, kRunFailed after a failure.
+/// Failures are sent to the run, which reports them to the user; nothing is printed here. Returns the exit status: 0
+/// when the run is over, kRunFailed after a failure.
 int serve_rank(MessageChannel channel, const RankFactory& make_runner);
 
 }  // namespace underlap::bench

@@ -33,7 +33,7 @@ struct SimSession::CellState {
 
 namespace {
 
-// What `work` returns; memory that runs out is told with `what` went on.
+// Returns the result of `work`. If memory runs out, throws MachineError with `what` as the context.
 auto where_memory_may_run_out(const std::string& what, const auto& work) {
   try {
     return work();
@@ -44,7 +44,7 @@ auto where_memory_may_run_out(const std::string& what, const auto& work) {
 
 }  // namespace
 
-// Each is built once here, so that one that cannot be is told before anything runs.
+// Builds each cell once, so that a cell that cannot be built is reported before anything runs.
 SimSession::SimSession(std::span<const plan::Cell> cells, std::int32_t first_step) {
   omp_set_num_threads(1);  // one operation at a time, each summed in the order that a rank's own core would take
   for (const plan::Cell& cell : cells) cells_.push_back({.plan = &cell, .next_step = first_step, .state = {}});

@@ -10,11 +10,11 @@
 namespace underlap::bench {
 
 /// All cells of a matrix on the virtual-time backend: the ranks of a cell are recorded step by step and simulated
-/// together. Equal cells give equal runs, to the bit, on any machine; with run.numerics the losses are this machine's
-/// arithmetic.
+/// together. Equal cells give bit-for-bit equal runs on any machine; with run.numerics the losses depend on this
+/// machine's arithmetic.
 ///
-/// One cell is in memory at a time, the one that ran last: another is built anew when its turn comes, and counts its
-/// steps and its time on. With run.numerics, where steps follow from values that earlier ones left, all stay.
+/// Only the cell that ran last is in memory: another one is rebuilt for its next run, and continues its steps and its
+/// time. With run.numerics, steps depend on values of earlier steps, so all cells stay in memory.
 class SimSession final : public Session {
  public:
   /// See make_session().
@@ -30,7 +30,7 @@ class SimSession final : public Session {
   struct Cell {
     const plan::Cell* plan = nullptr;
     std::int32_t next_step = 0;
-    std::int64_t now_ns = 0;  // where its virtual time stood when it was let go
+    std::int64_t now_ns = 0;  // its virtual time when it was dropped
     std::unique_ptr<CellState> state;
   };
   CellState& resident(Cell& cell);

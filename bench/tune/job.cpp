@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::int64_t kUsualSequencesOfAGpu = 2;
 
-// What a job around a configuration does not keep: layout, batch cut and overlap. The model, its precision, the
-// optimizer and the machine are what they are.
+// Settings that a job around a configuration searches: layout, batch split and overlap. The model, its precision, the
+// optimizer and the machine are fixed.
 bool is_searched(std::string_view knob) {
   constexpr std::array<std::string_view, 6> kLayout{"model.sequence_parallel", "model.recompute_granularity",
                                                     "model.recompute_method",  "model.recompute_num_layers",
@@ -34,7 +34,7 @@ bool is_searched(std::string_view knob) {
          knob == "environment.cuda_device_max_connections";
 }
 
-// Whether another value of a knob computes something else: a model, a precision or an optimizer.
+// Whether a knob changes what is computed: the model, a precision or the optimizer.
 bool is_of_mathematics(std::string_view knob) {
   constexpr std::array<std::string_view, 16> kArchitecture{"model.num_layers",
                                                            "model.hidden_size",
@@ -56,7 +56,7 @@ bool is_of_mathematics(std::string_view knob) {
          knob.starts_with("optimizer.");
 }
 
-// What a cell computes: the values of those knobs.
+// The values of those knobs, which determine what a cell computes.
 std::map<std::string, std::string> mathematics_of(const plan::Plan& plan) {
   std::map<std::string, std::string> values;
   for (const plan::Knob& knob : plan.knobs)
@@ -64,7 +64,7 @@ std::map<std::string, std::string> mathematics_of(const plan::Plan& plan) {
   return values;
 }
 
-// Sizes that follow from the request, whatever the file says.
+// Sizes that follow from the request and override the file.
 bool follows(std::string_view knob) {
   return knob == "world_size" || knob == "data_parallel_size" || knob == "train.global_batch_size" ||
          knob == "train.num_microbatches";

@@ -47,14 +47,14 @@ Plays::Plays(const std::filesystem::path& folder, bool resume, const std::string
         "{} holds a search already: --resume goes on with it, -o DIR takes another folder", folder.string()));
   if (exists) take_up(file, fingerprint);
   file_.open(file, std::ios::app);
-  if (exists) file_ << '\n';  // behind a line that was cut off; between others nothing is read
+  if (exists) file_ << '\n';  // ends a truncated line; otherwise adds an empty line, which is ignored
   if (!exists)
     file_ << json_text(nlohmann::ordered_json{{"schema", kSchema}, {"fingerprint", name_hash(fingerprint)}}) << '\n'
           << std::flush;
   if (!file_) throw MachineError(fmt::format("cannot write {}", file.string()));
 }
 
-// A last line that was cut off is as good as none.
+// Ignores a truncated last line.
 void Plays::take_up(const std::filesystem::path& file, const std::string& fingerprint) {
   std::ifstream lines(file);
   std::string line;

@@ -15,8 +15,8 @@ namespace underlap::bench {
 /// Rates of a step in virtual time.
 report::StepRates rates_of(const plan::Config& config, std::int64_t step_ns, plan::FlopConvention convention);
 
-/// What a terminal shows: the best configurations, what the knobs of the first are worth, what became of the others,
-/// and how far the model was from published figures of such a machine.
+/// Text for a terminal: the best configurations, the worth of the first one's knobs, counts of the other layouts, and
+/// the model's error against published figures of such a machine.
 std::string tune_text(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention,
                       const TableFormat& format);
 
@@ -24,8 +24,8 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
 std::string tune_json(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention);
 std::string tune_json_schema();
 
-/// Writes each of the best as a configuration that plan, check and run take: 01.yaml and on, and best.yaml, the first
-/// of them. Returns their names. Throws MachineError where the folder cannot be written.
+/// Writes each of the best as a configuration for plan, check and run: 01.yaml, 02.yaml, ..., and best.yaml, a copy of
+/// the first. Returns their names. Throws MachineError if the folder cannot be written.
 std::vector<std::string> write_configs(const TuneJob& job, const SearchResult& result,
                                        const std::filesystem::path& folder);
 

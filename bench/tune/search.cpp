@@ -21,12 +21,12 @@
 namespace underlap::bench {
 namespace {
 
-// Layouts that are estimated before it is asked again whether further ones can be among the best.
+// Layouts that are estimated between checks whether further ones can be among the best.
 constexpr std::size_t kAtOnce = 8;
 // Layouts whose overlap knobs are tried.
 constexpr std::size_t kRefined = 12;
 
-/// Where the search begins in a layout: of every overlap knob the usual value.
+/// Start of the search in a layout: the usual value of every overlap knob.
 Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
   Choices usual;
   for (const plan::SearchAxis& axis : overlap_axes(job, layout)) {
@@ -59,7 +59,7 @@ class Search {
  private:
   bool fits(const plan::Plan& plan) const { return plan.peak_memory.total() <= job_.limit_bytes(); }
 
-  // Parsing takes as long as a short step: on all cores.
+  // Uses all cores, since parsing takes as long as a short step.
   std::vector<Candidate> fitting_layouts() {
     const std::vector<Choices> layouts = layouts_of(job_);
     result_.counts.layouts = layouts.size();
@@ -77,7 +77,7 @@ class Search {
     return all;
   }
 
-  // With the least recomputation that makes it fit, if any does.
+  // The layout with the least recomputation that makes it fit; nullopt if it never fits.
   std::optional<Candidate> fitting(const Choices& layout, std::string& refusal) const {
     const plan::Plan bare = job_.plan(layout);
     if (!bare.errors.empty()) return refusal = bare.errors.front().message, std::nullopt;
@@ -95,7 +95,7 @@ class Search {
     return candidate;
   }
 
-  // Not kept among the plays: many layouts share one, and all take less than a few of those.
+  // Not kept among the plays: many layouts share one, and all of them take less time than a few plays.
   void find_least_steps(std::vector<Candidate>& layouts) {
     std::map<std::string, std::vector<std::size_t>> by_compute;
     for (std::size_t i = 0; i < layouts.size(); ++i) by_compute[compute_of(layouts[i])].push_back(i);
@@ -114,7 +114,7 @@ class Search {
     std::ranges::stable_sort(layouts, {}, &Candidate::least_ns);
   }
 
-  // Why it cannot be played, if so, says the play.
+  // Nullopt if the layout cannot be simulated; the simulation reports the reason.
   std::optional<LeastSteps> least_steps(const Candidate& candidate) const {
     try {
       return LeastSteps(candidate.plan.config, job_.hardware_of(candidate.plan.config));
@@ -144,12 +144,13 @@ class Search {
     return estimated;
   }
 
-  // A step that would make a layout one of the best.
+  // The step time that a layout has to beat to be one of the best.
   static std::int64_t to_beat(const std::vector<Candidate>& estimated) {
     return estimated.size() < kBestShown ? std::numeric_limits<std::int64_t>::max() : estimated[kBestShown - 1].step_ns;
   }
 
-  // What a short step takes, and the least that the other microbatches add, is beyond `limit_ns` for most.
+  // Removes layouts that cannot beat `limit_ns`. For most, a short step plus the least time of the other microbatches
+  // exceeds it.
   void leave_hopeful(std::vector<Candidate>& candidates, std::int64_t limit_ns) {
     std::vector<Play> plays;
     for (const Candidate& candidate : candidates)
@@ -191,18 +192,18 @@ class Search {
             }};
   }
 
-  /// What is searched of a candidate's overlap settings: one knob after the other.
+  /// State of the search over a candidate's overlap settings, one knob after the other.
   struct Descent {
     Candidate* candidate;
     std::vector<plan::SearchAxis> axes;
-    std::set<std::string> changed = {};  // knobs for which another value than the one before was chosen
+    std::set<std::string> changed = {};  // knobs whose value was changed
   };
   using Helpful = std::map<std::string, std::set<std::string>>;  // knobs, by kind_of()
 
-  // Of the first of each kind of layout all knobs; of the others those that helped there, which is most of what there
-  // is to gain. They begin with how tensor-parallel products overlap in the first of their size, if that helps. What
-  // overlaps best with products of one shape does so in every layout that has the shape: it is searched in the first
-  // that has it, and the rest take it over, unless they have better.
+  // Searches all knobs in the first layout of each kind. In the others it searches those that helped there, which give
+  // most of the gain. The others start with the tensor-parallel overlap of the first layout of their size, if that
+  // helps. The best overlap of products of one shape is the best in every layout with that shape. So it is searched in
+  // the first such layout, and the rest adopt it if it is better than their own.
   void refine(std::vector<Candidate>& candidates) {
     result_.counts.refined = std::min(kRefined, candidates.size());
     std::map<std::string, const Candidate*> of_kind, of_size, of_shape;
@@ -235,7 +236,7 @@ class Search {
     std::erase_if(descent.axes, [&](const plan::SearchAxis& axis) { return !knobs.contains(axis.knob); });
   }
 
-  // What helped may help more, or no longer, beside what was chosen after it.
+  // A knob that helped may help more, or no longer, with the values chosen after it.
   Helpful descend_twice(std::vector<Descent>& descents) {
     descend(descents);
     Helpful helpful;
@@ -247,7 +248,7 @@ class Search {
     return helpful;
   }
 
-  // Chooses the best value of each knob in turn, in all of them side by side.
+  // Chooses the best value of each knob in turn, for all descents in parallel.
   void descend(std::vector<Descent>& descents) {
     std::size_t longest = 0;
     for (const Descent& descent : descents) longest = std::max(longest, descent.axes.size());
@@ -267,7 +268,7 @@ class Search {
     }
   }
 
-  // Whether one of them is shorter, and so in the candidate's place.
+  // Replaces the candidate by its best variant if that is shorter. Returns whether it was.
   bool take_best(Candidate& candidate, std::span<Candidate> variants) {
     Candidate* best = nullptr;
     for (Candidate& variant : variants)
@@ -279,7 +280,7 @@ class Search {
     return true;
   }
 
-  // Where another's is better. One that cannot have it stays as it is.
+  // Adopts the other layout's setting if it is better. A layout that cannot use it stays unchanged.
   void take_over_tensor_overlap(const std::vector<Descent>& descents,
                                 const std::function<const Candidate*(const Candidate&)>& other) {
     std::vector<Candidate> variants;
@@ -298,7 +299,7 @@ class Search {
     for (std::size_t i = 0; i < variants.size(); ++i) take_best(*of[i], std::span(variants).subspan(i, 1));
   }
 
-  // The candidate with each other value of a knob, where that is another plan and fits.
+  // The candidate with each other value of a knob, if that gives a different plan that fits.
   std::vector<Candidate> variants_of(const Candidate& candidate, const plan::SearchAxis& axis) const {
     std::vector<Candidate> variants;
     std::set<std::string> seen{effect_of(candidate.plan)};
@@ -383,7 +384,7 @@ class Search {
     return std::move(result_);
   }
 
-  /// A change that a knob is held against.
+  /// A knob's setting for comparison: off, or the default.
   struct Change {
     std::size_t of;
     KnobWorth worth;

@@ -9,22 +9,23 @@
 
 namespace underlap::bench {
 
-/// Every way to cut the job's model over its GPUs and its batch into microbatches, without recomputation: sizes of
-/// tensor, pipeline, virtual pipeline and context parallelism that divide what they cut, and sequences a microbatch.
-/// Data parallelism takes the rest. Tensor parallelism stays in a node, and context parallelism leaves a rank 2,048
-/// tokens of a sequence, unless the file says otherwise. A rule of the plan may still refuse a layout.
+/// Every way to split the job's model over its GPUs and its batch into microbatches, without recomputation: sizes of
+/// tensor, pipeline, virtual pipeline and context parallelism that divide what they split, and sequences per
+/// microbatch. Data parallelism takes the remaining ranks. Unless the file has other values, tensor parallelism stays
+/// in a node, and context parallelism leaves each rank 2,048 tokens of a sequence. A rule of the plan may still refuse
+/// a layout.
 std::vector<Choices> layouts_of(const TuneJob& job);
 
-/// How much of each model chunk is recomputed, from nothing to everything: each step frees memory and costs time.
-/// Settings to lay over a layout; the first is empty.
+/// How much of each model chunk is recomputed, from nothing to everything: each step frees memory and costs time. The
+/// settings are added to a layout; the first is empty.
 std::vector<Choices> recomputations(const TuneJob& job, const plan::Config& layout);
 
-/// The overlap knobs that mean something in a layout, those that are kept left out.
+/// The overlap knobs that have an effect in a layout, without fixed ones.
 std::vector<plan::SearchAxis> overlap_axes(const TuneJob& job, const plan::Config& layout);
 
-/// Overlap knobs of which each hides communication by itself, and how each is switched off.
+/// Overlap knobs that each hide communication on their own, and the settings that switch each one off.
 struct OverlapSwitch {
-  std::string name;  ///< as a reader calls it
+  std::string name;  ///< for readers
   Choices off;
 };
 

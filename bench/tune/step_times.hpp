@@ -11,13 +11,13 @@
 
 namespace underlap::bench {
 
-/// The step of a training in progress, in virtual time on `hardware`, nanoseconds: the second of two. It is what
-/// `underlap run` gives. Throws as Simulation does. May be called by several threads at once.
+/// The step of a running training, in virtual time on `hardware`, nanoseconds: the second of two, like in `underlap
+/// run`. Throws as Simulation does. Thread-safe.
 std::int64_t step_ns(const plan::Config& config, const sim::Hardware& hardware);
 
-/// A step that is near to it, at half of the work and less: the first of a training, which begins on idle devices, with
-/// one rank for all that share a context (fold_nearly_alike()). Where a step leaves communication to the next one it is
-/// the second.
+/// An approximation of the step at half the work or less: the first step of a training, which starts on idle devices,
+/// with one rank for all that share a context (fold_nearly_alike()). If a step leaves communication to the next one, it
+/// is the second.
 std::int64_t nearly_step_ns(const plan::Config& config, const sim::Hardware& hardware);
 
 /// The step's exposed communication by mode, mean over its ranks, nanoseconds.
@@ -28,29 +28,29 @@ struct StepExposure {
 };
 StepExposure step_exposure(const plan::Config& config, const sim::Hardware& hardware);
 
-/// How many microbatches a step is played with to estimate one with more of them: behind the fewer of the two numbers
-/// each further microbatch takes as long. `more` 0: the step has so few that it is played as it is.
+/// Numbers of microbatches to simulate, to estimate a step with more: beyond `fewer`, each further microbatch takes the
+/// same time. `more` 0: the step has so few microbatches that it is simulated as it is.
 struct Shortened {
   std::int64_t fewer = 0, more = 0;
 };
 Shortened shortened(const plan::Config& config);
 
-/// `config` with so many microbatches.
+/// `config` with `num` microbatches.
 plan::Config with_microbatches(plan::Config config, std::int64_t num);
 
-/// The step by two shorter ones.
+/// The step time, extrapolated from two shorter steps.
 std::int64_t extrapolated(const plan::Config& config, std::int64_t fewer_ns, std::int64_t more_ns);
 
-/// No overlap setting makes a step of `config`'s layout shorter, with any schedule that does not split backward passes:
-/// what the busiest rank computes, with whole GEMMs, nothing sent and no margin of SMs left, and the passes of one
-/// microbatch through a chunk of each other stage. For the last stage can begin only when those before it have taken
-/// the first microbatch, and the first stage ends only when those behind it have taken the last one. Layouts that
-/// differ in virtual stages alone share it.
+/// Lower bound on a step of `config`'s layout with any overlap settings, for schedules that do not split backward
+/// passes. It is the busiest rank's compute, with whole GEMMs, without communication and with all SMs, and the passes
+/// of one microbatch through a chunk of each other stage. For the last stage can start only after earlier stages have
+/// processed the first microbatch, and the first stage ends only after later stages have processed the last one.
+/// Layouts that differ only in virtual stages share this bound.
 class LeastSteps {
  public:
   LeastSteps(const plan::Config& config, const sim::Hardware& hardware);
 
-  /// With so many microbatches, and each stage cut into so many chunks.
+  /// The bound with `num_microbatches`, and each stage split into `virtual_stages` chunks.
   std::int64_t ns(std::int64_t num_microbatches, std::int64_t virtual_stages) const;
 
  private:

@@ -12,25 +12,25 @@
 
 namespace underlap::bench {
 
-/// A cell of a matrix, checked.
+/// Result of checking one cell of a matrix.
 struct CheckedCell {
   std::string name;
   std::int32_t steps = 0;
   check::CheckReport report;
 };
 
-/// A matrix, checked: the schedule of each cell, and what its losses say where they were computed.
+/// Result of checking a matrix: the schedule of each cell, and the result of comparing losses if they were computed.
 struct CheckedMatrix {
   std::vector<CheckedCell> cells;
   std::optional<NumericsCheck> numerics = {};     ///< of the same cells
-  std::vector<report::RefusedCell> refused = {};  ///< that have no schedule, and why
+  std::vector<report::RefusedCell> refused = {};  ///< cells without a schedule, and why
 };
 
-/// Whether no cell has a finding, and none is a mismatch.
+/// Whether no cell has a finding, and no label is a mismatch.
 bool is_well(const CheckedMatrix& matrix);
 
-/// A line for each cell and two for each finding, what it is and how to mend it; of one kind at most 20 findings and
-/// the number of the rest. Then the label of each cell's losses and of each value of an axis.
+/// One line for each cell and two for each finding: what it is and how to fix it. Lists at most 20 findings of one kind
+/// and the number of the rest. Then the label of each cell's losses and of each value of an axis.
 std::string check_text(const CheckedMatrix& matrix);
 
 /// All findings as JSON text, schema underlap.check/1.

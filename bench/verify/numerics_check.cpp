@@ -19,8 +19,8 @@ namespace {
 using report::CellResult;
 using report::NumericsLabel;
 
-constexpr double kMostFlop = 4e10;             // of a matrix: a few seconds of one core
-constexpr const char* kHardware = "h100-sxm";  // values do not depend on it
+constexpr double kMostFlop = 4e10;             // for a matrix: a few seconds of one core
+constexpr const char* kHardware = "h100-sxm";  // values do not depend on the hardware
 
 plan::Cell playable(const plan::Cell& cell, const plan::Config& shrunk) {
   plan::Cell played{.name = cell.name, .values = cell.values, .plan = {}};
@@ -49,7 +49,7 @@ std::vector<report::StepSample> play(const plan::Cell& cell, std::int32_t steps)
   }
 }
 
-// The one axis in which two cells differ; nullopt where there are none or several.
+// The only axis in which two cells differ; nullopt if they differ in none or several.
 std::optional<std::size_t> only_difference(const CellResult& cell, const CellResult& reference) {
   std::optional<std::size_t> found;
   for (std::size_t axis = 0; axis < cell.values.size(); ++axis) {
@@ -60,7 +60,7 @@ std::optional<std::size_t> only_difference(const CellResult& cell, const CellRes
   return found;
 }
 
-// From what says nothing to what is worst.
+// Orders labels from not checked to mismatch.
 int severity(NumericsLabel label) {
   switch (label) {
     case NumericsLabel::bit_identical: return 1;

@@ -20,12 +20,12 @@ using plan::ModelConfig;
 
 constexpr std::int64_t kSequence = 64;
 constexpr std::int64_t kVocabulary = 256;  // tokens are bytes
-constexpr std::int64_t kHeadSize = 16;     // products of fp8 take multiples of 16
-constexpr std::int64_t kFp8Multiple = 8;   // of rows and columns that such a product makes
+constexpr std::int64_t kHeadSize = 16;     // products in fp8 need multiples of 16
+constexpr std::int64_t kFp8Multiple = 8;   // for rows and columns of the result of an fp8 product
 constexpr std::int32_t kRanks = 8;
-constexpr double kMuchLess = 0.9;  // fewer parameters than this are fewer buckets
+constexpr double kMuchLess = 0.9;  // below this share of the parameters, a cell has fewer buckets
 
-// Forward and backward of all ranks. Attention is small beside the products, except for long sequences.
+// FLOPs of forward and backward of all ranks. Attention is small compared with the products, except for long sequences.
 double flop_of(const Config& c, std::int64_t steps) {
   const ModelConfig& m = c.model;
   const double tokens = static_cast<double>(c.train.micro_batch_size * m.seq_length * c.train.num_microbatches);
@@ -35,7 +35,7 @@ double flop_of(const Config& c, std::int64_t steps) {
   return 6 * (weights + attention) * tokens * c.parallel.world_size() * static_cast<double>(steps);
 }
 
-// What a field has in all cells, divided alike.
+// Common divisor of a field in all cells, so that all are divided alike.
 std::int64_t common_divisor(const std::vector<ShrunkCell>& cells, std::int64_t (*field)(const Config&)) {
   std::int64_t divisor = 0;
   for (const ShrunkCell& cell : cells) divisor = std::gcd(divisor, field(cell.config));
@@ -47,7 +47,7 @@ void shrink_micro_batch(std::vector<ShrunkCell>& cells) {
   for (ShrunkCell& cell : cells) cell.config.train.micro_batch_size /= divisor;
 }
 
-// Virtual stages take microbatches in groups, and what is left over must fill the pipeline.
+// Virtual stages take microbatches in groups, and a remainder must still fill the pipeline.
 bool fill_the_pipeline(const Config& c, std::int64_t num_microbatches) {
   const std::int64_t stages = c.parallel.num_stages();
   if (stages == 1 || !c.parallel.is_interleaved()) return true;
@@ -55,7 +55,7 @@ bool fill_the_pipeline(const Config& c, std::int64_t num_microbatches) {
   return num_microbatches >= c.pipeline.microbatch_group_size_per_vp_stage && (rest == 0 || rest >= stages);
 }
 
-// Two microbatches accumulate and one does not: an even number keeps two or more, an odd one stays.
+// Two microbatches accumulate and one does not: an even number stays at least two, an odd one is not changed.
 void shrink_num_microbatches(std::vector<ShrunkCell>& cells) {
   const std::int64_t common = common_divisor(cells, [](const Config& c) { return c.train.num_microbatches; });
   for (std::int64_t divisor = common / 2; common % 2 == 0 && divisor > 1; --divisor) {
@@ -86,7 +86,7 @@ bool has_fp8(const Config& c) {
   return false;
 }
 
-// The ranks of a layer cut tokens, twice each where context is parallel; in fp8 they multiply eight at least.
+// The ranks of a layer split tokens, in two parts each with context parallelism; in fp8 each multiplies at least eight.
 void shrink_sequence(Config& c) {
   const std::int64_t least = has_fp8(c) ? kFp8Multiple : 2;
   const std::int64_t parts = least * plan::ranks_sharing(plan::Shared::tokens, c.parallel) *
@@ -94,8 +94,8 @@ void shrink_sequence(Config& c) {
   if (c.model.seq_length > kSequence && kSequence % parts == 0) c.model.seq_length = kSequence;
 }
 
-// Two layers, or three where one between the others is fp8, or as many as the chunks of every cell can share out: cells
-// that compute the same stay as deep.
+// Two layers, or three if one between the others is fp8, rounded up to a multiple of every cell's chunks. Cells that
+// compute the same keep the same depth.
 void shrink_layers(std::vector<ShrunkCell>& cells) {
   const bool any_fp8 = std::any_of(cells.begin(), cells.end(), [](const ShrunkCell& c) { return has_fp8(c.config); });
   std::int64_t chunks = 1;
@@ -116,10 +116,10 @@ void shrink_vocabulary(Config& c) {
     c.model.vocab_size = kVocabulary;
 }
 
-// What the widths of all cells must be multiples of: cells that compute the same stay as wide as each other.
+// Units of the widths of all cells, so that cells that compute the same keep the same width.
 struct WidthUnits {
-  std::int64_t ranks = 1;   // that share out groups
-  std::int64_t splits = 1;  // that pipelines cut a width in
+  std::int64_t ranks = 1;   // that divide groups
+  std::int64_t splits = 1;  // number of parts that pipelined overlap splits a width into
 };
 
 WidthUnits width_units(const std::vector<ShrunkCell>& cells) {
@@ -134,14 +134,14 @@ WidthUnits width_units(const std::vector<ShrunkCell>& cells) {
   return units;
 }
 
-// Few heads, short ones as far as splits allow, and a feed-forward layer in the same ratio to them.
+// Few heads, as short as splits allow, and a feed-forward layer in the original ratio.
 ModelConfig narrowed(const ModelConfig& model, const WidthUnits& units) {
   ModelConfig small = model;
   if (model.num_query_groups % units.ranks == 0) {
     small.num_query_groups = std::min(model.num_query_groups, 2 * units.ranks);
     small.num_attention_heads =
         small.num_query_groups * std::min<std::int64_t>(2, model.num_attention_heads / model.num_query_groups);
-  } else if (units.ranks % model.num_query_groups == 0) {  // ranks share groups: each has heads of its own
+  } else if (units.ranks % model.num_query_groups == 0) {  // ranks share groups: each has its own heads
     small.num_attention_heads = units.ranks * std::min<std::int64_t>(2, model.num_attention_heads / units.ranks);
   } else {
     return model;
@@ -171,7 +171,7 @@ constexpr std::array kShrinks{
     shrink_micro_batch, in_each<shrink_sequence>, shrink_num_microbatches, shrink_layers, in_each<shrink_vocabulary>,
     shrink_width,       shrink_data_parallel_size};
 
-// As many buckets as before: their size is in parameters.
+// Keeps the number of buckets, since their size is in parameters.
 void scale_bucket_size(Config& config, const Config& before) {
   if (!config.ddp.bucket_size) return;
   const double ratio =

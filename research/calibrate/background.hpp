@@ -21,21 +21,21 @@ class Background {
 
   /// Enqueues `transfers` transfers, one after the other.
   virtual void enqueue(int transfers) = 0;
-  /// The stream whose events say when they start and end. The caller owns none of the streams.
+  /// The stream on which to record start and end events. The caller owns none of the streams.
   virtual cudaStream_t stream() const = 0;
   virtual void synchronize() = 0;
-  /// Rate in each direction since the last call, GB/s; nullopt: too little to tell. The device is idle.
+  /// Rate in each direction since the last call, GB/s; nullopt: too little data. The device is idle.
   virtual std::optional<double> carried_gb_per_s() { return std::nullopt; }
 };
 
-/// Collectives of `ranks` members over an emulated link in groups, each one kernel (of up to 40) that stays resident to
-/// its end.
+/// Collectives of `ranks` members over an emulated link in groups. Each is one kernel (of up to 40) that stays resident
+/// until its end.
 class EmulatedBackground final : public Background {
  public:
   struct Options {
     Communication communication;
-    int cga_size = 0;                ///< 0: as NCCL
-    std::int64_t message_bytes = 0;  ///< of one collective, as nccl-tests counts them
+    int cga_size = 0;                ///< 0: as in NCCL
+    std::int64_t message_bytes = 0;  ///< of one collective, as counted by nccl-tests
     std::int32_t ranks = 8;
     Collective collective = Collective::all_gather;
     bool polls = false;  ///< LinkShape::polls
@@ -60,7 +60,7 @@ class EmulatedBackground final : public Background {
   std::uint64_t sequence_ = 0;
 };
 
-/// Two ranks of one group on this GPU, each with an emulated link of its own: what NcclPair is with NCCL.
+/// Two ranks of one group on this GPU, each with its own emulated link: the counterpart of NcclPair.
 class EmulatedPair final : public Background {
  public:
   explicit EmulatedPair(const EmulatedBackground::Options& options);

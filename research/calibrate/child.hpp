@@ -7,11 +7,11 @@
 
 namespace underlap::bench {
 
-/// Runs a program to its end with `variables` set on top of this process's environment, and returns what it wrote to
-/// its standard output. What a process reads once, when CUDA starts in it, needs a process of its own.
+/// Runs a program to its end with `variables` added to this process's environment, and returns its standard output.
+/// Needed for settings that a process reads only once, when it starts CUDA.
 ///
 /// arguments  the program's path, then its arguments
-/// Throws MachineError where it cannot be started or ends with another status than 0.
+/// Throws MachineError if it cannot be started or ends with a status other than 0.
 std::string run_child(const std::vector<std::string>& arguments,
                       const std::vector<std::pair<std::string, std::string>>& variables);
 

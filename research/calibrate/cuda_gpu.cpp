@@ -31,7 +31,7 @@ namespace {
 
 using cuda::check;
 
-/// Grows when an operation runs for the first time, which is never timed.
+/// Grows only when an operation runs for the first time, which is never timed.
 class OneWorkspace final : public cuda::Workspace {
  public:
   OneWorkspace(std::int64_t bytes, cudaStream_t stream)
@@ -39,7 +39,7 @@ class OneWorkspace final : public cuda::Workspace {
   std::byte* take(std::int64_t bytes) override {
     if (bytes > bytes_) {
       bytes_ = 0;
-      memory_.reset();  // waits for whoever uses it
+      memory_.reset();  // waits until the memory is no longer in use
       memory_ = make_filled_bytes(bytes, stream_);
       bytes_ = bytes;
     }
@@ -52,7 +52,7 @@ class OneWorkspace final : public cuda::Workspace {
   cudaStream_t stream_;
 };
 
-/// Throws std::invalid_argument where an operation's rate would not be that of the library which trains with it.
+/// Throws std::invalid_argument if an operation would not be timed with the library that training uses for it.
 void require_library(const Operation& operation, const cuda::LaunchContext& context) {
   if (name_of(operation.name()).starts_with("gemm") && context.products == nullptr)
     throw std::invalid_argument("matrix products need cuBLASLt, which was not found");
@@ -69,7 +69,7 @@ std::vector<std::int32_t> make_tokens(std::int64_t count, std::int32_t limit) {
   return tokens;
 }
 
-/// An operation with its memory, several times over.
+/// An operation with several copies of its memory.
 class BoundWork {
  public:
   BoundWork(const Work& work, CudaGpu::Implementation implementation, std::int64_t rotated_bytes,
@@ -113,7 +113,7 @@ class BoundWork {
     return views;
   }
 
-  /// Random numbers, never zeros: what a GPU draws and how it clocks depends on them.
+  /// Random numbers, never zeros: a GPU's power and clocks depend on the data.
   std::byte* add_tensor(const Tensor& tensor, std::int32_t num_tokens, cuda::LaunchContext& context) {
     const std::int64_t bytes = tensor.elements * size_of(tensor.dtype);
     owned_.push_back(make_filled_bytes(bytes, context.stream));
@@ -122,10 +122,10 @@ class BoundWork {
       check(cudaStreamSynchronize(context.stream));
       check(cudaMemcpy(at, make_tokens(tensor.elements, num_tokens).data(), static_cast<std::size_t>(bytes),
                        cudaMemcpyHostToDevice));
-      check(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may end later than the call
+      check(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may end after the call returns
       return at;
     }
-    // Random fp8 comes from the operations before, which quantise.
+    // Random fp8 values come from earlier operations, which quantize.
     const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
     const Operation values =
         has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
@@ -142,9 +142,9 @@ class BoundWork {
 };
 
 constexpr double kHeadStartUs = 50;
-constexpr double kHeadStartOfACallUs = 10;  // for each further one
+constexpr double kHeadStartOfACallUs = 10;  // for each further call
 constexpr int kTransfersOfARate = 4;
-constexpr int kMostTogether = 64;  // a stream takes about a thousand launches, and a call may be several
+constexpr int kMostTogether = 64;  // a stream holds about a thousand launches, and a call may be several
 
 int connections() {
   const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -178,14 +178,14 @@ struct CudaGpu::State {
     synchronize();
   }
 
-  /// Keeps the stream busy for a while, so that the host has enqueued what is timed before it begins.
+  /// Keeps the stream busy for a while, so that the host can enqueue the timed work before it starts.
   void head_start(double us) {
     launch_probe(reinterpret_cast<unsigned long long*>(stamps.get()), static_cast<unsigned long long>(us * 1e3),
                  stream.get());
   }
 
-  /// Microseconds on the device of what `enqueue` puts on the stream, on average over `calls` of them; three times more
-  /// at first, not counted.
+  /// Microseconds on the device of what `enqueue` puts on the stream, averaged over `calls` calls. The first three
+  /// samples are not counted.
   template <class Enqueue>
   std::vector<double> time(int samples, const Enqueue& enqueue, int calls = 1) {
     const cuda::EventHandle begin = cuda::make_timing_event();
@@ -244,7 +244,7 @@ std::vector<double> CudaGpu::host_call_us(HostCall call, int samples) {
     }
   };
   std::vector<double> us;
-  for (int i = -1; i < samples; ++i) {  // the first is not counted
+  for (int i = -1; i < samples; ++i) {  // the first sample is not counted
     check(cudaStreamSynchronize(other.get()));
     s.synchronize();
     const auto begin = std::chrono::steady_clock::now();
@@ -345,7 +345,8 @@ Beside CudaGpu::work_beside_us(const Work& work, Background& background, int sam
     check(cudaEventRecord(resident.get(), background.stream()));
     background.enqueue(transfers);
     check(cudaEventRecord(gone.get(), background.stream()));
-    // The long one follows the short one within microseconds, and has its multiprocessors before the head start ends.
+    // The long one follows the short one within microseconds, and occupies its multiprocessors before the head start
+    // ends.
     check(cudaStreamWaitEvent(s.stream.get(), resident.get(), 0));
     s.head_start(kHeadStartUs);
     check(cudaEventRecord(begin.get(), s.stream.get()));
@@ -353,7 +354,7 @@ Beside CudaGpu::work_beside_us(const Work& work, Background& background, int sam
     check(cudaEventRecord(end.get(), s.stream.get()));
     s.synchronize();
     background.synchronize();
-    // A communication that was over first was not beside all of it: a longer one.
+    // If the communication ended before the operation, it did not run during all of it: retry with a longer one.
     if (elapsed_us(end, gone) < 0)
       transfers *= 2;
     else if (tries >= 2)

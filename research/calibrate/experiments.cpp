@@ -19,7 +19,7 @@ namespace {
 constexpr int kBlocks[] = {1, 2, 4, 8, 16, 24, 32};
 constexpr std::array<std::string_view, 4> kBehind{"nothing", "kernel", "wait", "record"};
 
-/// `sampled` times turned into efficiencies: what the peak would take over what it took.
+/// `sampled` times as efficiencies: the time at peak rate divided by the measured time.
 Sampled efficiency(const Sampled& us, double peak_us) {
   return {.median = std::min(peak_us / us.median, 1.0), .spread = us.spread, .samples = us.samples};
 }
@@ -74,7 +74,7 @@ void gemm_shapes(Calibration& c) {
   for (const Work& work : gemm_works([&](std::int64_t value) { return c.size(value); })) time_of(c, work);
 }
 
-/// sim's curve is of one tile over K, so M and N make whole waves: four tiles for each multiprocessor.
+/// sim's curve is of one tile over K, so M and N give whole waves: four tiles for each multiprocessor.
 void gemm_over_k(Calibration& c) {
   const std::int64_t tiles = std::int64_t{4} * c.gpu.num_sms();
   std::int64_t rows = 1;
@@ -133,7 +133,7 @@ void measure_beside(Calibration& c, const std::string& of, const Work& work, con
                                 slowdown.samples});
 }
 
-/// Every communication beside one operation, paced to the base's link and not paced.
+/// Every communication concurrent with one operation, with and without pacing to the base's link.
 void interference_of(Calibration& c, const std::string& of, const Work& work) {
   const double line_rate = c.base.node.nvlink_gb_per_s.value;
   bool has_copy_engines = true;
@@ -165,7 +165,7 @@ WithLimits with_limits(const std::vector<double>& rounds) {
   return {.value = middle, .low = limits ? limits->low : middle, .high = limits ? limits->high : middle};
 }
 
-/// With clusters as NCCL launches them, and without.
+/// With clusters as NCCL launches them, and without clusters.
 void link_validation(Calibration& c) {
   constexpr int kBlocksOfARank = 16;
   const int rounds = c.shrink > 1 ? 2 : 7;
@@ -253,7 +253,7 @@ std::vector<std::pair<sim::QueueObservation, int>> probe_queues(Gpu& gpu, int co
 std::vector<std::string> judge_queues(std::span<const std::pair<sim::QueueObservation, int>> seen) {
   std::vector<std::string> lines;
   for (const auto& [observation, samples] : seen) {
-    // With one connection the next stream is on the same queue too.
+    // With one connection, the next stream uses the same queue too.
     const bool shares = observation.same_queue || observation.connections == 1;
     const bool assumed = shares && (observation.behind == "kernel" || observation.behind == "wait");
     if (observation.holds() != assumed)

@@ -14,13 +14,13 @@
 
 namespace underlap::bench {
 
-/// What experiments have at hand.
+/// The environment of experiments.
 struct Calibration {
   Gpu& gpu;
   const sim::Hardware& base;
   int samples = 31;
   Measurements& out;
-  /// Divides every size, so that an experiment can be tried out in moments. Its figures then mean nothing.
+  /// Divides every size, to try out an experiment quickly. Its figures are then meaningless.
   std::int64_t shrink = 1;
 
   /// `value` shrunk, a multiple of 16 and at least 16.
@@ -35,26 +35,26 @@ struct Experiment {
   void (*run)(Calibration&);
 };
 
-/// The one that compares the emulated link with NCCL. It needs a process of its own, which loads all kernels when it
-/// starts, and runs only if it is the only one named.
+/// Compares the emulated link with NCCL. Needs a separate process, which loads all kernels at its start, and runs only
+/// if it is the only experiment named.
 inline constexpr std::string_view kLinkValidation = "link_validation";
 
-/// All experiments that one process can do, most valuable first, and link_validation last.
+/// All experiments that one process can run, most valuable first, and link_validation last.
 std::span<const Experiment> experiments();
 
-/// Runs those named in `only`, or all but link_validation if it is empty. One that throws is skipped with its reason.
-/// Throws std::invalid_argument for a name that does not exist, and for link_validation among others.
+/// Runs the experiments in `only`, or all but link_validation if it is empty. An experiment that throws is skipped with
+/// its reason. Throws std::invalid_argument for a name that does not exist, and for link_validation among others.
 void run_experiments(Calibration& calibration, const std::vector<std::string>& only,
                      const std::function<void(std::string_view)>& progress);
 
-/// CUDA_DEVICE_MAX_CONNECTIONS of the processes that queues are probed in, each in one of its own.
+/// CUDA_DEVICE_MAX_CONNECTIONS of the processes that probe queues, one process for each value.
 inline constexpr int kConnections[] = {1, 8, 32};
 
-/// What holds up what in a process of so many connections.
+/// Which work holds up which, in a process with `connections` connections.
 std::vector<std::pair<sim::QueueObservation, int>> probe_queues(Gpu& gpu, int connections, int samples);
 
-/// What the observations say to sim's assumption (impl/device/sim/rank_queues.hpp): a line for each that differs, or
-/// one that says that none does.
+/// Compares the observations with sim's assumption (impl/device/sim/rank_queues.hpp): one line for each that differs,
+/// or one line if all agree.
 std::vector<std::string> judge_queues(std::span<const std::pair<sim::QueueObservation, int>> seen);
 
 /// Runs `probe` once for each of kConnections, reads its lines, and adds them to `out`.

@@ -14,7 +14,7 @@ namespace underlap::bench {
 /// A figure from repeated runs.
 struct Sampled {
   double median = 0;
-  double spread = 0;  ///< half of the middle half of the samples, over their median
+  double spread = 0;  ///< half of the interquartile range of the samples, divided by their median
   int samples = 0;
 };
 
@@ -26,12 +26,12 @@ struct CurvePoint {
   Sampled efficiency;
 };
 
-/// How fast something ran, for people.
+/// The rate of an operation, for people.
 struct Rate {
   std::string of;
   std::string shape;
   Sampled us;
-  double tflops = 0;    ///< 0: no floating-point operations to speak of
+  double tflops = 0;    ///< 0: negligible floating-point operations
   double gb_per_s = 0;  ///< read and written
 };
 
@@ -72,13 +72,13 @@ struct Measurements {
   std::vector<std::pair<std::string, std::string>> skipped = {};  ///< experiment, why
 };
 
-/// The file, as YAML text. What was skipped stands there as comments.
+/// The file, as YAML text. Skipped experiments are listed in comments.
 std::string to_yaml(const Measurements& measurements);
 
 /// One observation as a line that from_line() reads, for the pipe between two processes.
 std::string to_line(const sim::QueueObservation& seen, int samples);
 
-/// Nothing where the line is no observation.
+/// Returns false if the line is not an observation.
 bool from_line(const std::string& line, sim::QueueObservation& seen, int& samples);
 
 }  // namespace underlap::bench

@@ -11,15 +11,15 @@
 
 namespace underlap::bench {
 
-/// An operation to be timed. Its tensors are numbered from 1, each with memory of its own, filled with random numbers.
+/// An operation to be timed. Its tensors are numbered from 1; each has its own memory, filled with random numbers.
 struct Work {
   std::string shape;
   Operation operation;
-  std::vector<Operation> prepare{};  ///< run once before it, on its tensors: what its inputs must hold for its result
-  std::int32_t num_tokens = 1;       ///< tensors of i32 hold numbers from 0 up to here
+  std::vector<Operation> prepare{};  ///< run once before it, on its tensors, to set inputs that its result depends on
+  std::int32_t num_tokens = 1;       ///< tensors of i32 hold random numbers below this
 };
 
-/// Whether `operation` is the one that cuDNN does, forward or backward.
+/// Whether cuDNN implements `operation`: attention, forward or backward.
 bool is_attention(const Operation& operation);
 
 /// Makes views of new tensors.

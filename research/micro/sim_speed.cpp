@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the virtual-time backend plays, and what it holds: operations a second on one core and bytes an operation,
-// over the number of operations. Ranks record a data-parallel step with both overlaps as it is asked for; the trace of
-// all of it is kept, as a run keeps that of a block.
+// Speed and memory of the virtual-time backend: operations per second on one core and bytes per operation, by number of
+// operations. Ranks record a data-parallel step with both overlaps while it is simulated. The trace of all of it is
+// kept, as a run keeps the trace of a block.
 //
 //   build/bin/sim_speed
 
@@ -59,14 +59,14 @@ void play(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     Simulation simulation(c, data, *time);
-    simulation.play(0, 1);  // what one step holds says how many there are to be
+    simulation.play(0, 1);  // the operations of one step determine how many steps to run
     const std::uint64_t first = simulation.engine().num_operations();
     simulation.play(0, 1);
     const std::uint64_t of_a_step = simulation.engine().num_operations() - first;
     const auto steps =
         static_cast<std::int64_t>((static_cast<std::uint64_t>(state.range(0)) + of_a_step - 1) / of_a_step);
     const std::uint64_t begin = simulation.engine().num_operations();
-    malloc_trim(0);  // what was free before is not held for this
+    malloc_trim(0);  // return free memory, which would otherwise be reused uncounted
     reset_peak();
     const std::int64_t before = resident_bytes("VmRSS:");
     state.ResumeTiming();

@@ -21,7 +21,7 @@ constexpr std::int32_t kRanks = 2;
 constexpr std::int64_t kStart = 1'700'000'000'000'000'000;  ///< as a Unix clock: long numbers in the file
 constexpr std::int64_t kLength = 10'000;                    ///< of an operation, nanoseconds
 
-// One step of one rank: compute without a gap, and every fifth operation a gather beside it.
+// One step of one rank: compute, except that every fifth operation is a gather on its own track.
 void add_step(Trace& trace, std::int32_t rank, std::int32_t step) {
   const Tag gather{.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("param_all_gather"), .step = step};
   for (std::int32_t i = 0; i < kOperations; ++i) {

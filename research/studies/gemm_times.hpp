@@ -9,34 +9,33 @@
 #include "platform/table.hpp"
 #include "profiler/trace/enum_names.hpp"
 
-// How well the GEMM times of hardware descriptions agree with published rates of single GEMMs:
-// results/gemms/tables.yaml.
+// Compares the GEMM times of hardware descriptions with published rates of single GEMMs: results/gemms/tables.yaml.
 namespace underlap::bench {
 
-/// Whether a table says anything about the model.
+/// Whether a table is independent of the model.
 enum class GemmUse : std::uint8_t {
   held_against,  ///< no curve was made from it
-  made_from,     ///< the curve of its hardware was
+  made_from,     ///< the curve of its hardware was made from it
 };
 
-/// What was multiplied; a GPU multiplies zeros, and other data of little entropy, at a higher clock.
+/// Data that was multiplied; a GPU multiplies zeros, and other data of little entropy, at a higher clock.
 enum class GemmOperands : std::uint8_t { random, not_stated };
 
-/// How long the GPU had worked when a GEMM was timed.
+/// How long the GPU had been busy when a GEMM was timed.
 enum class GemmTiming : std::uint8_t {
   sustained,  ///< until the clock had settled at the power limit
-  brief,      ///< less, or nobody says
+  brief,      ///< less, or unknown
 };
 
-// As tables.yaml and results.json have them.
+// Names in tables.yaml and results.json.
 inline constexpr EnumNames<Precision, 2> kDtypeNames{{"bf16", "fp8"}};
 inline constexpr EnumNames<GemmUse, 2> kUseNames{{"held_against", "made_from"}};
 inline constexpr EnumNames<GemmOperands, 2> kOperandNames{{"random", "not_stated"}};
 inline constexpr EnumNames<GemmTiming, 2> kTimingNames{{"sustained", "short"}};
 
 struct GemmPoint {
-  std::int64_t m = 0, n = 0, k = 0;  ///< of the [M, N] product that is formed
-  double tflops = 0;                 ///< published; 2 M N K operations in its time
+  std::int64_t m = 0, n = 0, k = 0;  ///< of the [M, N] product
+  double tflops = 0;                 ///< published; 2 M N K operations divided by its time
 
   double flops() const { return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
   double time_us() const { return flops() / (1e6 * tflops); }
@@ -45,7 +44,7 @@ struct GemmPoint {
 /// Rates that one source publishes for one GPU and one type of operands.
 struct GemmTable {
   std::string name;
-  std::string hardware;  ///< name of the description that it is held against
+  std::string hardware;  ///< name of the description that it is compared with
   Precision dtype = Precision::bf16;
   GemmOperands operands = GemmOperands::not_stated;
   GemmTiming timing = GemmTiming::brief;
@@ -54,25 +53,25 @@ struct GemmTable {
   std::vector<GemmPoint> points;
 };
 
-/// One point against the model that the virtual-time backend uses.
+/// One point compared with the model of the virtual-time backend.
 struct GemmRow {
   const GemmTable* table = nullptr;
   GemmPoint point;
   double model_us = 0;
 
   double model_tflops() const { return point.flops() / (1e6 * model_us); }
-  /// Of the time: below 0 the model is faster than published.
+  /// Error of the time: below 0 the model is faster than published.
   double error() const { return model_us / point.time_us() - 1; }
 };
 
-/// What the program's own operation of that shape costs. Throws std::invalid_argument for a shape that it refuses.
+/// The cost of the program's own operation of that shape. Throws std::invalid_argument for a shape that it refuses.
 Cost gemm_cost(Precision dtype, const GemmPoint& point);
 
-/// Throws std::invalid_argument with every error, a line each: `where`:line:column: what is wrong.
+/// Throws std::invalid_argument with every error, one line each: `where`:line:column: the error.
 std::vector<GemmTable> parse_gemm_tables(const std::string& yaml, const std::string& where);
 
-/// Every point of every table against its hardware description; first the tables that no curve was made from. Rows
-/// point into `tables`.
+/// Compares every point of every table with its hardware description; tables that no curve was made from come first.
+/// Rows point into `tables`.
 std::vector<GemmRow> compare_gemm_times(const std::vector<GemmTable>& tables);
 
 Table gemm_times_table(const std::vector<GemmRow>& rows);

@@ -8,7 +8,7 @@
 
 namespace underlap::bench {
 
-/// What a study prints, and the files that it leaves.
+/// The text that a study prints, and the files that it writes.
 struct StudyOutput {
   Table table;
   std::string json_name = "results.json";
@@ -17,18 +17,18 @@ struct StudyOutput {
   std::string report;
 };
 
-/// A comparison or a calculation that is no measurement of this machine.
+/// A comparison or a calculation, not a measurement of this machine.
 struct Study {
-  const char* name;     ///< on the command line, and what `study:` in its file says
-  const char* what;     ///< in a few words
-  const char* example;  ///< arguments that make what lies in results/
-  /// `where` names the file of `yaml`. Throws std::invalid_argument with every error of the file, a line each.
+  const char* name;     ///< on the command line, and in `study:` of its file
+  const char* what;     ///< short description
+  const char* example;  ///< arguments that produce the files in results/
+  /// `where` names the file of `yaml`. Throws std::invalid_argument with every error of the file, one line each.
   StudyOutput (*run)(const std::string& yaml, const std::string& where);
 };
 
 std::span<const Study> all_studies();
 
-/// Throws std::invalid_argument, naming those that there are, for a name that is none of them.
+/// Throws std::invalid_argument for an unknown name, listing the existing ones.
 const Study& study_named(const std::string& name);
 
 }  // namespace underlap::bench

@@ -16,7 +16,7 @@
 
 namespace underlap::bench {
 
-/// Reads the maps of a study's file and collects what is wrong with them, each with its place.
+/// Reads the maps of a study's file and collects errors, each with its place.
 class StudyParser {
  public:
   using Readers = std::map<std::string, std::function<void(const YAML::Node&)>>;
@@ -43,14 +43,14 @@ class StudyParser {
     }
   }
 
-  // A reader of the study's name, which must be this one.
+  // A reader for the study's name, which must be this one.
   auto name(std::string expected) {
     return [this, expected = std::move(expected)](const YAML::Node& node) {
       if (!node.IsScalar() || node.Scalar() != expected) error(node.Mark(), fmt::format("study must be {}", expected));
     };
   }
 
-  // A reader of a text that is not empty.
+  // A reader for a text that is not empty.
   auto text(std::string& out) {
     return [this, &out](const YAML::Node& node) {
       if (!node.IsScalar() || node.Scalar().empty()) return error(node.Mark(), "must be a text");
@@ -58,7 +58,7 @@ class StudyParser {
     };
   }
 
-  // A reader of a list, each of whose elements `read` takes.
+  // A reader for a list whose elements `read` reads.
   template <class Read>
   auto each(Read read) {
     return [this, read = std::move(read)](const YAML::Node& node) {
@@ -67,7 +67,7 @@ class StudyParser {
     };
   }
 
-  // A reader of one value in [low, high].
+  // A reader for one value in [low, high].
   template <class T>
   auto value(T& out, T low, T high) {
     return [this, &out, low, high](const YAML::Node& node) { read(node, out, low, high); };
@@ -94,7 +94,7 @@ class StudyParser {
   template <class T>
   void read(const YAML::Node& node, T& out, T low, T high) {
     T value{};
-    // yaml-cpp wraps a negative number around where the type is unsigned.
+    // yaml-cpp wraps negative numbers around if the type is unsigned.
     const bool is_number = node.IsScalar() && YAML::convert<T>::decode(node, value) &&
                            (std::is_signed_v<T> || !node.Scalar().starts_with('-'));
     if (!is_number || !(value >= low && value <= high))
@@ -107,8 +107,8 @@ class StudyParser {
   std::string errors_;
 };
 
-/// `study` with what the YAML of `where` says, which `read(parser, root, study)` takes. Throws std::invalid_argument
-/// with every error of the file, a line each.
+/// Updates `study` from the YAML of `where` with `read(parser, root, study)`. Throws std::invalid_argument with every
+/// error of the file, one line each.
 template <class Study, class Read>
 Study parsed_study(const std::string& yaml, const std::string& where, Study study, const Read& read) {
   StudyParser parser(where);

@@ -9,24 +9,24 @@
 
 namespace underlap::bench {
 
-/// What files of published figures have in common. What is wrong is among the problems, with its place.
+/// Common parts of files of published figures. Errors are added to the problems, with their places.
 class StudyReader {
  public:
   explicit StudyReader(yaml::Problems& problems) : problems_(problems) {}
 
-  /// The items of `list` in a file that says `study: name` and nothing else.
+  /// The items of `list` in a file that contains only `study: name` and `list`.
   std::vector<const yaml::Node*> items(const yaml::Node& root, std::string_view name, std::string_view list);
 
-  /// The text of a key that must be there; "" where it is wrong.
+  /// The text of a required key; "" if it is invalid.
   std::string text(sim::Section& section, std::string_view key);
 
-  /// The number of `node`; 1 where there is none, or it is wrong.
+  /// The number of `node`; 1 if it is missing or invalid.
   double number(const yaml::Node* node, std::string_view key, const sim::Range& range);
 
-  /// Whether a machine of that name is described.
+  /// Whether a hardware description of that name exists.
   bool check_hardware(const yaml::Node& node, const std::string& name);
 
-  /// Complains of an item's name that another one of `items` has.
+  /// Reports an item whose name another one of `items` has.
   template <class Item>
   void check_names(const yaml::Node& root, std::string_view what, const std::vector<Item>& items) {
     std::vector<std::string> names;
@@ -40,8 +40,8 @@ class StudyReader {
   yaml::Problems& problems_;
 };
 
-/// What `read(root, problems)` makes of the YAML of `where`. Throws std::invalid_argument with every error, a line
-/// each: `where`:line:column: what is wrong.
+/// The result of `read(root, problems)` for the YAML of `where`. Throws std::invalid_argument with every error, one
+/// line each: `where`:line:column: the error.
 template <class Read>
 auto read_study(const std::string& yaml, const std::string& where, const Read& read) {
   yaml::Problems problems(where, {});

@@ -45,7 +45,7 @@ std::vector<std::string> knob_names() {
   return names;
 }
 
-// Words that no knob knows, by the name that the option has in every command.
+// Choices of options that are not knobs, by the option's name, which is the same in every command.
 std::vector<std::string> listed_words(const std::string& name) {
   if (name == "--hardware") return sim::hardware_names();
   if (name == "--like") return plan::preset_names();
@@ -62,7 +62,7 @@ void describe_by_knob(CommandOption& option) {
   if (knob->type.find("number") != std::string::npos) option.value = "N";
 }
 
-// "INT:INT in [40 - 1000]" is a type and what may be written: the one stands behind the name, the other in the text.
+// CLI11's "INT:INT in [40 - 1000]" holds a type and a range: the type goes after the name, the range into the text.
 void describe_type(CommandOption& option, const std::string& type) {
   static const std::map<std::string, std::string> kValues{{"INT", "N"}, {"UINT", "N"}, {"FLOAT", "X"}};
   const std::string word = type.substr(0, type.find_first_of(":,"));
@@ -115,7 +115,7 @@ Command command_tree(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
     if (!option->get_group().empty())
       (option->get_positional() ? command.positionals : command.options).push_back(option_of(*option, app));
-  // Behind one that takes any number of words there is no way for the parser to require another: its command does.
+  // The parser cannot require a positional after one that takes any number of words; the command checks that itself.
   for (std::size_t i = 1; i < command.positionals.size(); ++i)
     command.positionals[i].is_required |= command.positionals[i - 1].is_repeated;
   for (const CLI::App* child : commands_of(app)) command.commands.push_back(command_tree(*child));

@@ -7,11 +7,11 @@
 
 namespace underlap::bench {
 
-/// A script that completes the words of `program` in `shell`: commands, options, and values where they are known; else
-/// files where files may stand. Throws std::invalid_argument for a shell that is none of completion_shells().
+/// A script that completes the words of `program` in `shell`: commands, options, known values, and file names where
+/// files are accepted. Throws std::invalid_argument for a shell that is not in completion_shells().
 std::string completion_script(const Command& program, const std::string& shell);
 
-/// The shells that there are scripts for.
+/// The supported shells.
 std::vector<std::string> completion_shells();
 
 }  // namespace underlap::bench

@@ -19,7 +19,7 @@ constexpr std::size_t kTermColumns = 28;
 
 using Entry = std::pair<std::string, std::string>;  // a term, and what it means
 
-// Terms in one column and texts beside them; a text begins on the next line where its term is too long.
+// Terms in one column and texts in the next. If a term is too long, its text begins on the next line.
 std::string entries_text(const std::string& title, const std::vector<Entry>& entries, int width) {
   if (entries.empty()) return "";
   std::size_t longest = 0;

@@ -7,19 +7,19 @@
 
 namespace underlap::bench {
 
-/// What `--help` prints for `command`; no line of text is longer than `width`, examples are as they were written.
+/// What `--help` prints for `command`; no line of text is longer than `width`, examples are printed unchanged.
 std::string help_text(const Command& command, int width);
 
-/// What who asked for nothing is told: what the program is, and where to begin.
+/// What the program prints without arguments: what it is, and where to start.
 std::string first_page();
 
-/// Columns that help on standard output may take: those of the terminal, but no more than read well.
+/// Width of help on standard output: the terminal's, limited to a readable width.
 int help_width();
 
 /// "underlap run [OPTIONS] CONFIG".
 std::string usage_text(const Command& command);
 
-/// "-o, --output DIR" or "CONFIG"; what is needed stands as it is, what may be left out in brackets where `optional`.
+/// "-o, --output DIR" or "CONFIG".
 std::string option_text(const CommandOption& option);
 
 }  // namespace underlap::bench

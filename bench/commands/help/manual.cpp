@@ -14,7 +14,7 @@
 namespace underlap::bench {
 namespace {
 
-// `text` as it stands: hyphens that can be typed, and no line that begins with a request.
+// Escapes `text`: hyphens stay ASCII, and no line starts with a request.
 std::string roff(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -30,7 +30,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-// A paragraph, its lines short enough for who reads the source.
+// A paragraph with short lines, so that the source is readable.
 std::string paragraph_roff(const std::string& text) { return roff(wrap(text, 72)); }
 
 std::string upper(std::string text) {
@@ -38,7 +38,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// What follows a dash is no sentence.
+// The text after a dash does not start a sentence.
 std::string lower_first(std::string text) {
   if (!text.empty()) text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
   if (text.ends_with('.')) text.pop_back();

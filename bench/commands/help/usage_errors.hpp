@@ -12,17 +12,16 @@ namespace underlap::bench {
 
 struct Command;
 
-/// That `command` has none called `word`, and what may have been meant, or those that it has.
+/// An error: `command` has no subcommand `word`. Suggests a similar one, or lists them.
 std::string unknown_command(const Command& command, const std::string& word);
 
-/// What is wrong with the words that `app` was given and could not parse: the command, the word, what it may have been
-/// meant to be, and where to read on.
+/// Describes why `app` could not parse its words: the command, the word, a suggestion, and where to read more.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
-/// The command that words were given for: the innermost that was named.
+/// The command that the words belong to: the innermost one named.
 const CLI::App& chosen_command(const CLI::App& app);
 
-/// Whether `command` needs another word to say what to do, and got none at all.
+/// Whether `command` needs a subcommand and got no word at all.
 bool lacks_command(const CLI::App& command);
 
 }  // namespace underlap::bench

@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr const char* kVariable = "UNDERLAP_SERIES";  // ID/RUN/SIDE
-constexpr auto kPatience = 20s;                       // for a run to end that was told to
+constexpr auto kPatience = 20s;                       // for a run to end after a signal
 
 /// One run of a series.
 struct PlannedRun {
@@ -54,7 +54,7 @@ struct PlannedRun {
 
 fs::path side_folder(const fs::path& folder, const std::string& side) { return side.empty() ? folder : folder / side; }
 
-/// Reads what a process prints until it ends, into a file; keeps its last lines.
+/// Copies a process's output into a file until the process ends; keeps the last lines.
 class Output {
  public:
   explicit Output(const fs::path& file) : file_(file, std::ios::binary) {}
@@ -84,7 +84,7 @@ class Output {
   std::string tail_;
 };
 
-// Waits for the end of `child`, reading what it prints; `look` is called every now and then.
+// Waits for the end of `child`, copying its output; calls `look` periodically.
 template <class Look>
 ProcessEnd wait_for(ChildProcess& child, Output& output, const Look& look) {
   std::optional<ProcessEnd> end;
@@ -150,7 +150,7 @@ class Series {
   }
 
  private:
-  // What drifts, drifts for both sides: the second of a pair is the first of the next.
+  // Alternates the order in pairs, so that drift affects both sides equally.
   void plan_runs() {
     const fs::path self = "/proc/self/exe";
     const auto add = [&](std::int32_t index, const std::string& side) {
@@ -172,7 +172,7 @@ class Series {
     }
   }
 
-  // All runs of a series share it, over a resume too.
+  // All runs of a series share the id, also after a resume.
   void find_id() {
     for (const PlannedRun& run : runs_) {
       if (!report::find_results(run.folder)) continue;
@@ -219,8 +219,8 @@ class Series {
     return is_known ? end.exit_status : kRunFailed;
   }
 
-  // A run does not know how many there are to be, which --resume may change; a program of before series does not say
-  // that its run belongs to one.
+  // A run does not know the number of runs, which --resume may change. A program from before series does not record the
+  // series of its run.
   void adopt(const PlannedRun& run) const {
     report::RunResults results = report::read_results(run.folder);
     if (!results.info.series.empty() && results.info.series_runs == request_.runs) return;
@@ -231,7 +231,7 @@ class Series {
     report::write_results(run.folder, results);
   }
 
-  // On the thread that ends the process.
+  // Runs on the thread that ends the process.
   void say_last_words(int signal) {
     is_stopped_ = true;
     const pid_t child = child_;
@@ -276,7 +276,7 @@ void check_folder(const SeriesRequest& request) {
                       runs.front().string()));
 }
 
-// What a run of the matrix would say of itself, with a step of no meaning.
+// Figures that a run of the matrix would report, with a placeholder step.
 compare::RunFigures figures_of(const plan::Matrix& matrix, const std::string& config) {
   report::RunResults results;
   results.info.backend = matrix.cells.front().plan.config.run.backend;
@@ -319,7 +319,7 @@ void check_turns(const plan::Matrix& baseline, const std::string& baseline_confi
 
 bool is_program(const std::string& path) {
   const fs::path extension = fs::path(path).extension();
-  // On some file systems every file may be executed.
+  // Some file systems mark every file as executable.
   if (extension == ".yaml" || extension == ".yml") return false;
   return fs::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
 }

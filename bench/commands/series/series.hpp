@@ -13,43 +13,43 @@
 
 namespace underlap::bench {
 
-/// Several fresh processes of one matrix, one after the other: what a gate takes as its unit.
+/// Several fresh processes of one matrix, one after the other: the unit that a gate compares.
 struct SeriesRequest {
   std::filesystem::path
       folder;             ///< the runs become run-00, run-01, ... in it; of two sides, in baseline/ and candidate/
   std::int32_t runs = 1;  ///< of each side
   std::string config;
-  /// Another program, or another configuration, that takes turns with this one and is the baseline; empty: none
+  /// Another program, or another configuration, that alternates with this one and is the baseline; empty: none
   std::string other;
-  std::vector<std::string> options;  ///< of `underlap run`, for every run alike
+  std::vector<std::string> options;  ///< of `underlap run`, for every run
   bool resume = false;
-  std::string resume_command;  ///< what a shell goes on with after an early end
+  std::string resume_command;  ///< shell command that continues the series after an early end
   StatusOptions progress;
 };
 
-/// Runs them, and prints their table. Returns the exit code: that of the first run that fails, which ends the series,
-/// or kFound where losses of some run do not agree. SIGINT, SIGTERM and SIGHUP end the run that is going and this
-/// process: call it before there are other threads. Throws std::invalid_argument for a folder that holds runs already,
-/// or that another process is at, and where `other` is neither a program of ours nor a configuration.
+/// Runs the processes and prints their table. Returns the exit code: that of the first run that fails, which ends the
+/// series, or kFound if losses of some run do not agree. SIGINT, SIGTERM and SIGHUP end the current run and this
+/// process: call it before there are other threads. Throws std::invalid_argument if the folder already holds runs or is
+/// in use by another process, and if `other` is neither a program of ours nor a configuration.
 int run_series(const SeriesRequest& request);
 
-/// Whether a gate could hold runs of two configurations against each other. Throws std::invalid_argument with the
-/// reason where it could not: another backend or link, other cells, or other work in one of them.
+/// Checks that a gate can compare runs of two configurations. Throws std::invalid_argument with the reason if not:
+/// another backend or link, other cells, or other work in one of them.
 void check_turns(const plan::Matrix& baseline, const std::string& baseline_config, const plan::Matrix& candidate,
                  const std::string& candidate_config);
 
-/// Whether `path` is a program, and no configuration.
+/// Whether `path` is a program, not a configuration.
 bool is_program(const std::string& path);
 
 /// Whether `folder` holds runs that were started together.
 bool is_series(const std::filesystem::path& folder);
 
-/// The table of a series: each cell's step, median over the runs, and how far its runs lie apart; of two sides both,
-/// and what to gate them with. Throws std::invalid_argument where a run cannot be read.
+/// The table of a series: each cell's step, median over the runs, and the spread of its runs; for two sides both, and
+/// the gate command. Throws std::invalid_argument if a run cannot be read.
 std::string series_text(const std::filesystem::path& folder, const TableFormat& format);
 
-/// What the environment says of the series that this process belongs to, into `info`. Throws std::invalid_argument
-/// where somebody else has set it.
+/// Reads the series of this process from the environment into `info`. Throws std::invalid_argument if the variable is
+/// invalid.
 void read_series(report::RunInfo& info);
 
 }  // namespace underlap::bench

@@ -22,7 +22,7 @@ bool holds_runs(const fs::path& folder) {
   return !report::find_results(folder) && !report::numbered_runs(folder).empty();
 }
 
-// Whole runs; what is missing is said below them, of what is going as well.
+// Complete runs only; missing and running ones are described in `incomplete`.
 Runs shown_runs(const fs::path& folder, std::string& incomplete) {
   gate::SeriesRuns series = gate::series_runs(folder);
   if (series.runs.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device time by events, on buffers that are rotated over more than the L2 cache holds.
+// Device time measured with events, on buffers that rotate over more memory than the L2 cache holds.
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -25,10 +25,10 @@ namespace {
 
 constexpr int kSamples = 30, kTrialSamples = 2;
 constexpr std::int32_t kMembers = 8;
-// As H100 and H200 nodes have it, and as many blocks as NCCL takes there.
+// The rate of H100 and H200 nodes, with the number of blocks that NCCL uses there.
 constexpr Communication kLink{.sms = 16, .gb_per_s = 450};
 
-/// The current device with its libraries and what it reaches.
+/// The current device with its libraries and the rates that it reaches.
 class Machine {
  public:
   explicit Machine(const CudaBenchmarks& wanted) : wanted_(wanted), gpu_(options()) {
@@ -67,7 +67,7 @@ class Machine {
   Roofline roofline_;
 };
 
-/// Shared by the benchmarks; the machine is made when the first one runs.
+/// Shared by the benchmarks; the machine is created when the first one runs.
 struct Shared {
   explicit Shared(const CudaBenchmarks& benchmarks) : wanted(benchmarks) {}
   CudaBenchmarks wanted;
@@ -75,12 +75,12 @@ struct Shared {
 };
 using Owner = std::shared_ptr<Shared>;
 
-/// Hands `measure`'s microseconds to Google Benchmark, one an iteration. Returns whether there were any.
+/// Passes `measure`'s microseconds to Google Benchmark, one per iteration. Returns whether there were any.
 bool play(benchmark::State& state, const std::function<std::vector<double>(int)>& measure) {
   std::vector<double> us;
   try {
     us = measure(static_cast<int>(state.max_iterations));
-  } catch (const std::exception& error) {  // a library that is missing, or memory: the other benchmarks go on
+  } catch (const std::exception& error) {  // a missing library, or lack of memory: the other benchmarks still run
     state.SkipWithError(error.what());
     return false;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU implementations on one thread. What is small stays in cache from one iteration to the next: a share above 1
-// says so.
+// The CPU implementations on one thread. Small operations stay in cache from one iteration to the next, which a share
+// above 1 shows.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -61,7 +61,7 @@ class HostWork {
       });
       return;
     }
-    // Random fp8 comes from the operations before, which quantise.
+    // Random fp8 values come from earlier operations, which quantize.
     const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
     const Operation values =
         has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
@@ -74,7 +74,7 @@ class HostWork {
   std::vector<BoundView> views_;
 };
 
-/// The best of five, after one that is not counted.
+/// The best of five runs, after one that is not counted.
 template <class Function>
 double best_seconds(const Function& function) {
   double best = 0;
@@ -88,7 +88,7 @@ double best_seconds(const Function& function) {
 }
 
 Roofline measure_roofline() {
-  constexpr std::size_t kCopied = std::size_t{128} << 20;  // more than the last cache of most machines
+  constexpr std::size_t kCopied = std::size_t{128} << 20;  // larger than the last-level cache of most machines
   constexpr std::int64_t kSide = 1024;
   const std::vector<char> from(kCopied, 1);
   std::vector<char> to(kCopied, 2);
@@ -101,7 +101,7 @@ Roofline measure_roofline() {
   return {.copy_bytes = 2.0 * kCopied / copying, .gemm_flops = 2.0 * kSide * kSide * kSide / multiplying};
 }
 
-/// Measured at the first call.
+/// Measured on the first call.
 const Roofline& host_roofline() {
   static const Roofline roofline = measure_roofline();
   return roofline;

@@ -121,7 +121,7 @@ void add_ends(Works& works, const LayerShape& l) {
                    tokens_of});
 }
 
-/// What a context-parallel rank does beside attention: tiles' results are merged, and rows and heads reordered.
+/// Work of a context-parallel rank other than attention: merging tiles' results, and reordering rows and heads.
 void add_context_parallel(Works& works, const LayerShape& l) {
   Tensors t;
   const std::int64_t queries = l.heads * l.head_size, ranks = 4;
@@ -139,7 +139,7 @@ void add_context_parallel(Works& works, const LayerShape& l) {
   works.push_back({shape, kernels::blocks_to_heads(blocks, out)});
 }
 
-/// A rank's part of a vocabulary that four ranks share.
+/// One rank's part of a vocabulary that is split over four ranks.
 void add_shared_vocabulary(Works& works, const LayerShape& l) {
   Tensors t;
   const auto tokens_of = static_cast<std::int32_t>(l.vocabulary);
@@ -173,7 +173,7 @@ void add_optimizer(Works& works, const LayerShape& l) {
                    {kernels::fill(v, 0.01)}});  // a mean of squares is not negative
   works.push_back({shape + "_f32", kernels::sum_of_squares(grad, scalar)});
   works.push_back({shape + "_bf16", kernels::sum_of_squares(param, scalar)});
-  // In ranges that are all of it, as many as a bucket has parameters.
+  // Ranges that cover the whole tensor, as many as a bucket has parameters.
   constexpr std::int64_t kRanges = 32;
   const Tensor ranges = t.make(DataType::f64, 1, 2 * kRanges).tensor;
   std::vector<Operation> bounds;
@@ -184,7 +184,7 @@ void add_optimizer(Works& works, const LayerShape& l) {
   works.push_back({shape_of(1, 1), kernels::clip_factor(scalar, t.f32(1, 1), 1), {kernels::fill(scalar, 4)}});
 }
 
-/// A forward product in fp8 as it is used, with what makes its operands.
+/// A forward product in fp8 as in training, and the other operations on fp8 tensors.
 void add_fp8(Works& works, const LayerShape& l) {
   Tensors t;
   const auto fp8 = [&t](const View& like) { return t.make(DataType::f8e4m3, like.rows, like.cols); };
@@ -215,7 +215,7 @@ void add_fp8(Works& works, const LayerShape& l) {
        {set_scale, quantize_x, kernels::quantize(w, scale, qw)}});
 }
 
-/// What else works on flat buffers of parameters and gradients.
+/// Other operations on flat buffers of parameters and gradients.
 void add_flat(Works& works, const LayerShape& l) {
   Tensors t;
   const std::string shape = shape_of(1, l.parameters);

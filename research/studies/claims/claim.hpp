@@ -11,7 +11,7 @@
 
 namespace underlap::bench {
 
-/// Where a claim stands.
+/// The document that makes a claim.
 enum class Document : std::uint8_t { nemo_user_guide, bridge_skill_card };
 
 struct DocumentInfo {
@@ -26,39 +26,39 @@ enum class Verdict : std::uint8_t { holds, holds_where, does_not_hold, not_run }
 /// "holds", "holds where", "does not hold", "not run by this version".
 std::string_view to_string(Verdict);
 
-/// One situation that a claim speaks of, and whether it is so there.
+/// One situation that a claim covers, and whether the claim holds there.
 struct Case {
   std::string name;
   bool holds = false;
 };
 
-/// What evidence says of a claim.
+/// What the evidence shows about a claim.
 struct Finding {
   Table found;
-  std::vector<Case> cases;  ///< empty where the evidence holds nothing to judge
-  std::string note;         ///< a sentence on the table, of its numbers; may be empty
+  std::vector<Case> cases;  ///< empty if the evidence contains nothing to judge
+  std::string note;         ///< a sentence that summarizes the table's numbers; may be empty
 };
 
-/// Why a claim has the verdict that it has.
+/// The reason for each verdict of a claim.
 struct Explanations {
   std::string holds, holds_where, does_not_hold;
 };
 
-/// One claim about overlap, as a study's file has it. The judge of the same id decides on it.
+/// One claim about overlap from a study's file. The judge of the same id evaluates it.
 struct Claim {
   std::string id;  ///< its matrix is ID.yaml
   Document document = Document::nemo_user_guide;
   std::string text;
-  bool runs = true;  ///< false: its matrix is planned alone
+  bool runs = true;  ///< false: its matrix is only planned
   std::string rule;  ///< when a case holds, in words
   Explanations why;
 };
 
-/// holds where every case does, does_not_hold where none does, holds_where between; not_run where the evidence says why
-/// this version does not run the matrix. Where it does, there is at least one case.
+/// holds if every case holds, does_not_hold if no case does, holds_where otherwise. not_run if the evidence gives a
+/// reason why this version does not run the matrix; without such a reason there is at least one case.
 Verdict verdict_of(const Evidence& evidence, const Finding& finding);
 
-/// The part of `why` that is for `verdict`; empty for not_run.
+/// The part of `why` for `verdict`; empty for not_run.
 std::string_view explanation_of(const Explanations& why, Verdict verdict);
 
 }  // namespace underlap::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How claims of the NeMo Framework user guide on data-parallel overlap are judged.
+// Judges of the NeMo Framework user guide's claims on data-parallel overlap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Subjects cells_that_are_cut(const Evidence& evidence) {
   return where(every_cell(evidence), [](S s) { return s.cell.cut.has_value(); });
 }
 
-// One direction of one cell: all its chunks, and the one that has no compute beside it whatever the schedule.
+// Exposure in one direction of one cell: of all chunks, and of the one that no schedule can overlap with compute.
 struct DirectionExposure {
   std::size_t chunks = 0;
   double exposed_ms = 0;
@@ -94,7 +94,7 @@ std::optional<bool> hides_where_it_is_on(S s) {
          (s.part == kGather ? ddp.overlap_param_gather : ddp.overlap_grad_reduce);
 }
 
-// Cells that reduce in fp32, each with the one that reduces in bf16, which is faster.
+// Cells that reduce in fp32, each with the cell that reduces in bf16, which is faster.
 Subjects beside_bf16(const Evidence& evidence) {
   return where(compared(kGradReduceInFp32, "false")(evidence),
                [](S s) { return s.cell.plan.config.ddp.grad_reduce_in_fp32; });

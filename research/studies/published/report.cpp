@@ -12,18 +12,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kSameFigure = 0.02;  // published figures that differ by less have no order
+constexpr double kSameFigure = 0.02;  // published figures that differ by less are not ordered
 
 bool is_throughput(const ModelledTable& table) {
   return table.table.quantity != PublishedQuantity::iteration_from_layer;
 }
 
-// One that others are taken as multiples of says nothing by itself.
+// A row that others are multiples of has no error of its own.
 bool is_unit(const ModelledRow& row) { return row.row.relative_to == row.row.name; }
 
 bool is_of_ratios(const ModelledTable& table) { return std::any_of(table.rows.begin(), table.rows.end(), is_unit); }
 
-// What was fitted is no prediction.
+// A fitted figure is not a prediction.
 std::string error_text(const ModelledRow& row) {
   if (is_unit(row)) return "-";
   return row.is_fit ? "fitted" : signed_percent(row.error());
@@ -54,7 +54,7 @@ Table throughput_table(const ModelledTable& table) {
   return out;
 }
 
-// How throughput changes with the number of GPUs.
+// Throughput by number of GPUs.
 Table ratio_table(const ModelledTable& table) {
   Table out{{{"row", Align::left},
              {"relative to", Align::left},
@@ -102,7 +102,7 @@ std::string findings(const ModelledTable& table) {
   return text;
 }
 
-// What a source or another table says.
+// Statements of a source or another table.
 std::vector<std::string> given_texts(const ModelledTable& modelled) {
   const PublishedTable& table = modelled.table;
   std::vector<std::string> texts;

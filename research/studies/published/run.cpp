@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from steps in virtual time, for each kind of figure.
+// Derives each kind of figure from steps in virtual time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,14 +40,14 @@ plan::Matrix read_matrix(const std::string& file) {
   return matrix;
 }
 
-/// What a GPU does more slowly than its description.
+/// Rates of a GPU that is slower than its description.
 struct Slower {
   double speed = 1;  ///< run.speed: of GEMMs, and of attention unless it is given
-  /// Of the described peak for each feature of a head: attention that writes its scores moves them, however many
+  /// Share of the described peak per feature of a head: attention that writes its scores moves them, however many
   /// features a head has. 0: as described.
   double attention_forward = 0, attention_backward = 0;
-  double optimizer_bytes = 0;  ///< moved besides for each parameter of a rank, at the end of a step
-  double loss_bytes = 0;       ///< moved besides for each logit of a rank and microbatch
+  double optimizer_bytes = 0;  ///< additional traffic for each parameter of a rank, at the end of a step
+  double loss_bytes = 0;       ///< additional traffic for each logit of a rank and microbatch
 };
 
 void set_efficiency(std::vector<sim::AttentionCurve>& curves, double by_feature) {
@@ -67,7 +67,7 @@ std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, const Slower
   return sim::make_time_model(sim::CostModel(std::move(hardware), placement), config.environment.layernorm_sm_margin);
 }
 
-// Of the rank that holds most.
+// Parameters of the rank that holds the most.
 double num_parameters(const plan::Config& config) {
   std::int64_t most = 0;
   for (std::int32_t stage = 0; stage < config.parallel.pipeline_model_parallel_size; ++stage) {
@@ -81,8 +81,8 @@ double num_parameters(const plan::Config& config) {
   return static_cast<double>(most);
 }
 
-// What the system that was measured moved besides: nothing runs beside its optimizer, and the stage with the loss sets
-// the pace of a pipeline.
+// Time of additional memory traffic in the measured system. It is not overlapped: nothing runs during its optimizer,
+// and the stage with the loss limits a pipeline.
 double besides_s(const plan::Config& config, const Slower& slower) {
   const plan::ModelConfig& model = config.model;
   const double logits = static_cast<double>(config.train.micro_batch_size * config.train.num_microbatches) *
@@ -94,7 +94,7 @@ double besides_s(const plan::Config& config, const Slower& slower) {
   return bytes > 0 ? bytes / gb_per_s / kNsPerS : 0;
 }
 
-// The first step begins on idle devices; the second is that of a training in progress.
+// The first step starts on idle devices; the second is representative of a training run.
 double step_s(const plan::Config& config, const Slower& slower) {
   const auto data = model::TextData::unread(config.model.seq_length);
   const auto time = machine(config, slower);
@@ -105,7 +105,7 @@ double step_s(const plan::Config& config, const Slower& slower) {
   return static_cast<double>(samples_of(block, 0).front().step_ns) / kNsPerS + besides_s(config, slower);
 }
 
-/// The cells of a matrix, found by what its axes say. Each is played when it is asked for.
+/// The cells of a matrix, found by their values on its axes. Each is simulated on first use.
 class Steps {
  public:
   explicit Steps(const std::string& file) : file_(file), matrix_(read_matrix(file)) {}
@@ -144,7 +144,7 @@ plan::FlopConvention convention_of(PublishedQuantity quantity) {
                                                         : plan::FlopConvention::full;
 }
 
-// Of a step of few layers and microbatches everything but the passes of two layers cancels.
+// Steps of few layers and microbatches are subtracted, so that only the passes of two layers remain.
 double layer_s(const Steps& steps, const std::string& model, const Slower& slower) {
   const auto step = [&](int layers, int microbatches) {
     return step_s(steps.config(model, fmt::format("layers_{}_microbatches_{}", layers, microbatches)), slower);
@@ -152,7 +152,8 @@ double layer_s(const Steps& steps, const std::string& model, const Slower& slowe
   return (step(4, 2) - step(4, 1) - step(2, 2) + step(2, 1)) / 2;
 }
 
-// GEMMs as slow as gives the published layer, to a thousandth; as described where it takes longer even then.
+// The GEMM speed that gives the published layer time, to a thousandth; as described if the layer takes longer even
+// then.
 double speed_of_layer(const Steps& steps, const PublishedTable& table, Slower slower) {
   double slow = 0.05, fast = 1;
   while (fast / slow > 1.0005) {
@@ -162,7 +163,7 @@ double speed_of_layer(const Steps& steps, const PublishedTable& table, Slower sl
   return fast;
 }
 
-// `products` of causal attention's size: 2 forward, 5 backward, as virtual time counts them.
+// `products` of causal attention's size: 2 forward, 5 backward, as counted in virtual time.
 double efficiency_by_feature(const plan::Config& config, double products, double us) {
   if (us == 0) return 0;
   const double s = static_cast<double>(config.model.seq_length);
@@ -188,7 +189,7 @@ struct Chosen {
   double step_s = 0;
 };
 
-// Of the cells of a row the fastest whose predicted memory fits; of one alone it is not asked.
+// The fastest cell of a row whose predicted memory fits; a single cell is not checked.
 Chosen fastest(const Steps& steps, const std::string& model, const std::string& part, const Slower& slower) {
   const std::vector<const plan::Cell*> cells = steps.cells(model, part);
   Chosen chosen;
