@@ -64,7 +64,7 @@ enum class Work : std::uint8_t {
   norm,  ///< moving its bytes, by one persistent block for each SM
 };
 
-/// The element type of a GEMM's operands, which decides the peak that it is held against.
+/// The element type of a GEMM's operands, which selects the peak rate that it is compared with.
 enum class Precision : std::uint8_t { bf16, fp8 };
 
 /// What an operation costs, whoever runs it.

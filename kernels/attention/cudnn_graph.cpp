@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN's graph interface (its backend API), as little of it as attention takes.
+// The part of cuDNN's graph interface (its backend API) that attention needs.
 //
 //   tensors -> operations -> operation graph -> heuristics -> engine configurations, best first -> plan -> execute
 //                                                             each tried in turn: finalizing a plan
-//                                                             compiles it, or says why it cannot be
+//                                                             compiles it, or reports why it cannot
 //
-// Everything is a descriptor: made, given attributes, finalized, and only then used by another. What a plan was made of
-// stays alive with it (CudnnPlan::parts).
+// Everything is a descriptor: created, given attributes, finalized, and only then used by another. CudnnPlan::parts
+// keeps the descriptors that a plan was made of alive.
 // Source: NVIDIA's documentation of the cuDNN backend API.
 #include "kernels/attention/cudnn_graph.hpp"
 

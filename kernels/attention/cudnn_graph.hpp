@@ -10,8 +10,8 @@
 
 namespace underlap::cuda {
 
-/// Whom a plan is made for: a handle, whose device then executes it; or, from cuDNN 9.8 on, a finalized description of
-/// a device that need not be there, and then the plan cannot be executed.
+/// The target of a plan: either a handle, whose device executes it, or (from cuDNN 9.8) a finalized description of a
+/// device that need not be present. A plan for a description cannot be executed.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t device = nullptr;

@@ -29,7 +29,7 @@ enum Fault : std::uint32_t {
   kPositionOutsideSequence = 1U << 2,
 };
 
-/// What a CUDA implementation is given beside its views. Everything belongs to the device that launches.
+/// The inputs of a CUDA implementation other than its views. Everything belongs to the device that launches.
 struct LaunchContext {
   CUstream_st* stream = nullptr;
   int num_sms = 0;                     ///< streaming multiprocessors of the device

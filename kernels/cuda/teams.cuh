@@ -8,7 +8,7 @@
 
 namespace underlap::cuda {
 
-/// A block for each round of work, and no more than `sms`.
+/// One block for each round of work, at least 1 and at most `sms`.
 inline unsigned persistent_blocks(std::int64_t rounds, std::int64_t sms) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(rounds, 1, sms));
 }

@@ -62,9 +62,9 @@ Ids ids_of(const Arguments& views) {
           .positions = views.size() > 4 ? views[4].as<const std::int32_t>() : nullptr};
 }
 
-/// A token or position that is out of range, or not of this shard, still loads: row 0, whose values are not used. So no
-/// branch stands between a thread's loads. Of a token out of range nothing is written, and the fault is reported.
-/// Without a table of positions the table of words stands in for it, and nothing of it is added.
+/// A token or position that is out of range, or not of this shard, loads row 0, whose values are not used. So no branch
+/// separates a thread's loads. If a token or position is out of range, nothing is written and the fault is reported.
+/// Without a table of positions the table of words is read in its place, and nothing of it is added.
 template <int N, bool has_table>
 __global__ void embedding_forward_kernel(Ids ids, Rows<const bf16> word, Rows<const bf16> position, Rows<bf16> out,
                                          VocabShard shard, std::uint32_t* faults) {
@@ -152,7 +152,7 @@ __device__ void add_to(T* to, const float* total) {
   store(to, group);
 }
 
-/// A run is added in order, so its rows are loaded ahead of the sum: 64 bytes a thread.
+/// A run is added in order, so its rows are loaded before they are added: 64 bytes a thread.
 constexpr int kRowsInFlight = 4;
 
 /// Adds N columns of `count` rows of dout, the k-th of which is row_of(k), one after the other.

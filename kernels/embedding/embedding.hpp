@@ -6,7 +6,7 @@
 
 namespace underlap::kernels {
 
-/// What is embedded: token ids, and where each token stands in its sequence.
+/// The token ids to embed, and the position of each token in its sequence.
 struct EmbeddedTokens {
   EmbeddedTokens(const View& whole_sequences) : tokens(whole_sequences) {}
   EmbeddedTokens(const View& any_tokens, const View& their_positions)

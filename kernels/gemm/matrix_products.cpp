@@ -211,7 +211,7 @@ void MatrixProducts::set_pointers(const GemmCall& call, cublasLtMatmulDesc_t ope
 }
 
 // Takes the first of the heuristic's candidates that fits into the workspace and is not known to be wrong. Its numbers
-// go into the results, so that a run tells which kernel it measured.
+// are stored in the results, which then show which kernel was measured.
 void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
   const auto preference = make(api_, api_.preference_create, api_.preference_destroy);
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {

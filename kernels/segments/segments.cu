@@ -25,11 +25,11 @@ namespace underlap::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-/// 64 KiB of f32, four turns of a block's loads: the search for its segment is little beside them.
+/// 64 KiB of f32, four iterations of a block's loads, which makes the cost of the search for its segment negligible.
 constexpr std::int64_t kChunk = 16384;
-/// Elements that a thread moves at an access: 16 bytes of f32.
+/// Elements that a thread moves per access: 16 bytes of f32.
 constexpr int kWide = 4;
-/// Groups that a thread loads before it is done with the first.
+/// Groups that a thread loads before it processes the first.
 constexpr int kInFlight = 4;
 
 struct Stretch {
