@@ -212,7 +212,7 @@ void MainWindow::end(LoadJob* job) {
   job->deleteLater();
 }
 
-// What a tab shows already it goes on showing.
+// A tab that already shows content keeps it, and a note shows the failure.
 void MainWindow::fail(LoadJob* job, const QString& why, Failure failure) {
   last_error_ = why;
   QWidget* tab = jobs_[job];
@@ -266,7 +266,7 @@ QString MainWindow::title_among_others(const Document& document, const QWidget* 
 
 void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Document>& document) {
   Page* page = make_page(document);
-  // Whoever looked at something while it was still being read goes on looking at it.
+  // A user who already looks at the partial trace keeps the same view.
   const auto* part = is_partial(jobs_[job]) ? qobject_cast<const TracePage*>(jobs_[job]) : nullptr;
   auto* whole = qobject_cast<TracePage*>(page);
   const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mouse does on a timeline: zoom, pan, select, move lanes, and say what lies below it.
+// Mouse input of a timeline: zoom, pan, select, move lanes, and show tooltips.
 #include <QApplication>
 #include <QHelpEvent>
 #include <QMouseEvent>

@@ -181,7 +181,7 @@ void TimelineView::go_forward() {
   set_view(begin, scale, false);
 }
 
-// Numbers of a trace's length stand as text: JSON's are doubles.
+// Times can be as large as the trace is long, so they are stored as text: JSON's numbers are doubles.
 QJsonObject TimelineView::kept_state() const {
   QJsonObject state = arrangement_->state();
   QJsonArray marks;

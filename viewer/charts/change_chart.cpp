@@ -22,8 +22,8 @@
 #include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
-// Where a change of the step went, as a waterfall from one step to the other: what compute became by the same kernels,
-// other kernels and kernels beside each other, what is exposed by mode, copies and idle time.
+// A waterfall chart of the change from one step to the other: the same compute kernels, other kernels, concurrent
+// kernels, exposed communication by mode, copies and idle time.
 namespace underlap::viewer {
 namespace {
 

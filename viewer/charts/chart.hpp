@@ -78,8 +78,8 @@ struct Chart {
 };
 Chart make_chart(std::string_view name, const ChartInput&);
 
-/// The chart as Qt's, which resizes as it is told, in the fonts of the application. The theme outlives it. From its
-/// first resize on its preferredHeight() is that at which no row is left out. Needs a QApplication.
+/// The chart as a QChart that resizes to the size it is given, in the fonts of the application. The theme must outlive
+/// it. After the first resize, its preferredHeight() is the height at which no row is omitted. Needs a QApplication.
 std::unique_ptr<QChart> draw(const Chart&, const Theme&);
 
 /// How times came about: "measured: host, paced to 1 Gbit/s" or "modelled: h100-sxm; no time was measured".

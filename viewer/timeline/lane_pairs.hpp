@@ -11,7 +11,7 @@
 
 namespace underlap::viewer {
 
-/// The ranks of two timelines that stand for each other: by number, or in their order where no number is in both.
+/// The corresponding ranks of two timelines: by number, or in their order if no number is in both.
 std::vector<std::pair<std::int32_t, std::int32_t>> rank_pairs(const Timeline&, const Timeline& other);
 
 /// Strips and streams of one timeline, each with its counterpart in another: by index into Timeline::lanes().

@@ -155,7 +155,7 @@ class Sweep {
                           : cursor.exposed.wait_ns) += length;
   }
 
-  // Compute began or ended: communication that goes on is hidden from here, or exposed.
+  // Compute started or ended: communication in progress is hidden, or exposed, from here on.
   void account_for_all(std::int64_t now, bool was_computing) {
     for (Cursor& cursor : cursors_)
       if (cursor.phase != Phase::begin && trace_.tag(slice_of(cursor)).kind == Kind::communication)

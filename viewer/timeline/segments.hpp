@@ -25,8 +25,8 @@ struct Content {
   void add(const Content&);
 };
 
-/// One row of a timeline: pieces of time that follow each other, each of one shade, with gaps between. 14 bytes each,
-/// of communication 18, and above them a tree that tells what any run of them holds without looking at each: a frame
+/// One row of a timeline: consecutive pieces of time, each of one shade, with gaps between. A piece takes 14 bytes, or
+/// 18 in rows of communication. A tree above the pieces summarizes any range of them without visiting each: a frame
 /// takes as long for a million segments as for a thousand.
 class Segments {
  public:
@@ -63,7 +63,7 @@ class Segments {
 
  private:
   static constexpr std::size_t kFanOut = 16;
-  static constexpr std::uint32_t kLong = ~std::uint32_t{0};  ///< a length that stands in long_
+  static constexpr std::uint32_t kLong = ~std::uint32_t{0};  ///< marks a length that is stored in long_
 
   Content leaf(std::size_t from, std::size_t to) const;
   std::int64_t end_of_long(std::size_t i) const;

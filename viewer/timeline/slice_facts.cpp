@@ -78,7 +78,7 @@ const analysis::LateArrival* late_arrival_of(const analysis::Summary& summary, s
   return late == summary.waits->arrivals.end() ? nullptr : &*late;
 }
 
-// What the trace's metadata says as JSON; discarded where it says nothing.
+// The trace's metadata at `key` as JSON; discarded if it is absent or not valid.
 nlohmann::ordered_json json_in(const Trace& trace, const char* key) {
   const auto said = trace.metadata.find(key);
   return parse_json_or_discard(said == trace.metadata.end() ? "" : said->second);

@@ -16,9 +16,9 @@ struct Fact {
   std::string value;
 };
 
-/// Everything that the trace and its analysis say of a slice: what it is and how that is known, times, what of it is
-/// exposed and for whom it waited, bytes and rates, and the knob that would hide it, where one that is not on could.
-/// What is not known has no line.
+/// All facts about a slice from the trace and its analysis. They include what it is and the evidence for that, times,
+/// its exposed part, the rank that it waited for, bytes and rates. They also include the setting that would hide it, if
+/// such a setting is off. What is not known has no line.
 std::vector<Fact> facts_of(const Timeline&, const analysis::Summary&, std::uint32_t slice);
 
 /// The first lines alone, for a tooltip: name, times, exposure.

@@ -46,7 +46,7 @@ std::string name_of_track(const Track& track) {
   return fmt::format("{} {}", to_string(track.kind), track.stream);
 }
 
-// Ranges that a tool put beside a stream or a thread have its name.
+// Some tools name the ranges of a stream or a thread after it.
 void tell_ranges_apart(std::vector<Lane>& lanes) {
   for (Lane& lane : lanes) {
     if (lane.kind != LaneKind::range) continue;
@@ -174,8 +174,8 @@ void Timeline::add_steps(const analysis::Summary& summary) {
   add_uncounted();
 }
 
-// Work belongs to a step's surroundings where no pause as long as that step lies between: other cells run in the pauses
-// between the blocks of one.
+// Work is adjacent to a step if the pauses between them are shorter than that step. Longer pauses separate the blocks
+// of a cell, and other cells run in them.
 void Timeline::add_uncounted() {
   if (steps_.empty()) return;
   const Segments& work = strip_of(steps_.front().rank);

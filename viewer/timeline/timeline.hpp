@@ -72,8 +72,8 @@ class Timeline {
   const std::vector<Lane>& lanes() const { return lanes_; }
   const std::vector<std::int32_t>& ranks() const { return ranks_; }
   const std::vector<StepSpan>& steps() const { return steps_; }
-  /// Work of the first rank that has steps which is of none of them, as one range beside each step that it touches:
-  /// what warms up, and what was cut off. No figure counts it.
+  /// Work outside of all steps, on the first rank that has steps: warm-up, and work that was cut off. One range before
+  /// or after each step that it adjoins. No figure counts it.
   const std::vector<TimeRange>& uncounted() const { return uncounted_; }
   /// What is worth seeing first: all, or of a trace in blocks, between which other cells ran, the steps of the first.
   TimeRange opening() const;

@@ -39,7 +39,7 @@ class ComparePage : public Page {
   const FactsModel& settings() const { return *settings_; }
   const FactsModel& facts() const { return *facts_; }
   const SelectionPanel& selection() const { return *selection_; }
-  /// The steps that are held against each other: "step 3", "step 3 against step 1009".
+  /// The steps that are compared: "step 3", "step 3 against step 1009".
   QString steps_text() const;
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
@@ -53,7 +53,7 @@ class ComparePage : public Page {
   void go_to_alike(Towards) override;
   void go_to_worst() override;
 
-  /// The steps that are held against each other: the nth of either side.
+  /// Compares the nth step of one side with the nth step of the other.
   void align(int nth);
   void show_as_ghost(bool is_ghost);
   /// Goes to an operation in the aligned step, on both sides: to its first slice there, of one rank where both have it.
