@@ -32,7 +32,7 @@ class SequencePart {
   void append(const std::vector<std::int32_t>& whole, std::vector<std::int32_t>& part) const {
     for (const auto& [begin, end] : ranges_) part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
   }
-  /// Appends where each of them stands in the sequence.
+  /// Appends the position of each of them in the sequence.
   void append_positions(std::vector<std::int32_t>& part) const {
     for (const auto& [begin, end] : ranges_)
       for (std::int64_t i = begin; i < end; ++i) part.push_back(static_cast<std::int32_t>(i));

@@ -9,7 +9,7 @@ namespace underlap::cp {
 /// When a transfer is waited for.
 enum class Waits : std::uint8_t {
   where_needed,  ///< by the first that needs what it brings; compute has two streams
-  at_once,       ///< before any compute goes on; compute has one
+  at_once,       ///< before any further compute; compute has one stream
 };
 
 /// Consecutive rows of each sequence.

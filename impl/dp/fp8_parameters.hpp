@@ -9,8 +9,8 @@
 
 namespace underlap::dp {
 
-/// Makes the buffers of `buffers` that fp8 parameters need, where its layout has any; `gathered` is told of what is
-/// gathered.
+/// Allocates the buffers of `buffers` that fp8 parameters need, if its layout has any. `gathered` registers the memory
+/// that is gathered.
 void allocate_fp8(Device& device, Buffers& buffers, const Registration& gathered = {});
 
 /// Parameters that are stored and gathered in fp8: what brings this rank's shards there after the optimizer's update.
@@ -30,7 +30,7 @@ class Fp8Parameters {
 
   /// Without fp8 parameters these enqueue nothing.
   ///
-  /// Enqueues what says where in each bucket a parameter begins.
+  /// Enqueues the initialization of the offsets of parameters within each bucket.
   void initialise(const Tag& tag);
 
   /// Enqueues the cast of this rank's shards of all fp8 parameters, padding included, which must be 0 in the main

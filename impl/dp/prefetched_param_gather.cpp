@@ -65,8 +65,8 @@ class PrefetchedParamGather final : public ParamGather {
     return groups;
   }
 
-  // Sends what is left of the bucket groups from `first` down to `last`, no earlier than compute has come this far:
-  // only that keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
+  // Sends the unsent bucket groups from `first` down to `last`, no earlier than compute reaches this point. Only this
+  // keeps gathers within the prefetch depth: the update that they depend on is long past.
   void send(std::int32_t first, std::int32_t last) {
     for (std::int32_t g = first; g >= std::max(0, last); --g) {
       const auto i = static_cast<std::size_t>(g);

@@ -71,7 +71,7 @@ class BucketReduction {
   bool is_holding_ = false;
   std::vector<std::vector<std::int32_t>> held_;
   bool has_new_gradients_ = false;  // on the compute stream, that the reduction's has not waited for
-  Event sent_after_;                // where the compute stream stood at the last send
+  Event sent_after_;                // the compute stream's event at the last send
   std::optional<Event> summed_;     // over instances: the last that compute has not waited for
 };
 

@@ -41,8 +41,8 @@ class Chunk {
   struct Pass {
     std::int32_t slot = 0;
     std::int64_t microbatch = 0;  ///< of the step
-    /// With the embedding T inputs and, of a context-parallel group, where each stands in its sequence; with the head T
-    /// targets.
+    /// With the embedding: T inputs and, in a context-parallel group, the position of each in its sequence. With the
+    /// head: T targets.
     std::span<const std::int32_t> tokens = {};
     View input = {};   ///< without the embedding; stays as it is until backward
     View output = {};  ///< without the head

@@ -32,9 +32,9 @@ class Head {
   void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const Input& input, const View& loss);
   /// d_x [T/n, H] bf16: the gradient of loss_scale times the summed loss.
   void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_x);
-  /// The weight gradients that backward() put off because `weights` said so.
+  /// Adds the weight gradients that backward() deferred as `weights` required.
   void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
-  /// Behind the step's last backward pass: adds the weight gradients that were put off. Only where some are.
+  /// Called after the step's last backward pass: adds the deferred weight gradients. Only if there are any.
   void finish_wgrads(const Enqueue& enqueue, const Weights& weights);
 
  private:

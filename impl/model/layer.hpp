@@ -49,7 +49,7 @@ struct ProductInputs {
   ProductInputs(Device& device, const Shape& shape);
 };
 
-/// What a layer's forward pass leaves for the backward pass of the same microbatch: all bf16 but what says so.
+/// What a layer's forward pass keeps for the backward pass of the same microbatch: bf16 unless noted.
 struct LayerActivations {
   View x;                       ///< [T/n, H]: the layer's input, which others own
   Tensor normed_attention;      ///< [T/n, H]

@@ -49,14 +49,14 @@ class Fp8Linears {
   std::map<std::pair<std::string, std::int32_t>, Tensor> recomputed_inputs_;  // by name and position in a group
 };
 
-/// The head's: Megatron's output layer, which no userbuffers reach.
+/// The head's layer: Megatron's output layer, which never uses userbuffers.
 std::unique_ptr<tp::Linear> make_head(tp::Communicators& communicators, const Shape& shape, const plan::Config& config);
-/// What forms the head's weight gradients that were put off; nullptr where none is.
+/// Computes the head's deferred weight gradients; nullptr if no weight gradients are deferred.
 std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators, const Shape& shape,
                                                 const plan::Config& config);
 
-/// A linear layer y = x w^T with its weight, and perhaps a bias that its product adds to y. This is where tensor
-/// parallelism takes hold: `over_group` says how.
+/// A linear layer y = x w^T with its weight, and optionally a bias that its product adds to y. `over_group` implements
+/// its tensor parallelism.
 class Linear {
  public:
   /// With `fp8` the layer multiplies in fp8. `bias` is a parameter of a column-parallel layer, -1: none.

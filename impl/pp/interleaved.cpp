@@ -23,7 +23,7 @@ namespace {
 constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
 
 void write(Script& script) {
-  // One group cannot tell apart what the same peer sends as the stage before and as the stage behind.
+  // Within one group, messages from a peer that is both the previous and the next stage cannot be distinguished.
   assert(!script.config().pipeline.batch_p2p_comm || script.schedule().num_stages() > 2 ||
          script.schedule().num_chunks() == 1);
   const std::int64_t warmup = script.schedule().num_warmup(), all = script.schedule().num_passes();

@@ -61,7 +61,7 @@ class Script {
   const Schedule& schedule() const { return schedule_; }
   const plan::Config& config() const { return config_; }
 
-  /// What the k-th pass of a direction hands on; what it reads; and what arrives beside it. nullopt: nothing.
+  /// What the k-th pass of a direction sends, what it reads, and what arrives during it. nullopt: nothing.
   std::optional<Message> send(Direction direction, std::int64_t k) const;
   std::optional<Message> receive(Direction direction, std::int64_t k) const;
   std::optional<Message> arrival(Direction direction, std::int64_t k) const;
@@ -78,7 +78,8 @@ class Script {
   void post(std::initializer_list<std::optional<Message>> messages);
   void await(const std::optional<Message>& message);
   void release(const std::optional<Message>& message);
-  /// Posts them, lets `beside` enqueue what runs beside them, and waits for all; under batch_p2p_sync the host does.
+  /// Posts the messages, calls the function to enqueue concurrent work, and waits for all messages; under
+  /// batch_p2p_sync the host waits.
   void exchange(std::initializer_list<std::optional<Message>> messages, const std::function<void()>& beside = {});
 
   /// Adds what comes behind the last backward pass.

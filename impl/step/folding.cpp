@@ -72,7 +72,7 @@ class Spreads {
   std::map<std::vector<std::int32_t>, std::int32_t> lists_;  // of contexts, numbered
 };
 
-/// All that the times of a rank's transfers depend on, beside what it sends.
+/// Everything that the times of a rank's transfers depend on, except what it sends.
 class Distances {
  public:
   Distances(const plan::Config& config, std::int32_t gpus_per_node) : config_(config), gpus_per_node_(gpus_per_node) {

@@ -155,7 +155,7 @@ class ColumnLinear final : public Linear {
       scatter_->run(tag, b.dx, [&](Stream stream) { multiply_wgrad(stream, tag, b); });
   }
 
-  // Nothing is left to run beside the reduce-scatter.
+  // The deferred wgrad leaves nothing to overlap with the reduce-scatter.
   void dgrad(const Tag& tag, const Backward& b) override {
     multiply_dgrad(products_.compute(), tag, b);
     if (dgrad_ == nullptr) scatter_->run(tag, b.dx, [](Stream) {});
@@ -191,7 +191,7 @@ class ColumnLinear final : public Linear {
   std::unique_ptr<GatherGemm> fprop_;
   std::unique_ptr<CollectiveBesideGemm> gather_;
   std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
-  std::unique_ptr<CollectiveBesideGemm> scatter_;  // beside wgrad
+  std::unique_ptr<CollectiveBesideGemm> scatter_;  // during wgrad
 };
 
 class RowLinear final : public Linear {
@@ -240,7 +240,7 @@ class RowLinear final : public Linear {
   NameId wgrad_gather_;
 };
 
-/// On whole activations: dx is a sum over the ranks, all-reduced beside wgrad.
+/// On whole activations: dx is a sum over the ranks, all-reduced during wgrad.
 class WholeColumnLinear final : public LocalLinear {
  public:
   WholeColumnLinear(const LinearContext& context, const ColumnOverlap& overlap)

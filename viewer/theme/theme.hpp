@@ -33,7 +33,7 @@ struct Theme {
   static const Theme& light();
   static const Theme& dark();
 
-  /// The color of exposed communication; Mode::none is unattributed.
+  /// The color of exposed communication; Mode::none means unattributed.
   QColor exposed(Mode) const;
   /// Of communication under compute: the same, paler.
   QColor hidden(Mode) const;

@@ -10,6 +10,7 @@
 namespace underlap::viewer {
 
 /// Navigation from slice to slice, for every page with a timeline.
+
 /// Goes to the next found slice after the selected one; to the first if nothing is selected or none follows.
 void go_to_next_of(TimelineView&, const std::vector<std::uint32_t>& found, Towards);
 /// The next one on the same rank that does the same as the selected slice.
