@@ -91,8 +91,8 @@ class HeadExchange {
 
 /// Attention with all tokens and a part of the heads.
 ///
-/// `ranks_inside` neighbours exchange heads for tokens; what they then hold is attended to by whatever the groups
-/// around them need: nothing more where they are one, or a ring.
+/// `ranks_inside` neighbours exchange tokens for heads. The groups around them then compute attention on the result:
+/// locally if there is one group, otherwise by a ring.
 class ExchangedAttention final : public Attention {
  public:
   /// `resends_out`: backward exchanges the output again in place of keeping it.

@@ -185,7 +185,7 @@ void GatheredAttention::transfer(const Tag& tag, NameId purpose, Collective coll
   scope_.join({communicator_.stream});
 }
 
-// The later tile has seen all keys that the earlier saw; keys behind its own have no gradient from this rank.
+// The later tile has seen all keys that the earlier saw. Keys after its own have no gradient from this rank.
 void GatheredAttention::add_tiles(const Tag& tag) {
   static const NameId kPurpose = intern("dkv_sum");
   const std::int64_t length = size_ * shape_.seq_here;

@@ -184,8 +184,8 @@ void RingAttention::after(Stream stream, const Moment& moment) const {
   if (stream.id != moment.stream.id) device_.wait(stream, moment.event);
 }
 
-// PyTorch starts a hop behind what the stream holds that posts it. Only the first hop needs that: its keys are copied
-// there, and whoever read what hops overwrite is in front of it.
+// PyTorch starts a hop after everything on the stream that posts it. Only the first hop needs that order: its keys are
+// copied on this stream, and all earlier readers of the memory that hops overwrite are on it too.
 void RingAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
   static const NameId kPack = intern("kv_concatenate");
   auto& kept = static_cast<Kept&>(saved);
@@ -223,7 +223,8 @@ Event RingAttention::hop_forward(const Tag& tag, std::int32_t step, const Kept& 
   return scope_.communicate(ring_, tag, kPurpose, hop);
 }
 
-// Takes one step's log-sums into those of all, on the stream of the step, behind the step before.
+// Merges one step's log-sums into the log-sums of all steps, on the step's stream, after the merge of the previous
+// step.
 RingAttention::Moment RingAttention::merge(const Tag& tag, std::int32_t step, const View& lse,
                                            const Moment& merged_before) {
   static const NameId kPurpose = intern("lse_merge");
@@ -282,7 +283,7 @@ void RingAttention::backward(const Tag& tag, const Qkv& in, const View& out, con
   }
 }
 
-// Passes on the keys of this step, but in the last; and behind the first the gradients that the step before added to.
+// Passes on the keys of this step, except in the last, and after the first also the gradients of the previous step.
 Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept& kept) {
   static const NameId kKeys = intern("kv_ring_hop"), kBoth = intern("kv_dkv_ring_hop"),
                       kGradients = intern("dkv_ring_hop");

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameter gather under the forward pass, bucket by bucket.
+// Parameter gather during the forward pass, bucket by bucket.
 //
 // The optimizer leaves each rank with its updated shards. In the next step's first microbatch the first use of a bucket
-// waits for its all-gather, and once that is done sends for the buckets after it: one with Megatron, as many as
-// `extensions.param_gather_prefetch` says here. Later microbatches find everything in place.
+// waits for its all-gather. It then starts the gathers of the buckets after it: one with Megatron,
+// `extensions.param_gather_prefetch` buckets here. Later microbatches find all parameters gathered.
 //
 //   compute |         | fwd 3 | fwd 2 | fwd 1 | fwd 0 |      bucket 3 is the start of the model
 //   dp      |  ag 3   | ag 2  | ag 1  | ag 0  |
 //
-// Exposed: the gather of the first bucket, which nothing precedes, and of every other what is longer than the forward
-// pass of the bucket before it. With more depth a long gather may begin more buckets ahead. Under a pipeline whose
-// schedule starts the gathers of all stages at the same time, a chunk's buckets go out at once, and their first use
-// only waits. Source: Megatron Core's overlap_param_gather without align_param_gather.
+// Exposed: the gather of the first bucket, which nothing precedes, and the time by which any other is longer than the
+// forward pass of the bucket before it. With a larger depth a long gather may begin more buckets early. Under a
+// pipeline whose schedule starts the gathers of all stages at the same time, a chunk's buckets are gathered at once,
+// and their first use only waits. Source: Megatron Core's overlap_param_gather without align_param_gather.
 #include <algorithm>
 #include <utility>
 

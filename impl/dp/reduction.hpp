@@ -22,8 +22,8 @@ namespace underlap::dp {
 ///   dp           |       | rs 0|  | rs 1|  | rs 2|  | rs 3|
 ///   dp_instances |             |ar 0|   |ar 1|   |ar 2|   |ar 3|
 ///
-/// One after the other: a bucket's reduce-scatter does not begin before the all-reduce of the bucket before it, so that
-/// the two together are what a bucket takes. Source: Megatron Core's num_distributed_optimizer_instances, whose private
+/// These are serialized: a bucket's reduce-scatter does not begin before the all-reduce of the bucket before it, so
+/// that a bucket takes the sum of both. Source: Megatron Core's num_distributed_optimizer_instances, whose private
 /// stream waits for each collective in turn.
 class BucketReduction {
  public:

@@ -45,7 +45,7 @@ class Fp8Linears {
   std::unique_ptr<tp::Collectives> group_;  // of ranks that hold other tokens
   std::unique_ptr<tp::Fp8Scratch> transposed_;
   std::unique_ptr<LayerLinears> linears_;
-  Tensor gradient_;  // f8e5m2 [T * most output features], of the layer at work
+  Tensor gradient_;  // f8e5m2 [T * most output features], of the layer that runs
   std::map<std::pair<std::string, std::int32_t>, Tensor> recomputed_inputs_;  // by name and position in a group
 };
 
@@ -74,7 +74,7 @@ class Linear {
                 const View& dx) const;
   /// dx alone, of a layer in bf16.
   void dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const;
-  /// What backward() put off, of a layer in bf16.
+  /// Adds the weight gradient that backward() deferred, of a layer in bf16.
   void wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const;
 
  private:

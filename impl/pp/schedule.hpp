@@ -46,8 +46,8 @@ class Schedule {
 
   /// Passes in each direction: v * m.
   std::int64_t num_passes() const { return static_cast<std::int64_t>(order_.size()); }
-  /// Forward passes before the first backward pass, but for the one that stands right before it: p-1-s in plain 1F1B,
-  /// 2 (p-1-s) + (v-1) * group interleaved or with overlap, and never more than there are. 0 for a stage alone.
+  /// Forward passes before the first backward pass, except the one directly before it: p-1-s in plain 1F1B,
+  /// 2 (p-1-s) + (v-1) * group interleaved or with overlap, at most all of them. 0 for a single stage.
   std::int64_t num_warmup() const;
 
   /// The k-th pass of a direction.
@@ -65,8 +65,7 @@ class Schedule {
   /// The chunk whose parameters every stage begins to gather before its k-th forward pass, where gathers are aligned:
   /// chunk c+1, when chunk c begins on the last stage to get there. Chunks 0 and 1 are gathered before all.
   std::optional<std::int32_t> gather_before_forward(std::int64_t k) const;
-  /// The chunk whose gradients every stage begins to reduce behind its k-th backward pass, where reductions are
-  /// aligned.
+  /// The chunk whose gradients every stage begins to reduce after its k-th backward pass, where reductions are aligned.
   std::optional<std::int32_t> reduce_after_backward(std::int64_t k) const;
 
  private:

@@ -74,7 +74,7 @@ inline std::unique_ptr<Script> script_of(const plan::Config& config, std::int32_
   return Pipelines::make(config, {.config = &config, .stage = stage});
 }
 
-/// A pipeline that plays it, the same every step.
+/// A pipeline that executes it, the same every step.
 std::unique_ptr<Pipeline> make_pipeline(const Context& context);
 
 /// A schedule as its file makes it known to pipelines, and to the plan as a value of extensions.pipeline_schedule.

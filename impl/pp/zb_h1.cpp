@@ -51,7 +51,7 @@ void write(Script& script) {
     if (k + warmup + 1 < all || is_last) {
       script.exchange({script.send(kBackward, k), is_last ? std::nullopt : script.arrival(kForward, k + warmup)}, fill);
     } else {
-      // Two exchanges: where this gradient goes, the one that comes next has yet to be made.
+      // Two exchanges: when this gradient is sent, the next one to receive has yet to be computed.
       script.post({script.send(kBackward, k)});
       script.exchange({script.receive(kBackward, k + 1)}, fill);
       script.await(script.send(kBackward, k));

@@ -32,7 +32,7 @@ void append_distances(const Group& group, std::int32_t gpus_per_node, std::vecto
 // data-parallel ranks waits for the same ones only where instances are whole context-parallel groups, or parts that
 // divide them.
 //
-// Each group is looked at once, and not once for each of its members, which on a large machine are all ranks.
+// Processes each group once, not once for each of its members, which on a large machine are all ranks.
 class Spreads {
  public:
   Spreads(const plan::Config& config, std::int32_t gpus_per_node, std::int32_t GroupNumbers::*kind) {

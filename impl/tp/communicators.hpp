@@ -61,8 +61,8 @@ class Collectives {
 
   const Group& group() const { return communicators_.group(); }
 
-  /// Enqueues `transfers` behind what the compute stream holds. `tag` gives all but kind and mode. Returns when they
-  /// are done.
+  /// Enqueues `transfers` after what the compute stream holds. `tag` gives all but kind and mode. Returns the event of
+  /// their completion.
   Event start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
   /// The same, and the compute stream waits: exposed whole.
   void run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;

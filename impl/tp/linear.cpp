@@ -180,8 +180,8 @@ class ColumnLinear final : public Linear {
     products_.wgrad(stream, tag, b.dy, {gather_->full(), b.x.inverse_scale}, b.main_grad, wgrad_context_.sm_margin());
   }
 
-  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are cut together; the gather of the input is
-  // then NCCL's, as the wgrad slot says, which itself reduces nothing.
+  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are split together. NCCL then gathers the
+  // input, as the wgrad slot requires, and that slot reduces nothing itself.
   static bool scatters_in_dgrad(const plan::TensorSlotOverlap& dgrad) {
     return dgrad.method == plan::TensorMethod::ring_exchange || dgrad.method == plan::TensorMethod::pipeline;
   }

@@ -48,7 +48,7 @@ class Linear {
   virtual void wgrad(const Tag& tag, const Backward& backward) = 0;
 };
 
-/// The transposed copies that the gradient of an fp8 weight is made of, for all layers because only one is at work.
+/// The transposed copies for the gradient of an fp8 weight. All layers share them, since layers run one at a time.
 struct Fp8Scratch {
   Tensor gradient;  ///< f8e5m2 [most output features * T]
   Tensor input;     ///< f8e4m3 [most input features * T]

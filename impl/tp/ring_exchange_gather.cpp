@@ -41,7 +41,7 @@ class RingExchangeGather final : public GatherGemm {
     const std::int32_t me = context_.communicators->group().my_index;
     scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
-    scope_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
+    scope_.fork({used.front(), ring_.stream});  // the other streams begin after a hop
     Event arrived;
     for (std::int32_t i = 0; i < n; ++i) {
       const std::int32_t slot = (me - i + n) % n;

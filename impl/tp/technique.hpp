@@ -97,8 +97,7 @@ struct DeferredWgrad {
   View x;   ///< [T/n, F] bf16, dense: this rank's rows of the layer's input
 };
 
-/// Forms the weight gradients of a column-parallel layer that its backward passes put off. The slot of its context is
-/// the GEMM's purpose.
+/// Computes the deferred weight gradients of a column-parallel layer. The slot of its context is the GEMM's purpose.
 class WgradDrain {
  public:
   virtual ~WgradDrain() = default;
