@@ -23,7 +23,8 @@ namespace underlap::model {
 ///
 /// A backward pass can defer the weight gradients of linear layers. Their operands are then kept until wgrad() in a
 /// slot of another kind. The backward pass computes those of norms and of the embedding, which take little time,
-/// itself. Source: Qi et al. 2024, section 2: B and W.
+/// itself.
+/// Source: Qi et al. 2024, section 2: B and W.
 class Chunk {
  public:
   /// Microbatches at once: between the beginning of their forward pass and the end of their backward pass, and between

@@ -31,8 +31,8 @@ struct Keeping {
 };
 
 /// The groups of a chunk of `num_layers` layers, in their order. The last one of `uniform` takes the remaining layers;
-/// a layer that keeps its activations is a group of its own. Source: Megatron Core's transformer block under
-/// recompute_granularity full.
+/// a layer that keeps its activations is a group of its own.
+/// Source: Megatron Core's transformer block under recompute_granularity full.
 inline std::vector<LayerGroup> layer_groups(const plan::RecomputeConfig& recompute, std::int32_t num_layers) {
   const bool is_uniform = recompute.method == plan::RecomputeMethod::uniform;
   const bool is_block = recompute.method == plan::RecomputeMethod::block;

@@ -11,9 +11,9 @@
 //
 // Exposed: the reduce-scatter of the last split, which need not leave multiprocessors free and takes 32, and the time
 // by which an earlier one is longer than the GEMM of a split. A split has all tokens, so that every GEMM is as tall as
-// the whole one. It is dense, since collectives require that, and the result is copied to its columns. Source:
-// Transformer Engine's userbuffers, pipelined reduce-scatter (split along output features, four splits). Its kernel
-// writes the columns itself; ours are NCCL's and the copies are counted.
+// the whole one. It is dense, since collectives require that, and the result is copied to its columns.
+// Source: Transformer Engine's userbuffers, pipelined reduce-scatter (split along output features, four splits). Its
+// kernel writes the columns itself; ours are NCCL's and the copies are counted.
 #include <algorithm>
 #include <vector>
 

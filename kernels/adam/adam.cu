@@ -79,7 +79,7 @@ __global__ void adam_kernel(AdamArrays<Gradient> a, std::int64_t elements, AdamC
         store(a.m + i, state.m);
         store(a.v + i, state.v);
         if (a.param != nullptr) store(a.param + i, param);
-        if (!all_finite) *a.nonfinite = 1;  // whoever writes, writes the same
+        if (!all_finite) *a.nonfinite = 1;  // all writers write the same value
       });
 }
 

@@ -144,7 +144,7 @@ void refuse_known_faults(const CudnnApi& api, bool is_backward, const AttentionS
     throw MachineError(fmt::format("cuDNN {} computes this wrongly: {}", api.version(), way_round));
 }
 
-/// Calls `make`; what is known to be wrong, or what cuDNN says of a refusal, is preceded by the shape.
+/// Calls `make`. Errors from known faults and from cuDNN are prefixed with the shape.
 template <class Make>
 CudnnPlan naming(const char* pass, const AttentionShape& shape, Make make) {
   try {

@@ -169,8 +169,8 @@ cudnnBackendDescriptor_t CudnnGraph::operation_graph(const CudnnTarget& target) 
   return graph.descriptor;
 }
 
-// The places that cuDNN fills must be descriptors already, so as many are made as it may propose, and the rest given
-// back.
+// The places that cuDNN fills must already be descriptors. So as many are created as it may propose, and the rest are
+// given back.
 std::vector<CudnnDescriptor> CudnnGraph::proposals(cudnnBackendDescriptor_t graph, const CudnnTarget& target) {
   constexpr cudnnBackendHeurMode_t kMode = CUDNN_HEUR_MODE_A;
   Attributes heuristics{api_, keep(make_descriptor(api_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR))};

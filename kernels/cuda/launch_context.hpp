@@ -22,7 +22,7 @@ class Workspace {
   virtual std::byte* take(std::int64_t bytes) = 0;
 };
 
-/// What went wrong inside a kernel. Bits of the device's fault word, which is read after a block.
+/// Errors inside a kernel. Bits of the device's fault word, which is read after a block.
 enum Fault : std::uint32_t {
   kTokenOutsideVocabulary = 1U << 0,
   kTargetOutsideVocabulary = 1U << 1,

@@ -11,8 +11,8 @@ namespace underlap::kernels {
 /// x  [M, K] bf16
 /// w  [N, K] bf16
 /// y  [M, N] bf16, accumulated in fp32 and rounded once
-/// Views may be strided. The implementation runs on as many OpenMP threads as its caller has set; its result does not
-/// depend on their number. All GEMMs: 2 M N K floating-point operations; every operand moves once. On a GPU the product
+/// Views may be strided. The implementation runs on the number of OpenMP threads that its caller has set; its result
+/// does not depend on it. All GEMMs: 2 M N K floating-point operations; every operand moves once. On a GPU the product
 /// leaves sm_margin multiprocessors free for concurrent work. Throws std::invalid_argument for shapes that do not fit,
 /// and for a negative margin.
 ///
@@ -43,7 +43,7 @@ struct GemmCall {
   /// memory as the views.
   const float* a_inverse_scale = nullptr;
   const float* b_inverse_scale = nullptr;
-  /// fp8 only: whether a GPU promotes its sums to full fp32 as it goes. Without, it may sum with fewer bits, faster
+  /// fp8 only: whether a GPU promotes its partial sums to full fp32. Otherwise it may sum faster with fewer bits
   /// (cuBLASLt's fast accumulation). The CPU implementation always sums in fp32.
   bool use_split_accumulator = true;
   bool transpose_a = false;
@@ -54,10 +54,10 @@ struct GemmCall {
 /// The product that gemm_fprop's implementation is called for, with its views.
 GemmCall fprop_call(const Arguments& views);
 
-/// Runs `call` on the calling thread and as many OpenMP threads as it has set.
+/// Runs `call` on the calling thread and the OpenMP threads that it has set.
 ///
-/// Sums are fp32. The terms of an element are added in one order, whatever rows and
-/// columns are multiplied with it: a technique that cuts a product moves no bit.
+/// Sums are fp32. The terms of an element are added in one order, regardless of the rows and columns that are
+/// multiplied with it. So a technique that splits a product changes no bit.
 void run_gemm(const GemmCall& call);
 
 }  // namespace underlap::kernels
