@@ -109,7 +109,7 @@ int run(int& argc, char** argv, const Arguments& arguments) {
   check(arguments);
   qInstallMessageHandler(pass_on);
   if (arguments.render.empty()) return show(argc, argv, arguments);
-  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // whatever a desktop has set: a picture needs no window
+  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // overrides the desktop's setting: a picture needs no window
   QApplication application(argc, argv);
   render(request_of(arguments));
   return kOk;

@@ -80,7 +80,7 @@ MainWindow::MainWindow()
   set_dark(settings.value("dark", false).toBool());
 }
 
-// Jobs end before what they fill goes.
+// Jobs must end before the members that they fill are destroyed.
 MainWindow::~MainWindow() {
   qDeleteAll(jobs_.keys());
   tabs_->disconnect(this);
@@ -255,7 +255,7 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
   before->deleteLater();
 }
 
-// Two copies of a trace have one cell: then their files' names tell them apart.
+// Two copies of a trace have the same cell: then the titles contain their file names.
 QString MainWindow::title_among_others(const Document& document, const QWidget* own) const {
   const QString title = QString::fromStdString(document.title);
   for (int tab = 0; tab < tabs_->count(); ++tab)

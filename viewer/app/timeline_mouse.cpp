@@ -140,7 +140,7 @@ bool TimelineView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const Scene::Hit hit = scene_->hit(help->pos(), scene_size(), state_);
-  QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty one goes
+  QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty text hides it
   return true;
 }
 

@@ -234,7 +234,7 @@ std::vector<RowBars> bars_of(const std::vector<Part>& parts, double low, const T
   return {step, shorter, longer};
 }
 
-// From part to part: each level goes down to the next row, and there along its bar, which covers it.
+// The line from part to part: each level continues down to the next row, where the bar covers it.
 QList<QPointF> levels_of(const std::vector<Part>& parts, std::size_t rows) {
   QList<QPointF> levels;
   for (std::size_t i = 0; i + 1 < rows; ++i)

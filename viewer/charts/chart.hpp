@@ -24,7 +24,7 @@ namespace underlap::viewer {
 /// What a chart is drawn from: all of it is borrowed, and what was not given is null.
 struct ChartInput {
   std::string name = {};      ///< what the user gave, for titles and messages
-  std::string how_made = {};  ///< of a comparison or a gate, which do not tell: how_made() of its sides
+  std::string how_made = {};  ///< how_made() of the sides of a comparison or a gate, which do not record it
   /// Of a run, the cell whose change from its off cell is drawn; empty: the one that changed most
   std::string cell = {};
   const report::RunResults* run = nullptr;

@@ -65,7 +65,7 @@ FigureRow row_of(const GateRow& row) {
 
 ChartFigures figures(const ChartInput& input) {
   const GateReport& report = *input.gate;
-  // An exact gate is of virtual time, whoever asks.
+  // Only runs in virtual time have exact gates.
   const std::string how = input.how_made.empty() && report.is_exact ? "modelled: no time was measured" : input.how_made;
   ChartFigures of = headed(fmt::format("Gate: {}", to_string(report.verdict)), how, gate::method_text(report));
   if (!input.name.empty()) of.subtitle += ", " + input.name;

@@ -158,7 +158,7 @@ std::vector<std::string> values_of(const FigureTable& table, std::size_t name) {
   return values;
 }
 
-constexpr std::size_t kRowAxis = 1, kColumnAxis = 2;  ///< in a row's names, behind the cell's
+constexpr std::size_t kRowAxis = 1, kColumnAxis = 2;  ///< in a row's names, after the cell's
 
 // A grid has a place of its own for every cell.
 bool is_grid(const FigureTable& table) {

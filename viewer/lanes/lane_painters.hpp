@@ -52,7 +52,7 @@ void paint_lane(const Lane&, const QRect& where, bool is_collapsed, const LaneCo
 /// than a few pixels.
 void paint_pieces(const QRect& where, QRgb background, const LaneContext&);
 
-/// What tells paints of one colour apart.
+/// The texture that distinguishes paints of one color.
 Texture texture_of(Paint);
 
 /// The label of a kernel's or range's slice: its name without "void", template arguments and parameters.

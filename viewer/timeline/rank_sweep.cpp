@@ -13,7 +13,7 @@
 namespace underlap::viewer {
 namespace {
 
-// What a slice goes through: communication whose last arrival is known has two parts.
+// The phases of a slice: communication whose last arrival is known has two parts.
 enum class Phase : std::uint8_t { begin, arrival, end };
 
 // One row on its way through time.
@@ -169,7 +169,7 @@ class Sweep {
     return modes;
   }
 
-  // A known transfer explains a moment, whatever else waits.
+  // A known transfer explains a moment, even if others wait.
   void show_strip(std::int64_t now) {
     const std::uint8_t modes = modes_running();
     Shade shade;

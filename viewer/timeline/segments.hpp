@@ -36,8 +36,8 @@ class Segments {
   void add(std::int64_t begin_ns, std::int64_t end_ns, Shade);
   /// The same; where the last one touches it and has its shade, that one grows.
   void extend(std::int64_t begin_ns, std::int64_t end_ns, Shade);
-  /// The same of a whole communication, of which `exposed_ns` ran under no compute, in one piece or in many. The shade
-  /// is that of its exposed part; hidden where there is none.
+  /// The same for a whole communication, of which `exposed_ns` ran without compute, in one piece or in many. The shade
+  /// is that of its exposed part; hidden if it has no exposed part.
   void add_communication(std::int64_t begin_ns, std::int64_t end_ns, Shade, std::int64_t exposed_ns);
   /// Builds the tree; call once, when all are added.
   void finish();
@@ -48,8 +48,8 @@ class Segments {
     return length_ns_[i] == kLong ? end_of_long(i) : begin_ns_[i] + length_ns_[i];
   }
   Shade shade(std::size_t i) const { return {paint_[i], modes_[i]}; }
-  /// Whether it is a communication with an exposed part, and perhaps a hidden one: where they lie, its rank's strip
-  /// tells.
+  /// Whether it is a communication with an exposed part, and perhaps a hidden one. Its rank's strip shows where they
+  /// are.
   bool is_divided(std::size_t i) const { return !exposed_ns_.empty() && is_exposed(paint_[i]); }
 
   /// The first that ends after `time_ns`; size() where none does.

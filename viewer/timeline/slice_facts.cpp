@@ -84,7 +84,7 @@ nlohmann::ordered_json json_in(const Trace& trace, const char* key) {
   return parse_json_or_discard(said == trace.metadata.end() ? "" : said->second);
 }
 
-// Whether the trace says that a knob is on.
+// Whether a knob is on according to the trace.
 bool is_on(const Trace& trace, std::string_view knob) {
   const nlohmann::ordered_json knobs = json_in(trace, "knobs");
   const auto value = knobs.is_object() ? knobs.find(std::string(knob)) : knobs.end();

@@ -29,7 +29,7 @@ LaneKind kind_of(TrackKind kind) {
   return LaneKind::counter;
 }
 
-// Below the strip come streams, then what tells of them.
+// The order of lanes below the strip: streams first, then the lanes that explain them.
 int place_in_rank(LaneKind kind) {
   switch (kind) {
     case LaneKind::strip: return 0;
@@ -131,7 +131,7 @@ void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, st
     if (of.rank != rank) continue;
     Lane& lane = lanes.emplace_back();
     lane = {kind_of(of.kind), rank, static_cast<std::int32_t>(track), name_of_track(of), {}};
-    // Work counts wherever it stands, as it does for the analysis.
+    // Work counts on any kind of track, as it does for the analysis.
     const bool has_work = lane.kind == LaneKind::stream ||
                           std::ranges::any_of(of_tracks[track], [&](std::uint32_t i) { return trace_->is_work(i); });
     if (has_work) lane.kind = LaneKind::stream;

@@ -63,9 +63,9 @@ struct TimeRange {
 /// analysis::ClockAlignment found are taken off). The trace must outlive it.
 class Timeline {
  public:
-  /// Lays out a trace, with `threads` threads; the summary tells steps and clocks. Lanes are in the order of ranks, and
-  /// of a rank: strip, streams, counters, ranges, threads.
-  /// Throws Cancelled, which is asked for at each rank.
+  /// Lays out a trace, with `threads` threads; the summary provides steps and clocks. Lanes are in the order of ranks,
+  /// and for each rank: strip, streams, counters, ranges, threads.
+  /// Throws Cancelled; checks for cancellation at each rank.
   Timeline(const Trace&, const analysis::Summary&, unsigned threads, const Reading& = {});
 
   const Trace& trace() const { return *trace_; }
@@ -102,8 +102,8 @@ class Timeline {
   /// The slices of a row that touch [begin_ns, end_ns): from, to.
   std::pair<std::size_t, std::size_t> slices_within(const LaneRow&, std::int64_t begin_ns, std::int64_t end_ns) const;
 
-  /// Of the communication of a row that begins in [begin_ns, end_ns) one with exposed time, of millions one where most
-  /// of it lies; kNoSlice where there is none. As quick for millions as for a few.
+  /// A slice of a row's communication that begins in [begin_ns, end_ns) and has exposed time; among millions, one where
+  /// most of it is. kNoSlice if there is no such slice. As fast for millions as for a few.
   std::uint32_t exposed_within(const LaneRow&, std::int64_t begin_ns, std::int64_t end_ns) const;
 
   /// The lane and the row of a slice; nullptr where it is in none.

@@ -33,7 +33,7 @@ struct RowCanvas {
   QRectF bar(double from, double to) const;
 };
 
-/// From one value of the axis to another, no matter which is larger; nothing where both are the same.
+/// From one value of the axis to another, in either order; empty if both are the same.
 struct Span {
   double from = 0;
   double to = 0;
