@@ -12,7 +12,8 @@ namespace underlap::cp {
 
 /// The part of a sequence that rank r of a context-parallel group of c holds. The sequence has 2c equal chunks, of
 /// which the rank holds r and 2c-1-r, so that all ranks have the same number of causal query-key pairs. Alone: all of
-/// it. Source: Megatron Core's get_batch_on_this_cp_rank.
+/// it.
+/// Source: Megatron Core's get_batch_on_this_cp_rank.
 class SequencePart {
  public:
   SequencePart(std::int64_t seq_length, const Group& context) {
