@@ -11,8 +11,8 @@ namespace underlap {
 /// An 8-bit float: a sign, then the exponent, then kMantissaBits. kMaxCode is the code of the largest finite value.
 /// Every value is exact in bf16 and in float.
 ///
-/// Converts from float by rounding to nearest, ties to even, and saturates: what is too large, infinity too, becomes
-/// the largest finite value. NaN becomes 0x7F whatever its sign, as the GPU's instruction has it.
+/// Converts from float by rounding to nearest, ties to even, and saturates: values that are too large, including
+/// infinity, become the largest finite value. NaN becomes 0x7F regardless of its sign, as with the GPU's instruction.
 /// Source: Micikevicius et al. 2022, "FP8 formats for deep learning", table 1.
 template <int kMantissaBits, int kBias, std::uint32_t kMaxCode>
 struct Fp8 {

@@ -64,15 +64,15 @@ enum class Work : std::uint8_t {
   norm,  ///< moving its bytes, by one persistent block for each SM
 };
 
-/// The element type of a GEMM's operands, which decides the peak that it is held against.
+/// The element type of a GEMM's operands, which selects the peak rate that it is compared with.
 enum class Precision : std::uint8_t { bf16, fp8 };
 
-/// What an operation costs, whoever runs it.
+/// The cost of an operation, for every implementation.
 struct Cost {
   double flops = 0;
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
-  int sms = 0;        ///< streaming multiprocessors wanted; 0: as many as there are tiles
+  int sms = 0;        ///< streaming multiprocessors wanted; 0: one for each tile
   int sm_margin = 0;  ///< streaming multiprocessors that this operation leaves free
   Work work = Work::memory;
   /// What decides the time, in elements. gemm: {M, N, K} of the [M, N] product that is formed. attention: {queries of a
@@ -83,7 +83,7 @@ struct Cost {
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
-/// A view with memory behind it. An implementation can touch this and nothing else.
+/// A view with its memory. An implementation accesses only these.
 struct BoundView {
   std::byte* data = nullptr;
   DataType dtype = DataType::f32;

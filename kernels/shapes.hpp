@@ -33,7 +33,7 @@ void require_multiple(std::string_view operation, std::string_view what, std::in
 /// unless its `entries` entries lie in the vocabulary.
 VocabShard checked_shard(std::string_view operation, const VocabShard& shard, std::int64_t entries);
 
-/// For implementations: throws std::invalid_argument unless 0 <= index < limit, naming where it stands.
+/// For implementations: throws std::invalid_argument unless 0 <= index < limit, naming its position.
 void require_index(std::string_view operation, std::string_view what, std::int64_t index, std::int64_t position,
                    std::int64_t limit);
 

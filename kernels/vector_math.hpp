@@ -9,7 +9,7 @@
 #include "kernels/bf16.hpp"
 #include "kernels/operation.hpp"
 
-// Building blocks of the CPU implementations. Every sum has one fixed order, whatever the vector width of the machine.
+// Building blocks of the CPU implementations. Every sum has one fixed order, independent of the machine's vector width.
 
 namespace underlap::kernels {
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heads for tokens: all-to-alls give each rank all tokens of some heads, and attention needs nothing else.
+// Exchanges tokens for heads: all-to-alls give each rank all tokens of some heads, which is all that attention needs.
 //
 //   compute    | q | k | v |                 | attention | out |       |
 //   cp_compute |       | q | k     | v   |               |     |     | out |
 //   cp         |   | q    | k    | v    |                      | out |
 //
-// Letters on compute are a tensor made ready to be sent, on cp_compute one put in its place. Backward exchanges the
-// gradient of the output, then attends, then exchanges those of q, k and v: as many bytes as forward.
+// A letter on compute is a tensor that is reordered to be sent; on cp_compute it is one that is put in its place.
+// Backward exchanges the gradient of the output, then computes attention, then exchanges the gradients of q, k and v.
+// It transfers as many bytes as forward.
 //
-// blocking_a2a_attention waits for every all-to-all, and reordering has nothing beside it:
+// blocking_a2a_attention waits for every all-to-all, so no reordering overlaps with one:
 //
 //   compute | q |     | k |     | q | v |     | k | v | attention | out |     | out |
 //   cp      |   | q   |   | k   |       | v   |                         | out |
 //
-// a2a_p2p_attention exchanges inside groups of neighbouring ranks. These then hold two consecutive ranges of every
-// sequence, chunks of a zigzag over groups, and around the groups goes the ring of p2p_attention. The all-to-alls stay
-// where links are fast, and the ring has fewer and longer hops. Backward exchanges the output again beside its
-// gradient.
+// a2a_p2p_attention exchanges inside groups of neighbouring ranks. Each group then holds two consecutive ranges of
+// every sequence, chunks of a zigzag over groups. The ring of p2p_attention runs across the groups. The all-to-alls
+// stay where links are fast, and the ring has fewer and longer hops. Backward exchanges the output again, at the same
+// time as its gradient.
 //
 //   compute    | q | k | v |            | kv | tile 0 |          | corrections | out |      |
 //   cp_compute |       | q | k    | v   |       | tile 1 | merge |                   | out |
@@ -30,8 +31,8 @@
 //   cp_a2a         |   | q   |   | k   |       | v   |                                                    | out |
 //   cp_around_ring |                                              | hop 0 |
 //
-// Exposed: every all-to-all, beside which there is no more than the reordering of another tensor; of the ring what a
-// hop takes longer than the tile beside it, or every hop where they are waited for.
+// Exposed: every all-to-all, since only the reordering of another tensor overlaps with it. The ring exposes the time by
+// which a hop is longer than the tile during it, or every hop if hops are waited for.
 // Source: Jacobs et al. 2023 (DeepSpeed-Ulysses); Fang & Zhao 2024 (unified sequence parallelism); Transformer Engine's
 // context parallelism, cp_comm_type a2a and a2a+p2p.
 #include <fmt/format.h>
@@ -90,8 +91,8 @@ class HeadExchange {
 
 /// Attention with all tokens and a part of the heads.
 ///
-/// `ranks_inside` neighbours exchange heads for tokens; what they then hold is attended to by whatever the groups
-/// around them need: nothing more where they are one, or a ring.
+/// `ranks_inside` neighbours exchange tokens for heads. The groups around them then compute attention on the result:
+/// locally if there is one group, otherwise by a ring.
 class ExchangedAttention final : public Attention {
  public:
   /// `resends_out`: backward exchanges the output again in place of keeping it.

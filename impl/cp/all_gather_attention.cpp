@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of all ranks gathered, then attention of this rank's two chunks of queries side by side.
+// Gathers keys and values of all ranks, then computes attention of this rank's two chunks of queries concurrently.
 //
 //   compute    | k v |         | reorder | tile of chunk r      |
 //   cp_compute |                         | tile of chunk 2c-1-r |
@@ -11,14 +11,14 @@
 //   compute | k v |       | reorder | tile of chunk r | tile of chunk 2c-1-r |
 //   cp      |     | k | v |
 //
-// Backward gathers again, since a gathered sequence is too large to be kept for each layer, and reduces and scatters
-// the gradients of keys and values at its end.
+// Backward gathers again, since a gathered sequence is too large to keep for each layer. At its end it reduce-scatters
+// the gradients of keys and values.
 //
 //   compute    | k v |        | reorder | tile of chunk r      |      | sum, reorder |          | copy |
 //   cp_compute |                        | tile of chunk 2c-1-r |
 //   cp         |     | k | v  |                                       |              | dk | dv  |
 //
-// Exposed: all collectives. The tiles run beside each other, which fills tails of waves and hides no communication.
+// Exposed: all collectives. The two tiles run concurrently, which fills tails of waves and hides no communication.
 // Source: Dubey et al. 2024 (Llama 3, section 3.3.2); Transformer Engine's context parallelism, cp_comm_type
 // all_gather. It adds both tiles' gradients to zeros; here the later tile's, which cover the other's, are the start.
 #include <array>
@@ -185,7 +185,7 @@ void GatheredAttention::transfer(const Tag& tag, NameId purpose, Collective coll
   scope_.join({communicator_.stream});
 }
 
-// The later tile has seen all keys that the earlier saw; keys behind its own have no gradient from this rank.
+// The later tile has seen all keys that the earlier saw. Keys after its own have no gradient from this rank.
 void GatheredAttention::add_tiles(const Tag& tag) {
   static const NameId kPurpose = intern("dkv_sum");
   const std::int64_t length = size_ * shape_.seq_here;

@@ -63,7 +63,7 @@ struct Choice {
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
-/// A rank alone exchanges nothing, whatever else is chosen.
+/// A group of one rank exchanges nothing, regardless of the other settings.
 inline Choice attention_key(const Choice& choice) { return choice.alone ? Choice{} : choice; }
 
 /// What every technique works with. `communicators` outlives it; `config` is read while it is made.
@@ -81,7 +81,7 @@ using Attentions = Techniques<Attention, Context, attention_key>;
 Choice choice_of(const plan::Config& config, std::int32_t group_size, plan::CpCommType comm_type);
 
 /// The technique in effect.
-/// Throws std::invalid_argument where the shape cannot be parted: an odd seq_here, or heads that do not divide.
+/// Throws std::invalid_argument if the shape cannot be split: an odd seq_here, or heads that do not divide.
 std::unique_ptr<Attention> make_attention(const Context& context);
 
 /// What the layers of a model attend with: one object for each exchange that some of them use.

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values round a ring, each hop under the attention of those that are there already.
+// Passes keys and values around a ring. Each hop overlaps with attention over those that have already arrived.
 //
-// Forward alternates over two streams, so that one fills the tail of the other's last wave, and merges log-sums beside
-// attention. Zigzag gives all tiles behind the first as many pairs on every rank.
+// Forward alternates over two streams, so that one fills the tail of the other's last wave, and merges log-sums during
+// attention. With the zigzag, all tiles after the first have the same number of pairs on every rank.
 //
 //   compute    | kv | tile 0 |        | merge | tile 2 |       | merge | corrections |
 //   cp_compute |             | tile 1 |                | merge | tile 3 |              (c = 4)
 //   cp_ring    |    | hop 0 | hop 1 | hop 2 |
 //
-// Exposed: what a hop takes longer than the tile beside it. Corrections are compute that one rank would not have, and
-// all c pairs of keys and values stay in memory until forward ends.
+// Exposed: the time by which a hop is longer than the tile during it. Corrections are compute that a single rank would
+// not have, and all c pairs of keys and values stay in memory until forward ends.
 //
 // blocking_p2p_attention waits for every hop: the same tiles in the same order, on one stream, and all hops exposed, in
-// backward too. No framework runs it so; it is what the overlap is measured against.
+// backward too. No framework runs it this way; it is the baseline for the overlap.
 //
 //   compute | kv |       | tile 0 |       | tile 1 | merge |       | tile 2 | tile 3 | corrections |
 //   cp_ring |    | hop 0 |        | hop 1 |                | hop 2 |
 //
-// Backward has one stream, and each of its steps ends with a wait for the gradients that arrive beside it.
+// Backward has one stream, and each of its steps ends with a wait for the gradients that arrive during it.
 //
 //   compute | tile 0 |     | tile 1 |     | sum | tile 2 |    | sum | tile 3 | sum |
 //   cp_ring | kv         | | kv, dkv      |     | kv, dkv     |     | dkv |
 //
-// Exposed: what a step's transfer takes longer than its tile; keys and gradients travel together, so it is twice as
-// long as in forward, as is the tile.
-// A hop runs on multiprocessors and is posted in front of its tile. Both become ready at one moment, when the hop
-// before has arrived. That is enough with CUDA_DEVICE_MAX_CONNECTIONS=1; with more, the tile may start first and leave
-// it none, and NCCL's streams have to be of high priority: TORCH_NCCL_HIGH_PRIORITY=1, which launches of
-// Megatron-Bridge's recipes set beside 32 connections. Transformer Engine's own streams, compute and cp_stream, are
-// both of normal priority. Source: Liu et al. 2023 (ring attention); Transformer Engine's context parallelism,
-// cp_comm_type p2p. It issues a hop's send and receive as one group, or in an order that depends on the rank; here they
-// are always one group.
+// Exposed: the time by which a step's transfer is longer than its tile. Keys and gradients travel together, so the
+// transfer is twice as long as in forward, as is the tile.
+// A hop runs on multiprocessors and is posted before its tile. Both become ready at the same moment, when the previous
+// hop has arrived. That order is enough with CUDA_DEVICE_MAX_CONNECTIONS=1. With more connections, the tile may start
+// first and leave the hop no multiprocessors, so NCCL's streams need high priority: TORCH_NCCL_HIGH_PRIORITY=1, which
+// launches of Megatron-Bridge's recipes set together with 32 connections. Transformer Engine's own streams, compute and
+// cp_stream, both have normal priority. Source: Liu et al. 2023 (ring attention); Transformer Engine's context
+// parallelism, cp_comm_type p2p. It issues a hop's send and receive as one group, or in an order that depends on the
+// rank; here they are always one group.
 #include <array>
 #include <vector>
 
@@ -45,9 +45,9 @@ namespace underlap::cp {
 namespace {
 
 /// Forward, step i: this rank's queries against the keys of rank r-i, while those of r-i-1 arrive from rank r-1. Each
-/// step has a result and a log-sum of its own; the log-sums are merged as steps end, the results once all are there.
-/// Backward, step i: the other way round, from rank r+1's keys, which came last in forward, to this rank's own. The
-/// gradients of keys and values follow one step behind the keys that they belong to, and gather a term on each rank.
+/// step has its own result and log-sum. The log-sums are merged as steps end, and the results once all are there.
+/// Backward, step i: the reverse order, from rank r+1's keys, which arrived last in forward, to this rank's own. The
+/// gradients of keys and values follow one step after the keys that they belong to, and gather a term on each rank.
 class RingAttention final : public Attention {
  public:
   RingAttention(const Context& context, Waits waits);
@@ -184,8 +184,8 @@ void RingAttention::after(Stream stream, const Moment& moment) const {
   if (stream.id != moment.stream.id) device_.wait(stream, moment.event);
 }
 
-// PyTorch starts a hop behind what the stream holds that posts it. Only the first hop needs that: its keys are copied
-// there, and whoever read what hops overwrite is in front of it.
+// PyTorch starts a hop after everything on the stream that posts it. Only the first hop needs that order: its keys are
+// copied on this stream, and all earlier readers of the memory that hops overwrite are on it too.
 void RingAttention::forward(const Tag& tag, const Qkv& in, const View& out, Saved& saved) {
   static const NameId kPack = intern("kv_concatenate");
   auto& kept = static_cast<Kept&>(saved);
@@ -223,7 +223,8 @@ Event RingAttention::hop_forward(const Tag& tag, std::int32_t step, const Kept& 
   return scope_.communicate(ring_, tag, kPurpose, hop);
 }
 
-// Takes one step's log-sums into those of all, on the stream of the step, behind the step before.
+// Merges one step's log-sums into the log-sums of all steps, on the step's stream, after the merge of the previous
+// step.
 RingAttention::Moment RingAttention::merge(const Tag& tag, std::int32_t step, const View& lse,
                                            const Moment& merged_before) {
   static const NameId kPurpose = intern("lse_merge");
@@ -282,7 +283,7 @@ void RingAttention::backward(const Tag& tag, const Qkv& in, const View& out, con
   }
 }
 
-// Passes on the keys of this step, but in the last; and behind the first the gradients that the step before added to.
+// Passes on the keys of this step, except in the last, and after the first also the gradients of the previous step.
 Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept& kept) {
   static const NameId kKeys = intern("kv_ring_hop"), kBoth = intern("kv_dkv_ring_hop"),
                       kGradients = intern("dkv_ring_hop");
@@ -296,8 +297,8 @@ Event RingAttention::hop_backward(const Tag& tag, std::int32_t step, const Kept&
   return scope_.communicate(ring_, tag, is_first ? kKeys : is_last ? kGradients : kBoth, hop);
 }
 
-// The first step's terms stand where they are sent from, and rows that it has none for are zero. Later ones are added
-// to what arrived, and the last sum is this rank's own.
+// The first step writes its terms where they are sent from, with zeros in rows that it has no terms for. Later terms
+// are added to what arrived, and the last sum is this rank's own gradient.
 void RingAttention::add_kv(const Tag& tag, const BackwardStep& step, const Qkv& d_in) {
   static const NameId kPurpose = intern("dkv_sum");
   const auto add = [&](const Operation& operation) { scope_.launch(tag, Kind::compute, kPurpose, operation); };

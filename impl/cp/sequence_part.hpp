@@ -10,8 +10,9 @@
 
 namespace underlap::cp {
 
-/// What a rank of a context-parallel group of c holds of a sequence: of its 2c equal chunks those numbered r and
-/// 2c-1-r, so that all ranks have as many causal query-key pairs. Alone: all of it.
+/// The part of a sequence that rank r of a context-parallel group of c holds. The sequence has 2c equal chunks, of
+/// which the rank holds r and 2c-1-r, so that all ranks have the same number of causal query-key pairs. Alone: all of
+/// it.
 /// Source: Megatron Core's get_batch_on_this_cp_rank.
 class SequencePart {
  public:
@@ -25,14 +26,14 @@ class SequencePart {
     }
   }
 
-  /// Tokens from, to: what this rank holds, one behind the other.
+  /// The token ranges [from, to) that this rank holds, in order.
   std::span<const std::pair<std::int64_t, std::int64_t>> ranges() const { return ranges_; }
 
   /// Appends this rank's part of `whole`, one number for each token of a sequence.
   void append(const std::vector<std::int32_t>& whole, std::vector<std::int32_t>& part) const {
     for (const auto& [begin, end] : ranges_) part.insert(part.end(), whole.begin() + begin, whole.begin() + end);
   }
-  /// Appends where each of them stands in the sequence.
+  /// Appends the position of each of them in the sequence.
   void append_positions(std::vector<std::int32_t>& part) const {
     for (const auto& [begin, end] : ranges_)
       for (std::int64_t i = begin; i < end; ++i) part.push_back(static_cast<std::int32_t>(i));

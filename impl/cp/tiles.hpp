@@ -9,7 +9,7 @@ namespace underlap::cp {
 /// When a transfer is waited for.
 enum class Waits : std::uint8_t {
   where_needed,  ///< by the first that needs what it brings; compute has two streams
-  at_once,       ///< before any compute goes on; compute has one
+  at_once,       ///< before any further compute; compute has one stream
 };
 
 /// Consecutive rows of each sequence.
@@ -43,7 +43,7 @@ struct Tile {
 ///   chunk r      | \     |      | X     |       |       |
 ///   chunk 2c-1-r | X   \ |      | X     |       | X   X |      \ causal, X all of it
 ///
-/// From the second on, all tiles have as many pairs.
+/// All tiles after the first have the same number of pairs.
 Tile zigzag_tile(const AttentionShape& shape, std::int32_t rank, std::int32_t source);
 
 /// Enqueues a rank's attention tile by tile.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradient reduction with the wire in the gradients' type and the sum in fp32: an all-to-all, then a local sum.
+// Gradient reduction that transfers in the gradients' type and sums in fp32: an all-to-all, then a local sum.
 //
-// Every rank sends each other rank its share of the bucket and sums what it gets itself, in fp32, rounding once. A
+// Every rank sends each other rank its share of the bucket, sums what it receives in fp32, and rounds once. A
 // reduce-scatter that adds hop by hop rounds after every hop. The sum runs on the compute stream, where the gradients
-// are next needed, and a bucket's sum is taken before the next bucket is sent: both are what Megatron does, and both
-// cost time.
+// are next needed, and a bucket's sum is computed before the next bucket is sent. Both match Megatron, and both cost
+// time.
 //
 //   compute | bwd 3 | bwd 2 | sum 0 | bwd 1 | sum 1 | bwd 0 | sum 2 |         | sum 3 | optimizer
 //   dp      |       | a2a 0 |       | a2a 1 |       | a2a 2 |       |  a2a 3  |
 //
-// Exposed: the last bucket; and an all-to-all longer than the backward pass up to the next complete bucket, for which
-// the compute stream then stands still. The sums are compute, not communication: they lengthen the step without showing
-// as exposed. Without overlap all buckets are exchanged in one group after the backward pass. Source: Megatron Core's
+// Exposed: the last bucket, and an all-to-all longer than the backward pass up to the next complete bucket, for which
+// the compute stream then waits. The sums are compute, not communication: they lengthen the step without counting as
+// exposed. Without overlap all buckets are exchanged in one group after the backward pass. Source: Megatron Core's
 // reduce_scatter_with_fp32_accumulation.
 #include <numeric>
 

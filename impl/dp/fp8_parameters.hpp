@@ -9,20 +9,21 @@
 
 namespace underlap::dp {
 
-/// Makes the buffers of `buffers` that fp8 parameters need, where its layout has any; `gathered` is told of what is
-/// gathered.
+/// Allocates the buffers of `buffers` that fp8 parameters need, if its layout has any. `gathered` registers the memory
+/// that is gathered.
 void allocate_fp8(Device& device, Buffers& buffers, const Registration& gathered = {});
 
-/// Parameters that are stored and gathered in fp8: what brings this rank's shards there after the optimizer's update.
+/// Parameters that are stored and gathered in fp8. Casts this rank's shards to fp8 after the optimizer's update.
 ///
-/// A weight has one scale, so all ranks must find the same largest magnitude of it, of which each knows only its shard:
+/// A weight has one scale, so all ranks need its largest magnitude, but each knows only that of its shard:
 ///
 ///   compute | adam | amax of each shard |            | scales | quantize each shard |
 ///   dp      |                           | all-reduce |                              | ag, as bytes ...
 ///
-/// One all-reduce for the amaxes of all weights of a model chunk together; one kernel a bucket before it and after it,
-/// whatever weights a shard meets, so that all ranks do the same. Exposed: all of it, a latency; the gather after it
-/// moves half the bytes. Source: Megatron Core's fp8_param_gather with Transformer Engine's current scaling.
+/// One all-reduce combines the amaxes of all weights of a model chunk. One kernel per bucket runs before it and one
+/// after it, regardless of the weights in a shard, so that all ranks do the same. Exposed: all of it, a latency; the
+/// gather after it moves half the bytes. Source: Megatron Core's fp8_param_gather with Transformer Engine's current
+/// scaling.
 class Fp8Parameters {
  public:
   /// What `context` points to outlives this. Allocates on the device.
@@ -30,7 +31,7 @@ class Fp8Parameters {
 
   /// Without fp8 parameters these enqueue nothing.
   ///
-  /// Enqueues what says where in each bucket a parameter begins.
+  /// Enqueues the initialization of the offsets of parameters within each bucket.
   void initialise(const Tag& tag);
 
   /// Enqueues the cast of this rank's shards of all fp8 parameters, padding included, which must be 0 in the main

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameter gather under the forward pass, bucket by bucket.
+// Parameter gather during the forward pass, bucket by bucket.
 //
 // The optimizer leaves each rank with its updated shards. In the next step's first microbatch the first use of a bucket
-// waits for its all-gather, and once that is done sends for the buckets after it: one with Megatron, as many as
-// `extensions.param_gather_prefetch` says here. Later microbatches find everything in place.
+// waits for its all-gather. It then starts the gathers of the buckets after it: one with Megatron,
+// `extensions.param_gather_prefetch` buckets here. Later microbatches find all parameters gathered.
 //
 //   compute |         | fwd 3 | fwd 2 | fwd 1 | fwd 0 |      bucket 3 is the start of the model
 //   dp      |  ag 3   | ag 2  | ag 1  | ag 0  |
 //
-// Exposed: the gather of the first bucket, which nothing precedes, and of every other what is longer than the forward
-// pass of the bucket before it. With more depth a long gather may begin more buckets ahead. Under a pipeline whose
-// schedule starts the gathers of all stages at the same time, a chunk's buckets go out at once, and their first use
-// only waits. Source: Megatron Core's overlap_param_gather without align_param_gather.
+// Exposed: the gather of the first bucket, which nothing precedes, and the time by which any other is longer than the
+// forward pass of the bucket before it. With a larger depth a long gather may begin more buckets early. Under a
+// pipeline whose schedule starts the gathers of all stages at the same time, a chunk's buckets are gathered at once,
+// and their first use only waits. Source: Megatron Core's overlap_param_gather without align_param_gather.
 #include <algorithm>
 #include <utility>
 
@@ -65,8 +65,8 @@ class PrefetchedParamGather final : public ParamGather {
     return groups;
   }
 
-  // Sends what is left of the bucket groups from `first` down to `last`, no earlier than compute has come this far:
-  // only that keeps gathers from running ahead of the prefetch depth. The update that they depend on is long past.
+  // Sends the unsent bucket groups from `first` down to `last`, no earlier than compute reaches this point. Only this
+  // keeps gathers within the prefetch depth: the update that they depend on is long past.
   void send(std::int32_t first, std::int32_t last) {
     for (std::int32_t g = first; g >= std::max(0, last); --g) {
       const auto i = static_cast<std::size_t>(g);

@@ -22,8 +22,8 @@ namespace underlap::dp {
 ///   dp           |       | rs 0|  | rs 1|  | rs 2|  | rs 3|
 ///   dp_instances |             |ar 0|   |ar 1|   |ar 2|   |ar 3|
 ///
-/// One after the other: a bucket's reduce-scatter does not begin before the all-reduce of the bucket before it, so that
-/// the two together are what a bucket takes. Source: Megatron Core's num_distributed_optimizer_instances, whose private
+/// These are serialized: a bucket's reduce-scatter does not begin before the all-reduce of the bucket before it, so
+/// that a bucket takes the sum of both. Source: Megatron Core's num_distributed_optimizer_instances, whose private
 /// stream waits for each collective in turn.
 class BucketReduction {
  public:
@@ -71,7 +71,7 @@ class BucketReduction {
   bool is_holding_ = false;
   std::vector<std::vector<std::int32_t>> held_;
   bool has_new_gradients_ = false;  // on the compute stream, that the reduction's has not waited for
-  Event sent_after_;                // where the compute stream stood at the last send
+  Event sent_after_;                // the compute stream's event at the last send
   std::optional<Event> summed_;     // over instances: the last that compute has not waited for
 };
 

@@ -18,7 +18,7 @@ View Buffers::shard(const Tensor& buffer, std::int32_t b) const {
   return flat(buffer, whole.begin + group.my_index * elements, elements);
 }
 
-// Parameters lie where their gradients do, but for the two types' buffers.
+// Parameters have the offsets of their gradients, except that bf16 and fp8 parameters have separate buffers.
 View Buffers::as_parameters(View grads_view) const {
   const bool is_fp8 = grads_view.offset < layout.fp8_elements;
   grads_view.tensor = is_fp8 ? fp8_params : params;

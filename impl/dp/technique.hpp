@@ -70,7 +70,7 @@ class GradReduce {
   /// stream.
   virtual void after_wgrad(std::span<const std::int32_t> parameters) = 0;
 
-  /// The schedule starts what overlaps: until then, with schedule_starts, complete buckets are held back.
+  /// Called by the schedule to start overlapped reductions. Until then, with schedule_starts, complete buckets wait.
   virtual void start() {}
 
   /// Makes the compute stream wait until every shard holds the gradient averaged over the group.
@@ -82,10 +82,10 @@ class ParamGather {
  public:
   virtual ~ParamGather() = default;
 
-  /// The shards were updated on the compute stream; the rest of each bucket is stale.
+  /// Called when the shards were updated on the compute stream; the rest of each bucket is stale.
   virtual void begin_step(std::int32_t step) = 0;
 
-  /// The schedule starts what overlaps: all buckets at once, ahead of their first use.
+  /// Called by the schedule to start overlapped gathers: all buckets at once, before their first use.
   virtual void start() {}
 
   /// Makes the compute stream wait until `parameters`, which the next operation uses, are whole. Idempotent within a

@@ -9,11 +9,12 @@ namespace underlap::model {
 
 /// The bias of a linear layer with add_bias_linear: [1, out features], or none.
 ///
-/// What adds it is what Megatron Core fuses it into: qkv's product, fc1's activation, and behind the reduction of proj
-/// and fc2 the addition of the residual. Its gradient is a kernel of its own over the gradient of the layer's output;
-/// Transformer Engine forms qkv's in the weight gradient's product instead. Over a tensor-parallel group that cuts
-/// tokens each rank has the gradients of proj's and fc2's from its own tokens only: see NormGradients. Source: Megatron
-/// Core with bias_activation_fusion and bias_dropout_fusion, which Megatron-Bridge's GPT has on.
+/// It is added by the operation that Megatron Core fuses it into: qkv's product, fc1's activation, and, for proj and
+/// fc2, the addition of the residual after the reduction. Its gradient is a separate kernel over the gradient of the
+/// layer's output; Transformer Engine computes qkv's in the weight gradient's product instead. In a tensor-parallel
+/// group that splits tokens, each rank has the gradients of proj's and fc2's from its own tokens only: see
+/// NormGradients. Source: Megatron Core with bias_activation_fusion and bias_dropout_fusion, which Megatron-Bridge's
+/// GPT enables.
 class Bias {
  public:
   /// `name` is the layer's, the first part of the purpose; parameter -1: none.

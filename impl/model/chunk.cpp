@@ -71,7 +71,7 @@ void Chunk::forward(const Enqueue& enqueue, const Weights& weights, std::int32_t
   }
 }
 
-// All of it, as a framework does that knows a group by its input alone: the last output is nobody's.
+// Recomputes the whole group, as a framework does that knows only a group's input: the last output is not used.
 void Chunk::recompute(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, std::size_t group) {
   forward(enqueue, weights, slot, groups_[group], activations_[static_cast<std::size_t>(slot)].inputs[group],
           layers_of(groups_[group]).back().recomputed_output());

@@ -11,8 +11,8 @@
 
 namespace underlap::model {
 
-/// A range of a GPT as operations on one compute stream and those of its linear layers: layers, before the first of
-/// the model its embedding, behind the last its head and loss. One range can be all of it.
+/// A range of a GPT as operations on one compute stream and the streams of its linear layers. It has layers, the
+/// embedding before the model's first layer, and the head and loss after its last. One range can be all of it.
 ///
 /// Several microbatches may be between their forward and their backward pass; each has a slot. Of layers that are
 /// recomputed a slot keeps the input of each group, and the backward pass begins with the group's forward pass,
@@ -21,8 +21,9 @@ namespace underlap::model {
 ///   forward   | group 0 | group 1 | head |
 ///   backward  | head | group 1 again | group 1 backward | group 0 again | group 0 backward |
 ///
-/// A backward pass can put off the weight gradients of linear layers; what they are made of is then kept until wgrad()
-/// in a slot of its own kind. Those of norms and of the embedding, which are soon done, it forms itself.
+/// A backward pass can defer the weight gradients of linear layers. Their operands are then kept until wgrad() in a
+/// slot of another kind. The backward pass computes those of norms and of the embedding, which take little time,
+/// itself.
 /// Source: Qi et al. 2024, section 2: B and W.
 class Chunk {
  public:
@@ -41,8 +42,8 @@ class Chunk {
   struct Pass {
     std::int32_t slot = 0;
     std::int64_t microbatch = 0;  ///< of the step
-    /// With the embedding T inputs and, of a context-parallel group, where each stands in its sequence; with the head T
-    /// targets.
+    /// With the embedding: T inputs and, in a context-parallel group, the position of each in its sequence. With the
+    /// head: T targets.
     std::span<const std::int32_t> tokens = {};
     View input = {};   ///< without the embedding; stays as it is until backward
     View output = {};  ///< without the head
@@ -50,17 +51,17 @@ class Chunk {
   };
   void forward(const Enqueue& enqueue, const Weights& weights, const Pass& pass);
 
-  /// Enqueues the backward pass of the microbatch in `slot`: adds to the main gradients, what `weights` put off
-  /// excepted.
+  /// Enqueues the backward pass of the microbatch in `slot`: adds to the main gradients, except those that `weights`
+  /// defers.
   ///
-  /// d_output  without the head: the gradient of its output; where something is put off it stays as it is until wgrad()
-  /// d_input   without the embedding: where the gradient of its input goes
+  /// d_output  without the head: the gradient of its output; if a gradient is deferred it must not change until wgrad()
+  /// d_input   without the embedding: where the gradient of its input is written
   void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_output, const View& d_input);
 
-  /// Adds the weight gradients that the backward pass of the microbatch in `slot` put off.
+  /// Adds the weight gradients that the backward pass of the microbatch in `slot` deferred.
   void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
 
-  /// Behind the step's last backward pass: adds the head's weight gradients that were put off. Only with a head, under
+  /// Called after the step's last backward pass: adds the head's deferred weight gradients. Only with a head, under
   /// defer_embedding_wgrad_compute.
   void finish_deferred_wgrads(const Enqueue& enqueue, const Weights& weights) {
     head_.value().finish_wgrads(enqueue, weights);
@@ -93,7 +94,7 @@ class Chunk {
   std::int64_t embedding_inputs_ = 0;  // times T numbers that the embedding takes
   Tensor tokens_;                      // i32 [slots, those and targets]; no tensor where neither is needed
   struct Activations {
-    std::vector<Tensor> between;  // [T/n, H] behind the embedding and each group, where it stays here
+    std::vector<Tensor> between;  // [T/n, H] after the embedding and each group, where it stays here
     std::vector<View> inputs;     // of each group
   };
   std::vector<Activations> activations_;        // by slot

@@ -13,9 +13,9 @@ kernels::VocabShard vocab_shard(const Shape& shape, std::int64_t vocab_size);
 
 /// Token and perhaps position embedding, the start of a model.
 ///
-/// Over a tensor-parallel group it is parted by vocabulary. Its reduce-scatter is waited for, and so is the gather in
-/// backward that brings every rank the gradients of all tokens; without sequence parallelism there is an all-reduce,
-/// and nothing in backward. Source: Megatron Core's VocabParallelEmbedding.
+/// In a tensor-parallel group it is split by vocabulary. Its reduce-scatter is waited for, and so is the gather in
+/// backward that gives every rank the gradients of all tokens. Without sequence parallelism there is an all-reduce
+/// instead, and no communication in backward. Source: Megatron Core's VocabParallelEmbedding.
 class Embedding {
  public:
   /// Allocates on the device of `communicators`. `shape` outlives this.

@@ -7,7 +7,7 @@
 
 namespace underlap::model {
 
-/// Where a layer stands and how large it is. A group of n ranks holds T tokens; this rank T of them or T/n.
+/// The name and size of a layer. A group of n ranks holds T tokens; this rank holds T of them or T/n.
 struct Fp8Context {
   Device* device = nullptr;
   Stream compute;

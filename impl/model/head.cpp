@@ -96,7 +96,7 @@ void Head::backward(const Enqueue& enqueue, const Weights& weights, Slot slot, c
   if (is_put_off(kept.input.microbatch)) {
     linear_.dgrad(enqueue, weights, d_logits, d_norm);
   } else {
-    // While others are put off, the last microbatch's does not make the gradient whole.
+    // If others are deferred, the last microbatch's weight gradient does not complete the sum.
     Weights until_whole = weights;
     until_whole.is_last_microbatch = weights.is_last_microbatch && put_off_.empty();
     linear_.backward(enqueue, until_whole, slot.activations, d_logits, by_token_here(of_wgrad.normed), d_norm);

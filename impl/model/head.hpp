@@ -10,12 +10,12 @@ namespace underlap::model {
 
 /// The end of a model: last norm, output layer and cross-entropy.
 ///
-/// Over a tensor-parallel group output layer and loss are parted by vocabulary, and the all-reduces of the loss are
-/// waited for. Source: Megatron Core's vocab_parallel_cross_entropy.
+/// In a tensor-parallel group output layer and loss are split by vocabulary, and the all-reduces of the loss are waited
+/// for. Source: Megatron Core's vocab_parallel_cross_entropy.
 ///
-/// With defer_embedding_wgrad_compute the first wgrad_deferral_limit microbatches of a step (0: all) form no weight
-/// gradient of the output layer in their backward pass; the layer's input and the gradient of its output are kept until
-/// finish_wgrads(). Later microbatches form theirs at once, so that with a limit the sum has another order.
+/// With defer_embedding_wgrad_compute the first wgrad_deferral_limit microbatches of a step (0: all) compute no weight
+/// gradient of the output layer in their backward pass. The layer's input and the gradient of its output are kept until
+/// finish_wgrads(). Later microbatches compute theirs at once, so that with a limit the sum has another order.
 class Head {
  public:
   /// Allocates on the device of `communicators`. `shared` outlives this.
@@ -32,9 +32,9 @@ class Head {
   void forward(const Enqueue& enqueue, const Weights& weights, std::int32_t slot, const Input& input, const View& loss);
   /// d_x [T/n, H] bf16: the gradient of loss_scale times the summed loss.
   void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_x);
-  /// The weight gradients that backward() put off because `weights` said so.
+  /// Adds the weight gradients that backward() deferred as `weights` required.
   void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
-  /// Behind the step's last backward pass: adds the weight gradients that were put off. Only where some are.
+  /// Called after the step's last backward pass: adds the deferred weight gradients. Only if there are any.
   void finish_wgrads(const Enqueue& enqueue, const Weights& weights);
 
  private:
@@ -70,7 +70,7 @@ class Head {
   Norm norm_;
   Linear linear_;
   std::int32_t parameter_;                 // the output layer's
-  std::unique_ptr<tp::WgradDrain> drain_;  // where weight gradients are put off
+  std::unique_ptr<tp::WgradDrain> drain_;  // if weight gradients are deferred
   std::vector<Kept> kept_;                 // by slot
   std::vector<WgradOperands> put_off_;     // of the first microbatches of a step
   std::vector<Tensor> normed_;             // by slot, of the others

@@ -28,7 +28,7 @@ struct LayerGradients {
   LayerGradients(Device& device, const Shape& shape);
 };
 
-/// Buffers that all layers share because only one is at work: all bf16.
+/// Buffers that all layers share, since layers run one at a time: all bf16.
 struct LayerScratch {
   Tensor projected;     ///< [T/n, H]: what proj and fc2 write before the residual is added
   Tensor d_norm;        ///< [T/n, H]
@@ -49,7 +49,7 @@ struct ProductInputs {
   ProductInputs(Device& device, const Shape& shape);
 };
 
-/// What a layer's forward pass leaves for the backward pass of the same microbatch: all bf16 but what says so.
+/// What a layer's forward pass keeps for the backward pass of the same microbatch: bf16 unless noted.
 struct LayerActivations {
   View x;                       ///< [T/n, H]: the layer's input, which others own
   Tensor normed_attention;      ///< [T/n, H]
@@ -67,11 +67,11 @@ struct LayerActivations {
   LayerActivations(Device& device, const Shape& shape, cp::Attention& attention_of_layer, const ProductInputs& inputs);
 };
 
-/// What a recomputed layer's last forward pass left, for all layers at the same place in their groups because only one
-/// group is at work.
+/// What a recomputed layer's last forward pass left. Layers at the same position in their groups share it, since groups
+/// run one at a time.
 struct RecomputedLayer {
   LayerActivations kept;
-  Tensor out;  ///< [T/n, H] bf16: the layer's output, where nobody keeps it
+  Tensor out;  ///< [T/n, H] bf16: the layer's output, where it is not kept
 
   /// All but those of attention.
   std::array<Tensor, 10> tensors() const {
@@ -80,7 +80,7 @@ struct RecomputedLayer {
   }
 };
 
-/// What all layers of one rank share, whatever chunk they belong to.
+/// What all layers of one rank share, across chunks.
 struct SharedLayers {
   Shape shape;
   LayerLinears linears;
@@ -97,7 +97,7 @@ struct SharedLayers {
   /// Of the layers at `position` in a group that attend with `attention`; allocated when it is first asked for.
   RecomputedLayer& recomputed(std::int32_t position, cp::Attention& attention);
 
-  /// Of a layer that keeps its activations. Products in fp8 keep a copy of theirs, so one at work is enough for them.
+  /// For a layer that keeps its activations. Products in fp8 keep a copy of theirs, so these layers share one.
   ProductInputs inputs(bool are_kept_in_fp8);
 
  private:
@@ -120,10 +120,10 @@ class Layer {
   /// stays as it is until wgrad().
   void backward(const Enqueue& enqueue, const Weights& weights, Slot slot, const View& d_out, const View& d_x);
 
-  /// The weight gradients that backward() put off.
+  /// Adds the weight gradients that backward() deferred.
   void wgrad(const Enqueue& enqueue, const Weights& weights, Slot slot);
 
-  /// Of a recomputed layer alone: where its output goes that nobody keeps, [T/n, H] bf16.
+  /// Of a recomputed layer only: where its output is written if it is not kept, [T/n, H] bf16.
   View recomputed_output() const { return by_token_here(recomputed_->out); }
   /// Of a recomputed layer alone: gives back what forward() left, and recomputed_output().
   void forget(const Enqueue& enqueue) const;
@@ -161,7 +161,7 @@ class Layer {
   Bias qkv_bias_, proj_bias_, fc1_bias_, fc2_bias_;
 
   std::vector<LayerActivations> kept_;     // by slot
-  std::vector<LayerGradients> gradients_;  // by slot, where weight gradients are put off
+  std::vector<LayerGradients> gradients_;  // by slot, if weight gradients are deferred
   RecomputedLayer* recomputed_ = nullptr;  // of a recomputed layer, and then no kept_
 };
 

@@ -18,8 +18,8 @@ struct LayerGroup {
 
 /// A microbatch's places among those of its chunk.
 struct Slot {
-  std::int32_t activations = 0;  ///< of what its forward pass leaves, until nothing of its backward pass is left
-  std::int32_t gradients = 0;    ///< of what its backward pass leaves for weight gradients that are put off
+  std::int32_t activations = 0;  ///< of what its forward pass keeps, until its backward pass is complete
+  std::int32_t gradients = 0;    ///< of what its backward pass keeps for deferred weight gradients
 };
 
 /// Where a layer keeps what its forward pass leaves for its backward pass.
@@ -30,8 +30,8 @@ struct Keeping {
   std::int32_t position = 0;   ///< that position
 };
 
-/// The groups of a chunk of `num_layers` layers, in their order. The last one of `uniform` takes what is left; a layer
-/// that keeps its activations is a group of its own.
+/// The groups of a chunk of `num_layers` layers, in their order. The last one of `uniform` takes the remaining layers;
+/// a layer that keeps its activations is a group of its own.
 /// Source: Megatron Core's transformer block under recompute_granularity full.
 inline std::vector<LayerGroup> layer_groups(const plan::RecomputeConfig& recompute, std::int32_t num_layers) {
   const bool is_uniform = recompute.method == plan::RecomputeMethod::uniform;

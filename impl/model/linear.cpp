@@ -19,7 +19,7 @@ plan::TensorOverlap effective_overlap(const plan::Config& config, bool is_fp8) {
   return overlap;
 }
 
-// Of a layer's linear layers those whose weight's rows are parted; the others' columns are.
+// The layer's linear layers whose weight's rows are split; the others' columns are.
 bool is_column_parallel(std::string_view name) { return name == "qkv" || name == "fc1"; }
 
 tp::Linear& linear_of(const LayerLinears& linears, std::string_view name) {

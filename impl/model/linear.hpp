@@ -45,18 +45,18 @@ class Fp8Linears {
   std::unique_ptr<tp::Collectives> group_;  // of ranks that hold other tokens
   std::unique_ptr<tp::Fp8Scratch> transposed_;
   std::unique_ptr<LayerLinears> linears_;
-  Tensor gradient_;  // f8e5m2 [T * most output features], of the layer at work
+  Tensor gradient_;  // f8e5m2 [T * most output features], of the layer that runs
   std::map<std::pair<std::string, std::int32_t>, Tensor> recomputed_inputs_;  // by name and position in a group
 };
 
-/// The head's: Megatron's output layer, which no userbuffers reach.
+/// The head's layer: Megatron's output layer, which never uses userbuffers.
 std::unique_ptr<tp::Linear> make_head(tp::Communicators& communicators, const Shape& shape, const plan::Config& config);
-/// What forms the head's weight gradients that were put off; nullptr where none is.
+/// Computes the head's deferred weight gradients; nullptr if no weight gradients are deferred.
 std::unique_ptr<tp::WgradDrain> make_head_drain(tp::Communicators& communicators, const Shape& shape,
                                                 const plan::Config& config);
 
-/// A linear layer y = x w^T with its weight, and perhaps a bias that its product adds to y. This is where tensor
-/// parallelism takes hold: `over_group` says how.
+/// A linear layer y = x w^T with its weight, and optionally a bias that its product adds to y. `over_group` implements
+/// its tensor parallelism.
 class Linear {
  public:
   /// With `fp8` the layer multiplies in fp8. `bias` is a parameter of a column-parallel layer, -1: none.
@@ -74,7 +74,7 @@ class Linear {
                 const View& dx) const;
   /// dx alone, of a layer in bf16.
   void dgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& dx) const;
-  /// What backward() put off, of a layer in bf16.
+  /// Adds the weight gradient that backward() deferred, of a layer in bf16.
   void wgrad(const Enqueue& enqueue, const Weights& weights, const View& dy, const View& x) const;
 
  private:

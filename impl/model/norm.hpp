@@ -10,7 +10,7 @@ namespace underlap::model {
 /// Root-mean-square normalisation with a learned weight; with a bias, LayerNorm.
 class Norm {
  public:
-  /// `bias` -1: there is none.
+  /// `bias` -1: no bias.
   Norm(std::string_view slot, std::int32_t parameter, std::int32_t bias);
 
   /// x, out [T, H] bf16; statistics [1 or 2, T] f32, kept for backward: see Shape::norm_statistics().

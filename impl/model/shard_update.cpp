@@ -53,7 +53,7 @@ bool ShardUpdate::counts_some() const {
   return config_.optimizer.clip_grad > 0 && holds_shared;
 }
 
-// Every element is filled once: one that no fill reached would be found as read and never written.
+// Fills every element once: an element that is never filled would be found as read and never written.
 void ShardUpdate::initialise(const Enqueue& enqueue) {
   static const NameId kPurpose = intern("initialise");
   for (const Tensor& tensor : {m_, v_}) enqueue(kPurpose, kernels::fill(flat(tensor), 0));

@@ -10,7 +10,7 @@
 
 namespace underlap::model {
 
-/// The weights of one chunk as the optimizer meets them. What it points to outlives the optimizer.
+/// The weights of one chunk, for the optimizer. What it points to outlives the optimizer.
 struct OptimizedChunk {
   const dp::Buffers* buffers = nullptr;
   dp::Fp8Parameters* fp8 = nullptr;
@@ -40,7 +40,7 @@ class ShardUpdate {
   void add_squares(const Enqueue& enqueue, const View& sum) const;
 
  private:
-  // What fills a view that starts `first` elements behind the start of its range.
+  // Fills a view that starts `first` elements after the start of its range.
   using Fill = std::function<Operation(const View& view, std::int64_t first)>;
 
   const dp::Buffers& buffers() const { return *chunk_.buffers; }

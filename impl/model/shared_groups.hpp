@@ -20,7 +20,7 @@ namespace underlap::model {
 /// Source: Megatron Core's SelfAttention where num_query_groups is below the tensor-parallel size.
 class SharedGroups {
  public:
-  /// Allocates on the device of `communicators`, whose group shares every layer, for one layer at work.
+  /// Allocates on the device of `communicators`, whose group shares every layer. Layers run one at a time.
   SharedGroups(tp::Communicators& communicators, const Shape& shape);
 
   /// [T, P] bf16: what qkv makes, until gather().

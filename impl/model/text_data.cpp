@@ -27,7 +27,7 @@ std::string read(const std::filesystem::path& path) try {
   throw std::invalid_argument(fmt::format("{} (train.data)", error.what()));
 }
 
-// Repeated for a sequence that is longer than the text, so that there are as many places to start a sample.
+// Repeats the text if a sequence is longer, so that a sample can start at any place of the text.
 std::string shipped_text_for(std::int64_t seq_length) {
   std::string text(shipped_text());
   const std::size_t once = text.size();

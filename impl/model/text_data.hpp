@@ -19,7 +19,7 @@ class TextData {
   /// Throws std::invalid_argument naming the file where it cannot be read, is empty or too short.
   static TextData open(const std::filesystem::path& path, std::int64_t seq_length, std::uint64_t seed);
 
-  /// Samples of zeros, where nobody reads a value: no text is needed, however long the sequences are.
+  /// Samples of zeros, for uses that never read a value: no text is needed, however long the sequences are.
   static TextData unread(std::int64_t seq_length);
 
   /// Appends the inputs of sample `id` (seq_length bytes of the text) to `inputs` and the bytes that follow each to

@@ -9,7 +9,7 @@
 
 namespace underlap::model {
 
-/// Where the model meets data parallelism: every use of a weight and every gradient goes through here.
+/// The interface between model and data parallelism: every use of a weight and every gradient goes through here.
 struct Weights {
   const dp::Buffers* buffers = nullptr;
   dp::ParamGather* gather = nullptr;

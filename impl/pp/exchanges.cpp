@@ -202,7 +202,7 @@ void Exchanges::await(const Call& call) {
   ++order_;
 }
 
-// What was sent matters to nobody but who writes the buffer again, and he waits for himself.
+// Only the next writer of the buffer depends on a send, and it waits for it. So compute is only throttled here.
 void Exchanges::await(const Message& message) {
   Buffer& buffer = held(message).buffer;
   const Call call = buffer.call;
@@ -213,7 +213,7 @@ void Exchanges::await(const Message& message) {
   ++order_;
 }
 
-// Results depend on it only where compute reads: two gathers behind one exchange need one wait.
+// Results depend on the gather only where compute reads them: two gathers after one exchange need one wait.
 void Exchanges::gather(const Message& message, Buffer& buffer) {
   if (buffer.gather.number > 0) return;  // awaited before
   const Stream stream = parts_->stream();

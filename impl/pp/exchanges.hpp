@@ -61,12 +61,12 @@ class Exchanges {
   /// Nothing that compute is given from now on reads what was received for `pass`.
   void end_read(const Pass& pass);
 
-  /// Posts `messages` behind what compute holds. A receive takes a buffer; what is sent has been written.
+  /// Posts `messages` after what compute holds. A receive takes a buffer; what is sent has been written.
   void post(std::vector<Message> messages);
   /// Compute waits for the call of `message`, and where parts were received for their gather. A send is released with
   /// it.
   void await(const Message& message);
-  /// The buffer of a send is free once it has left, and who writes it next waits for that.
+  /// The buffer of a send is free once it has left, and its next writer waits for that.
   void release(const Message& message);
   /// The host waits for everything.
   void synchronize();
@@ -82,7 +82,7 @@ class Exchanges {
     std::uint64_t number = 0;  // on that lane, from 1; 0: none
     Event done;
   };
-  /// By lane: the last call that something lies behind.
+  /// By lane: the last call that something is ordered after.
   using Calls = std::array<std::uint64_t, Message::kNumKinds>;
   struct Gather {
     std::uint64_t number = 0;  // from 1; 0: none
@@ -99,7 +99,7 @@ class Exchanges {
     Pass pass;
     Buffer buffer;
   };
-  /// One communicator's stream, and what is known to lie before it and behind it.
+  /// One communicator's stream, and its known order relative to compute.
   struct Lane {
     std::uint64_t follows = 0;       // the last moment of compute that its calls wait for
     std::uint64_t throttled_to = 0;  // the same, for the sake of time

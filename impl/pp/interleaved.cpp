@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interleaved 1F1B without overlap: each stage holds several chunks of the model, and a microbatch comes round once for
-// each. A pass is shorter, so the pipeline fills and drains sooner; what travels grows with the number of chunks. One
-// exchange behind each pair of passes carries all that is due, both ways, and is waited for:
+// Interleaved 1F1B without overlap: each stage holds several chunks of the model, and a microbatch passes through each
+// stage once per chunk. A pass is shorter, so the pipeline fills and drains sooner, but the transferred volume grows
+// with the number of chunks. One exchange after each pair of passes carries all messages that are due, both ways, and
+// is waited for:
 //
 //   compute | F4 B0 |   | F5 B1 |   | F6 B2 |
 //   pp              | x |       | x |            exposed: every exchange, whole
 //
-// With virtual_pipeline_model_parallel_size 1 each stage has one chunk, and the order is this one all the same: against
-// plain 1F1B twice as many forward passes before the first backward pass, and one exchange a pair instead of two.
+// With virtual_pipeline_model_parallel_size 1 each stage has one chunk, and the order is still this one. Compared with
+// plain 1F1B, it has twice as many forward passes before the first backward pass, and one exchange a pair instead of
+// two.
 //
 // Source: Narayanan et al. 2021, section 2.2; Megatron Core's interleaved schedule without overlap_p2p_comm.
 #include <cassert>
@@ -23,7 +25,7 @@ namespace {
 constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
 
 void write(Script& script) {
-  // One group cannot tell apart what the same peer sends as the stage before and as the stage behind.
+  // Within one group, messages from a peer that is both the previous and the next stage cannot be distinguished.
   assert(!script.config().pipeline.batch_p2p_comm || script.schedule().num_stages() > 2 ||
          script.schedule().num_chunks() == 1);
   const std::int64_t warmup = script.schedule().num_warmup(), all = script.schedule().num_passes();

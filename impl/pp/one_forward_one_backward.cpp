@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1F1B: a stage runs forward passes until the first gradient can come, then forward and backward in turn, then the
-// backward passes that are left. So it keeps one microbatch more than there are stages behind it. Every exchange is
-// posted when what it carries is due, and waited for at once. The last but one of its stages (x: an exchange):
+// 1F1B: a stage runs forward passes until the first gradient can arrive, then alternates forward and backward passes,
+// then runs the remaining backward passes. So it keeps one microbatch more than there are stages after it. Every
+// exchange is posted when its data is due, and waited for at once. The last but one of its stages (x: an exchange):
 //
 //   compute | F0 |   | F1 |   | B0 |   | F2 |   | B1 | ...
-//   pp           | x |    | x |    | x |    | x |          exposed: every exchange, whole, and what the peer lets wait
+//   pp           | x |    | x |    | x |    | x |          exposed: every exchange, whole, and any wait for the peer
 //
-// batch_p2p_comm sends and receives in one group on one communicator, and under batch_p2p_sync the host waits for the
-// device behind each, so that it no longer runs ahead. Without it each message has a link of its own.
+// batch_p2p_comm sends and receives in one group on one communicator. Under batch_p2p_sync the host waits for the
+// device after each group, so that it no longer runs ahead. Without batch_p2p_comm each message has a link of its own.
 //
 // Source: Narayanan et al. 2019 and 2021; Megatron Core's schedule without interleaving.
 #include "impl/plan/config.hpp"

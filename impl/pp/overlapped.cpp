@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interleaved 1F1B with overlap_p2p_comm: what a forward pass made travels under the backward pass that follows, and
-// so does the input of the next forward pass; likewise with gradients under forward passes.
+// Interleaved 1F1B with overlap_p2p_comm: the output of a forward pass is sent during the backward pass that follows,
+// and the input of the next forward pass arrives then. Likewise, gradients travel during forward passes.
 //
 //   compute         | F4 | B0 | F5 | B1 | F6 | B2 |
 //   forward, out         | F4 |    | F5 |    | F6 |
 //   forward, in          | F5 |    | F6 |    | F7 |
-//   backward, both            | B0 |    | B1 |         exposed: a transfer longer than the pass that it runs beside,
-//                                                      and all while the pipeline fills and drains
+//   backward, both            | B0 |    | B1 |         exposed: a transfer longer than the pass during it, and all
+//                                                      transfers while the pipeline fills and drains
 //
-// deallocate_pipeline_outputs frees an output as soon as it is sent, and compute waits for that: the way out is exposed
-// after all. Without it, compute waits for the send before. release_by_event makes it wait where it needs the buffer
-// again, two forward passes later.
-// overlap_p2p_comm_warmup_flush: while filling and draining, too, the receive for the next pass is posted before this
-// one, and sends run beside what follows. The stage where a direction begins has nothing to post so early: what it
-// receives is made by the far end at the same time. So it sends first and all others receive first, from the beginning
-// to the end: Megatron's order of even and odd stages would contradict that where one stage drains and the next does
-// not yet.
+// deallocate_pipeline_outputs frees an output as soon as it is sent, and compute waits for that, so sends are exposed
+// after all. Without it, compute waits for the previous send. release_by_event makes compute wait where it needs the
+// buffer again, two forward passes later.
+// overlap_p2p_comm_warmup_flush: the receive for the next pass is posted before this pass also while the pipeline fills
+// and drains, and sends overlap with the work that follows. The stage where a direction begins cannot receive so early:
+// its input is made by the other end at the same time. So this stage sends first and all others receive first, during
+// the whole step. Megatron's order of even and odd stages would contradict that where one stage drains and the next
+// does not yet.
 // extensions.overlap_without_virtual_stages: the same with one chunk a stage. Its order is that of one chunk here too,
-// with twice as many forward passes before the first backward pass as plain 1F1B has: there a gradient is due as soon
-// as it is made and cannot hide. The price is up to twice as many microbatches in flight. Outputs are released by
-// event.
+// with twice as many forward passes before the first backward pass as plain 1F1B. In plain 1F1B a gradient is needed as
+// soon as it is made and cannot be hidden. The price is up to twice as many microbatches in flight. Outputs are
+// released by event.
 //
-// Source: Megatron Core's interleaved schedule with overlap_p2p_comm; without virtual stages own, which
-// NVIDIA/Megatron-LM#4385 asks for.
+// Source: Megatron Core's interleaved schedule with overlap_p2p_comm. The variant without virtual stages is our own;
+// NVIDIA/Megatron-LM#4385 asks for it.
 #include <cassert>
 
 #include "impl/plan/config.hpp"
@@ -93,7 +93,7 @@ class Writer {
     return direction == kForward ? script_.schedule().is_first_stage() : script_.schedule().is_last_stage();
   }
 
-  // What goes out and what comes in beside the k-th pass of a direction.
+  // The messages that are sent and received during the k-th pass of a direction.
   void post(Direction direction, std::int64_t k) {
     if (!flush_) return script_.post({script_.send(direction, k), script_.arrival(direction, k)});
     post_around(direction, k, [] {});

@@ -24,11 +24,12 @@ struct Pass {
   friend bool operator==(const Pass&, const Pass&) = default;
 };
 
-/// The order of one stage's passes, and what it exchanges beside them. p stages, v chunks on each, m microbatches.
-/// Chunk c of stage s is part c * p + s of the model: after stage p-1 the way goes on at stage 0, in the next chunk.
+/// The order of one stage's passes, and the messages that it exchanges. p stages, v chunks on each, m microbatches.
+/// Chunk c of stage s is part c * p + s of the model: after stage p-1 the model continues at stage 0, in the next
+/// chunk.
 ///
 /// Passes of a direction are counted from 0, over all chunks. Forward, a chunk takes microbatch_group_size_per_vp_stage
-/// microbatches in a row and hands over to the next chunk; backward is the same with the chunks in reverse. The last
+/// microbatches in a row, then the next chunk takes them; backward is the same with the chunks in reverse. The last
 /// group takes what is left.
 ///
 /// Source: Narayanan et al. 2021, section 2.2; Megatron Core's schedules, whose counts these are.
@@ -45,8 +46,8 @@ class Schedule {
 
   /// Passes in each direction: v * m.
   std::int64_t num_passes() const { return static_cast<std::int64_t>(order_.size()); }
-  /// Forward passes before the first backward pass, but for the one that stands right before it: p-1-s in plain 1F1B,
-  /// 2 (p-1-s) + (v-1) * group interleaved or with overlap, and never more than there are. 0 for a stage alone.
+  /// Forward passes before the first backward pass, except the one directly before it: p-1-s in plain 1F1B,
+  /// 2 (p-1-s) + (v-1) * group interleaved or with overlap, at most all of them. 0 for a single stage.
   std::int64_t num_warmup() const;
 
   /// The k-th pass of a direction.
@@ -56,16 +57,15 @@ class Schedule {
   bool has_input(const Pass& pass) const;
   bool has_output(const Pass& pass) const;
 
-  /// What arrives beside the k-th pass of a direction: the pass of the same direction that will read it. It is the next
-  /// one, but for the stage where the direction begins (the first forward, the last backward), which gets what the
-  /// stage at the other end made p-1 passes ago. nullopt: nothing arrives.
+  /// The message that arrives during the k-th pass of a direction, as the pass of that direction that will read it. It
+  /// is the next pass, except on the stage where the direction begins (the first forward, the last backward). That
+  /// stage gets what the stage at the other end made p-1 passes ago. nullopt: nothing arrives.
   std::optional<Pass> arrival(Direction direction, std::int64_t k) const;
 
   /// The chunk whose parameters every stage begins to gather before its k-th forward pass, where gathers are aligned:
   /// chunk c+1, when chunk c begins on the last stage to get there. Chunks 0 and 1 are gathered before all.
   std::optional<std::int32_t> gather_before_forward(std::int64_t k) const;
-  /// The chunk whose gradients every stage begins to reduce behind its k-th backward pass, where reductions are
-  /// aligned.
+  /// The chunk whose gradients every stage begins to reduce after its k-th backward pass, where reductions are aligned.
   std::optional<std::int32_t> reduce_after_backward(std::int64_t k) const;
 
  private:

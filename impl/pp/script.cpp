@@ -56,7 +56,7 @@ void Script::wgrad(std::int64_t k) {
 
 void Script::reduce_aligned(std::int64_t k) {
   const auto chunk = schedule_.reduce_after_backward(k);
-  // Megatron's order knows no gradient that is yet to come: the chunk of a head that is put off is reduced at the end.
+  // Megatron's order does not account for deferred gradients: the chunk of a deferred head is reduced at the end.
   if (chunk && aligns_reduces_ && !(defers_wgrads() && *chunk == schedule_.num_chunks() - 1)) start_reduce(*chunk);
 }
 

@@ -15,7 +15,7 @@
 
 namespace underlap::pp {
 
-/// One side of an exchange between two stages: what `pass` wrote goes out, or what `pass` will read comes in. A forward
+/// One side of an exchange between two stages: sends what `pass` wrote, or receives what `pass` will read. A forward
 /// pass's messages are activations, a backward pass's are gradients.
 struct Message {
   enum class Type : std::uint8_t { receive, send };
@@ -44,7 +44,7 @@ struct Action {
     synchronize,    ///< the host waits for the device
     gather,         ///< starts to gather the parameters of `chunk`
     reduce,         ///< starts to reduce the gradients of `chunk`
-    finish_wgrads,  ///< forms the head's weight gradients that were put off
+    finish_wgrads,  ///< computes the head's deferred weight gradients
   };
   Type type = Type::run;
   Pass pass{};
@@ -61,7 +61,7 @@ class Script {
   const Schedule& schedule() const { return schedule_; }
   const plan::Config& config() const { return config_; }
 
-  /// What the k-th pass of a direction hands on; what it reads; and what arrives beside it. nullopt: nothing.
+  /// What the k-th pass of a direction sends, what it reads, and what arrives during it. nullopt: nothing.
   std::optional<Message> send(Direction direction, std::int64_t k) const;
   std::optional<Message> receive(Direction direction, std::int64_t k) const;
   std::optional<Message> arrival(Direction direction, std::int64_t k) const;
@@ -78,10 +78,11 @@ class Script {
   void post(std::initializer_list<std::optional<Message>> messages);
   void await(const std::optional<Message>& message);
   void release(const std::optional<Message>& message);
-  /// Posts them, lets `beside` enqueue what runs beside them, and waits for all; under batch_p2p_sync the host does.
+  /// Posts the messages, calls the function to enqueue concurrent work, and waits for all messages; under
+  /// batch_p2p_sync the host waits.
   void exchange(std::initializer_list<std::optional<Message>> messages, const std::function<void()>& beside = {});
 
-  /// Adds what comes behind the last backward pass.
+  /// Adds the actions after the last backward pass.
   void finish();
   const std::vector<Action>& actions() const { return actions_; }
 
@@ -98,8 +99,8 @@ class Script {
   std::vector<Action> actions_;
 };
 
-/// What was received and nothing reads any more once `action` is enqueued: the input of the chunk's forward pass behind
-/// its backward pass or the first half of it, the gradient of its output behind all of its backward pass.
+/// The received messages that are not read again once `action` is enqueued. The input of the chunk's forward pass is
+/// free after its backward pass or the first half of that; the gradient of its output, after the whole backward pass.
 std::vector<Message> last_reads(const Schedule& schedule, const Action& action);
 
 /// How many buffers of each kind of message a script needs. What is received is held from its post until its last read;

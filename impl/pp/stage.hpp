@@ -37,12 +37,12 @@ class Stage {
   /// overlap_param_gather and align_param_gather are in effect; never otherwise.
   virtual void start_param_gather(std::int32_t chunk) = 0;
 
-  /// Starts the reduction of a chunk's gradients. Called once a chunk and step, behind its last backward pass, where
-  /// launches_reduces() says so; never otherwise.
+  /// Starts the reduction of a chunk's gradients. Called once a chunk and step, after its last backward pass, where
+  /// launches_reduces() returns true; never otherwise.
   virtual void start_grad_reduce(std::int32_t chunk) = 0;
 
-  /// Forms the head's weight gradients that were put off. Called once a step behind the last backward pass, on the last
-  /// stage under defer_embedding_wgrad_compute; never otherwise. The reduction of that chunk starts after it.
+  /// Computes the head's deferred weight gradients. Called once a step after the last backward pass, on the last stage
+  /// under defer_embedding_wgrad_compute; never otherwise. The reduction of that chunk starts after it.
   virtual void finish_deferred_wgrads() = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a pipeline schedule is written and played.
+// How a pipeline schedule is written and executed.
 //
 // A schedule is a list of what a stage's host does in a step, the same every step: run this pass, post these messages,
 // wait for that one. Its file has one function, which writes that list for one stage; the steady state of 1F1B is
@@ -10,17 +10,16 @@
 //   script.backward(k);                                                                  compute B0
 //   script.exchange({script.send(kBackward, k), script.arrival(kForward, k + warmup)});  pp      send B0, receive F4
 //
-// Passes of a direction are counted from 0 over all microbatches and chunks, and a message has the name of the pass
-// that wrote it or will read it; one that does not exist on this stage, such as what the first one receives, is
-// nothing.
+// Passes of a direction are counted from 0 over all microbatches and chunks. A message is identified by the pass that
+// wrote it or will read it. One that does not exist on this stage, such as the input of the first stage, is empty.
 //
-//   schedule.hpp    which pass the k-th is, how many are warmup, what arrives beside it       pure functions
+//   schedule.hpp    which pass the k-th is, how many are warmup, what arrives during it       pure functions
 //   script.hpp      the list; how many buffers and how much memory it needs is counted from it
-//   technique.hpp   the names of schedules; a pipeline that plays the list
-//   exchanges.hpp   what playing a message takes: communicators, buffers, waits
-//   stage.hpp       what playing a pass asks of the model
+//   technique.hpp   the names of schedules; a pipeline that executes the list
+//   exchanges.hpp   what executing a message takes: communicators, buffers, waits
+//   stage.hpp       what executing a pass requires of the model
 //
-// No schedule mentions a stream, an event or a buffer, so none can get them wrong.
+// No schedule mentions a stream, an event or a buffer, so a schedule cannot get them wrong.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +74,7 @@ inline std::unique_ptr<Script> script_of(const plan::Config& config, std::int32_
   return Pipelines::make(config, {.config = &config, .stage = stage});
 }
 
-/// A pipeline that plays it, the same every step.
+/// A pipeline that executes it, the same every step.
 std::unique_ptr<Pipeline> make_pipeline(const Context& context);
 
 /// A schedule as its file makes it known to pipelines, and to the plan as a value of extensions.pipeline_schedule.
@@ -85,10 +84,10 @@ struct NamedSchedule {
   std::string_view exposed;
   /// Why a pipeline cannot run it under this configuration, in words; empty: it can.
   std::string (*refusal)(const plan::Config& config);
-  void (*write)(Script& script);                            ///< a step of one stage
-  bool splits_backward = false;                             ///< `write` asks for the halves of backward passes
-  bool overlaps = false;                                    ///< exchanges run beside passes
-  std::string_view knob = "comm_overlap.overlap_p2p_comm";  ///< that puts it in effect
+  void (*write)(Script& script);                            ///< writes a step of one stage
+  bool splits_backward = false;                             ///< `write` uses the halves of backward passes
+  bool overlaps = false;                                    ///< exchanges run during passes
+  std::string_view knob = "comm_overlap.overlap_p2p_comm";  ///< the setting that selects it
 };
 
 /// Adds a schedule when its file is linked in.

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ZB-H1, zero-bubble pipelining with no more microbatches in flight than 1F1B: the backward pass is split in B, the
-// gradient of the input, which the stage before waits for, and W, the weight gradients, which nobody waits for. Forward
-// passes and B run in the order of 1F1B, so gradients come back through the stages without W in their way. Stage s puts
-// W off by s microbatches, and fills with the last of them what 1F1B leaves idle at the end. Every stage then has p
-// microbatches in flight, as the first one of 1F1B has. Three stages, four microbatches, exchanges left out:
+// ZB-H1, zero-bubble pipelining with at most as many microbatches in flight as 1F1B. The backward pass is split into B,
+// the gradient of the input, which the previous stage waits for, and W, the weight gradients, which nothing waits for.
+// Forward passes and B run in the order of 1F1B, so gradients travel back through the stages without waiting for W.
+// Stage s defers W by s microbatches, and fills the time that 1F1B leaves idle at the end with the last of them. Every
+// stage then has p microbatches in flight, like the first stage of 1F1B. Three stages, four microbatches, exchanges
+// left out:
 //
 //   stage 0 | F0 | F1 | F2 |    |    | B0 | W0 | F3 | B1 | W1 | B2 | W2 | B3 | W3 |
 //   stage 1 |    | F0 | F1 |    | B0 | F2 | B1 | W0 | F3 | B2 | W1 | B3 | W2 | W3 |
 //   stage 2 |    |    | F0 | B0 | F1 | B1 | F2 | B2 | W0 | F3 | B3 | W1 | W2 | W3 |
 //
-// Idle: (p-1)(F + B - W) on each stage, a third of 1F1B's (p-1)(F + B + W) where the three take equally long. The first
-// activation and the first gradient pass through p-1 stages with nothing to do beside; the W that were put off win back
-// one W for each of these. Where W takes longer than F or B, the shortest of the three stands in its place.
-// Exposed: the exchange behind F, as in 1F1B. The exchange behind B runs beside W, but for the first s of stage s.
+// Idle: (p-1)(F + B - W) on each stage, a third of 1F1B's (p-1)(F + B + W) if the three take equally long. A stage has
+// nothing to do while the first activation and the first gradient pass through p-1 stages. The deferred W fill (p-1) W
+// of that time. If W takes longer than F or B, the shortest of the three replaces it in the formula.
+// Exposed: the exchange after F, as in 1F1B. The exchange after B overlaps with W, except for the first s of stage s.
 //
-// Source: Qi et al. 2024, Zero Bubble Pipeline Parallelism, section 2.1. Here W are formed in the order of
-// microbatches, so that losses are those of 1F1B to the bit.
+// Source: Qi et al. 2024, Zero Bubble Pipeline Parallelism, section 2.1. Here W are computed in the order of
+// microbatches, so that losses are bitwise equal to those of 1F1B.
 #include <algorithm>
 
 #include "impl/plan/config.hpp"
@@ -50,7 +51,7 @@ void write(Script& script) {
     if (k + warmup + 1 < all || is_last) {
       script.exchange({script.send(kBackward, k), is_last ? std::nullopt : script.arrival(kForward, k + warmup)}, fill);
     } else {
-      // Two exchanges: where this gradient goes, the one that comes next has yet to be made.
+      // Two exchanges: when this gradient is sent, the next one to receive has yet to be computed.
       script.post({script.send(kBackward, k)});
       script.exchange({script.receive(kBackward, k + 1)}, fill);
       script.await(script.send(kBackward, k));

@@ -32,7 +32,7 @@ void append_distances(const Group& group, std::int32_t gpus_per_node, std::vecto
 // data-parallel ranks waits for the same ones only where instances are whole context-parallel groups, or parts that
 // divide them.
 //
-// Each group is looked at once, and not once for each of its members, which on a large machine are all ranks.
+// Processes each group once, not once for each of its members, which on a large machine are all ranks.
 class Spreads {
  public:
   Spreads(const plan::Config& config, std::int32_t gpus_per_node, std::int32_t GroupNumbers::*kind) {
@@ -72,7 +72,7 @@ class Spreads {
   std::map<std::vector<std::int32_t>, std::int32_t> lists_;  // of contexts, numbered
 };
 
-/// All that the times of a rank's transfers depend on, beside what it sends.
+/// Everything that the times of a rank's transfers depend on, except what it sends.
 class Distances {
  public:
   Distances(const plan::Config& config, std::int32_t gpus_per_node) : config_(config), gpus_per_node_(gpus_per_node) {

@@ -13,12 +13,12 @@ struct Config;
 
 namespace underlap {
 
-/// Which ranks are simulated in virtual time, and which each of them stands for.
+/// Which ranks are simulated in virtual time, and which ranks each of them represents.
 ///
-/// Ranks of a tensor-parallel group do the same at the same time, and so do data-parallel replicas: of each the first
-/// is simulated. Pipeline stages never do, and context-parallel ranks have tiles of their own: all of them are
-/// simulated. A coordinate along which ranks have their peers at other distances, or optimizer instances that cut
-/// context-parallel groups unevenly, is not folded.
+/// Ranks of a tensor-parallel group do the same at the same time, and so do data-parallel replicas: only the first is
+/// simulated. All pipeline stages and context-parallel ranks are simulated, since stages differ and context-parallel
+/// ranks have tiles of their own. A coordinate is not folded if its ranks have their peers at different distances, or
+/// if optimizer instances cut context-parallel groups unevenly.
 struct Folding {
   bool tensor = false;                       ///< of tensor-parallel ranks the first is simulated for all
   bool data = false;                         ///< likewise of data-parallel ones
@@ -29,7 +29,7 @@ struct Folding {
   /// The rank that is simulated for `rank`, which may be itself.
   std::int32_t simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const;
 
-  /// Ranks of which one is simulated, itself included: as many for each.
+  /// The number of ranks that a simulated rank represents, including itself; the same for each.
   std::int32_t num_alike(const plan::ParallelConfig& parallel) const {
     return parallel.world_size() / static_cast<std::int32_t>(simulated.size());
   }
@@ -38,8 +38,8 @@ struct Folding {
 /// The folding of `config` where `gpus_per_node` ranks share a node; with run.fold false every rank is simulated.
 Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node);
 
-/// The same for an estimate: where peers are as far apart the first context-parallel rank stands for all, too. They
-/// compute as much as it does in tiles of other shapes.
+/// The same for an estimate: if peers are equally far apart, the first context-parallel rank represents all of them
+/// too. The others compute as much as it does, in tiles of other shapes.
 Folding fold_nearly_alike(const plan::Config& config, std::int32_t gpus_per_node);
 
 }  // namespace underlap

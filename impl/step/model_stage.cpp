@@ -41,7 +41,7 @@ void ModelStage::ChunkOfStage::make_buffers(const Rank& rank, std::int32_t chunk
   buffers.parameters = parameters.all;
   buffers.group = rank.groups->instance;
   buffers.is_sharded = config.ddp.use_distributed_optimizer;
-  // Without the distributed optimizer nobody gathers parameters.
+  // Without the distributed optimizer no parameters are gathered.
   const Registration gathered = buffers.is_sharded ? user_buffer(config, rank.gather) : Registration{};
   buffers.params = device.allocate_registered("parameters", DataType::bf16,
                                               buffers.layout.elements - buffers.layout.fp8_elements, gathered);

@@ -43,7 +43,7 @@ class ModelStage final : public pp::Stage {
   const dp::Buffers& buffers(std::int32_t chunk) const;
   model::OptimizedChunk optimized(std::int32_t chunk) const;
 
-  /// Enqueues what is made once before training, but for the weights, which the optimizer fills.
+  /// Enqueues what is initialized once before training, except the weights, which the optimizer fills.
   void initialise(const model::Enqueue& enqueue) const {
     if (shared_.rope) shared_.rope->initialise(enqueue);
   }

@@ -21,7 +21,7 @@ std::vector<Program> record_programs(const plan::Config& config, std::int32_t st
 /// The commands of rank 0's first step alone, without the construction before it.
 Program record_step(const plan::Config& config, Detail detail = Detail::uses);
 
-/// The same of the ranks of rank 0's pipeline, stage by stage; without transfers where run.no_comm says so. Other
+/// The same for the ranks of rank 0's pipeline, stage by stage; without transfers if run.no_comm is set. Other
 /// context-parallel ranks have tiles of other shapes, and as much work.
 std::vector<Program> record_stages(const plan::Config& config, Detail detail = Detail::uses);
 

@@ -76,7 +76,7 @@ void Simulation::add_rank(const plan::Config& config, const model::TextData& dat
   rank.trainer.emplace(*rank.device, config, r, data, first_step);
 }
 
-// What each rank holds beside its steps.
+// The memory that a rank holds apart from its steps in flight.
 double Simulation::bytes_of_first_rank(const plan::Config& config) const {
   const Program& program = ranks_.front()->device->program();
   auto bytes = static_cast<double>(program.bytes());

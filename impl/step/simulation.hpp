@@ -10,17 +10,17 @@
 
 namespace underlap {
 
-/// All ranks of a configuration in virtual time, or with run.fold those that stand for all (fold_ranks). Initial
-/// weights are there when the first step begins, on all ranks at once. Ranks are recorded step by step, as the engine
-/// comes to ask, so memory holds the steps in flight and no more. run.numerics, run.no_comm, run.trace, run.jitter_pct,
-/// run.seed and environment.cuda_device_max_connections say how it is simulated.
+/// Simulates all ranks of a configuration in virtual time, or with run.fold only representative ranks (fold_ranks).
+/// Initial weights are there when the first step begins, on all ranks at once. Ranks are recorded step by step as the
+/// engine needs them, so memory holds only the steps in flight. run.numerics, run.no_comm, run.trace, run.jitter_pct,
+/// run.seed and environment.cuda_device_max_connections control the simulation.
 class Simulation {
  public:
   /// `data` and `time` outlive this; steps are counted from `first_step`.
   /// Throws std::invalid_argument where the ranks need more memory than there is.
   Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
              std::int32_t first_step = 0);
-  /// The same with another choice of the ranks that stand for all.
+  /// The same with another choice of representative ranks.
   Simulation(const plan::Config& config, const model::TextData& data, const sim::TimeModel& time,
              std::int32_t first_step, Folding folding);
   ~Simulation();

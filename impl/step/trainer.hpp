@@ -22,7 +22,7 @@ class Trainer {
   Trainer(Device& device, const plan::Config& config, const ParallelGroups& groups, const model::TextData& data,
           std::int32_t first_step = 0);
 
-  /// Enqueues the next step and its mark. Steps run back to back; the host stays at most two ahead of the device.
+  /// Enqueues the next step and its mark. Steps run back to back; the host may run at most two steps ahead.
   void step(std::int32_t block);
 
   /// The number of the next step.

@@ -2,16 +2,16 @@
 //
 // The ring of ring_exchange_gather with two ranks' rows a hop.
 //
-// Neighbours 2i and 2i+1 first swap their rows; then pairs of slots go round a ring of n/2, from each rank to the one
-// two further on. Half as many GEMMs, each twice as tall.
+// Neighbours 2i and 2i+1 first swap their rows. Then pairs of slots travel around a ring of n/2, from each rank to the
+// rank two further on. Half as many GEMMs, each twice as tall.
 //
 //   compute | copy |
 //   gemm 0  |      |      | gemm pair p   |               |
 //   gemm 1  |      |      |               | gemm pair p-1 |
 //   tp_ring |      | swap | hop p-1       |                        (n = 4)
 //
-// Exposed: the swap, whole, since no GEMM has its rows before it; and what a hop takes longer than the GEMM beside it.
-// It pays where n GEMMs of one rank's rows are too small to fill the machine.
+// Exposed: the whole swap, since no GEMM has its rows before it, and the time by which a hop is longer than the GEMM
+// during it. It is worthwhile if n GEMMs of one rank's rows are too small to fill the machine.
 // Source: Transformer Engine's userbuffers, ring exchange with `aggregate`.
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collective, then the GEMM that did not need it.
+// Runs the collective, then the GEMM that does not depend on it.
 //
 //   compute |            | gemm |
 //   tp      | collective |               exposed: the collective, whole
 //
-// No framework runs it so: it is the floor that the others are held against.
+// No framework runs it this way: it is the baseline that the others are compared with.
 #include "impl/tp/technique.hpp"
 
 namespace underlap::tp {

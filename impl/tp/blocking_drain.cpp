@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weight gradients that were put off, each after the gather of its own input.
+// Computes deferred weight gradients, each after the gather of its own input.
 //
 //   compute |          | wgrad 0 |          | wgrad 1 |
 //   tp      | gather 0 |         | gather 1 |              exposed: every gather, whole
 //
-// No framework runs it so: it is the floor that the overlapped form is held against.
+// No framework runs it this way: it is the baseline that the overlapped form is compared with.
 #include "impl/tp/technique.hpp"
 #include "kernels/gemm/gemm.hpp"
 

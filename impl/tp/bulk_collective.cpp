@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective on few multiprocessors, in place in a registered buffer, under a GEMM that does not depend on it.
+// A collective on few multiprocessors, in place in a registered buffer, during a GEMM that does not depend on it.
 //
 //   compute | copy |                   | copy |
 //   gemm 0  |      | gemm              |
 //   tp_sm4  |      | collective |                 exposed: max(0, collective - GEMM), and the copies are paid
 //
-// A gather's part of the input is copied into the buffer first; a reduce-scatter's sum is copied out of it, since the
-// next layer overwrites the buffer. The collective has a stream of high priority and the GEMM one of its own, so that
-// both start at once; the multiprocessors that the collective holds are the GEMM's loss.
+// A gather's part of the input is copied into the buffer first. A reduce-scatter's sum is copied out of it, since the
+// next layer overwrites the buffer. The collective has a high-priority stream and the GEMM has a stream of its own, so
+// that both start at once. The GEMM loses the multiprocessors that the collective holds.
 // Source: Transformer Engine's userbuffers, bulk overlap. Its launch order on Hopper with more than one connection (the
-// GEMM waits for the launch of the collective's kernel) cannot be said in streams and events and is left out.
+// GEMM waits for the launch of the collective's kernel) cannot be expressed in streams and events and is omitted.
 #include "impl/tp/technique.hpp"
 #include "kernels/copy/copy.hpp"
 

@@ -34,9 +34,9 @@ class Communicators {
   Communicator collectives();
   /// For the hops of rings.
   Communicator ring();
-  /// For collectives that run beside a GEMM on `num_sm` multiprocessors, their blocks in clusters of `cga_size`.
+  /// For collectives that run during a GEMM on `num_sm` multiprocessors, their blocks in clusters of `cga_size`.
   Communicator beside_gemm(int num_sm, int cga_size);
-  /// That the parts of a split GEMM alternate over.
+  /// The streams that the parts of a split GEMM alternate over.
   std::span<const Stream> gemm_streams();
 
  private:
@@ -61,8 +61,8 @@ class Collectives {
 
   const Group& group() const { return communicators_.group(); }
 
-  /// Enqueues `transfers` behind what the compute stream holds. `tag` gives all but kind and mode. Returns when they
-  /// are done.
+  /// Enqueues `transfers` after what the compute stream holds. `tag` gives all but kind and mode. Returns the event of
+  /// their completion.
   Event start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
   /// The same, and the compute stream waits: exposed whole.
   void run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weight gradients that the backward passes of the last stage put off, formed while the pipeline drains.
+// Weight gradients that the backward passes of the last stage deferred, computed while the pipeline drains.
 //
-// Every other stage waits for the last one's input gradients, so in its backward passes the head multiplies for these
-// alone; its reduce-scatter is then exposed, since the weight's GEMM was what ran beside it. What is put off runs when
-// the last stage has nothing else to do, and the input of the next microbatch travels while this one's is multiplied:
-// two buffers take turns.
+// Every other stage waits for the last one's input gradients, so in its backward passes the head computes only these.
+// Its reduce-scatter is then exposed, since the weight's GEMM used to overlap with it. The deferred work runs when the
+// last stage has nothing else to do. The input of the next microbatch is gathered during the GEMM of this one: two
+// buffers alternate.
 //
 //   compute |           | wgrad 0  | wgrad 1  | wgrad 2  |
-//   tp      | gather 0  | gather 1 | gather 2 |              exposed: the first gather, and what each other one takes
-//                                                            longer than the GEMM beside it
+//   tp      | gather 0  | gather 1 | gather 2 |              exposed: the first gather, and the time by which each
+//                                                            later one is longer than the GEMM during it
 //
 // Source: Megatron Core's drain_embedding_wgrad_compute.
 #include <array>

@@ -5,12 +5,12 @@
 
 namespace underlap::tp {
 
-/// Parts of a product on their way to be reduced in fp8, each under a scale of its own that travels with it.
+/// Parts of a product that are sent in fp8 to be reduced, each with its own scale, which is sent with it.
 ///
-/// A part's largest magnitude is known once it is multiplied: hence a bf16 copy, and amax and cast behind the GEMM on
-/// its stream. One scale for all ranks would take an all-reduce before anything is sent.
-/// Source: current scaling, as for the operands of products; Transformer Engine casts in the GEMM, by a scale of the
-/// steps before (delayed scaling).
+/// A part's largest magnitude is known only once it is computed. This needs a bf16 copy, and an amax and a cast after
+/// the GEMM on its stream. One scale for all ranks would need an all-reduce before anything is sent.
+/// Source: current scaling, as for the operands of products. Transformer Engine casts in the GEMM, with a scale from
+/// earlier steps (delayed scaling).
 class Fp8Parts {
  public:
   /// `num` parts of [rows, cols], of which `num_cast` are made here, the first ones. Allocates on the context's device.

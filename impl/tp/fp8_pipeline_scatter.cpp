@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The splits of pipeline_scatter with half the bytes: a split is cast to fp8, exchanged under the GEMM of the next, and
-// each rank adds up what it gets.
+// The splits of pipeline_scatter with half the bytes: a split is cast to fp8 and exchanged during the GEMM of the next,
+// and each rank adds the parts that it receives.
 //
 //   gemm 0  | split 0 | cast |        |        | split 3 | cast |
 //   gemm 1  |        | split 1 | cast |        |
@@ -10,9 +10,9 @@
 //   tp_sm32 |                                                 | 3 |
 //   compute |                                              sums 0 to 2 | sum 3 |
 //
-// Exposed: the exchange of the last split, and before it whatever is longer than the GEMM and the cast of a split. NCCL
-// adds no fp8, so a split is an all-to-all of its parts and an all-gather of the ranks' scales; the sum, in fp32 and
-// written as bf16 to the split's columns, takes the place of pipeline_scatter's copy.
+// Exposed: the exchange of the last split, and the time by which an earlier one is longer than the GEMM and the cast of
+// a split. NCCL cannot add fp8, so a split is an all-to-all of its parts and an all-gather of the ranks' scales. The
+// sum, in fp32 and written as bf16 to the split's columns, replaces pipeline_scatter's copy.
 // Source: Transformer Engine's userbuffers, pipelined reduce-scatter with fp8_buf; its kernel adds while it moves.
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exchanges of ring_exchange_scatter with half the bytes: what a rank makes for another is cast to fp8 first.
+// The exchanges of ring_exchange_scatter with half the bytes: a rank casts its results for other ranks to fp8 first.
 //
 //   gemm 0  | gemm r+1 | cast |                 | gemm r | cast |
 //   gemm 1  |          | gemm r+2 | cast |      |
@@ -8,9 +8,9 @@
 //   tp_ring |                 | to r+1 |   | to r+2 | to r+3 |
 //   compute |                                                   | sum |
 //
-// Exposed: what the last exchange, or any before it, takes longer than the GEMM and the cast beside it. Casts and the
-// sum come on top; a cast fills the tail of the next GEMM. Each part has a scale, which travels with it; the sum is
-// taken in fp32 and is bf16.
+// Exposed: the time by which the last exchange, or any before it, is longer than the GEMM and the cast during it. Casts
+// and the sum are additional work; a cast fills the tail of the next GEMM. Each part has a scale, which is sent with
+// it. The sum is computed in fp32 and is bf16.
 // Source: Transformer Engine's userbuffers, ring exchange reduce-scatter with fp8_buf.
 #include <algorithm>
 #include <vector>

@@ -155,7 +155,7 @@ class ColumnLinear final : public Linear {
       scatter_->run(tag, b.dx, [&](Stream stream) { multiply_wgrad(stream, tag, b); });
   }
 
-  // Nothing is left to run beside the reduce-scatter.
+  // The deferred wgrad leaves nothing to overlap with the reduce-scatter.
   void dgrad(const Tag& tag, const Backward& b) override {
     multiply_dgrad(products_.compute(), tag, b);
     if (dgrad_ == nullptr) scatter_->run(tag, b.dx, [](Stream) {});
@@ -180,8 +180,8 @@ class ColumnLinear final : public Linear {
     products_.wgrad(stream, tag, b.dy, {gather_->full(), b.x.inverse_scale}, b.main_grad, wgrad_context_.sm_margin());
   }
 
-  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are cut together; the gather of the input is
-  // then NCCL's, as the wgrad slot says, which itself reduces nothing.
+  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are split together. NCCL then gathers the
+  // input, as the wgrad slot requires, and that slot reduces nothing itself.
   static bool scatters_in_dgrad(const plan::TensorSlotOverlap& dgrad) {
     return dgrad.method == plan::TensorMethod::ring_exchange || dgrad.method == plan::TensorMethod::pipeline;
   }
@@ -191,7 +191,7 @@ class ColumnLinear final : public Linear {
   std::unique_ptr<GatherGemm> fprop_;
   std::unique_ptr<CollectiveBesideGemm> gather_;
   std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
-  std::unique_ptr<CollectiveBesideGemm> scatter_;  // beside wgrad
+  std::unique_ptr<CollectiveBesideGemm> scatter_;  // during wgrad
 };
 
 class RowLinear final : public Linear {
@@ -240,7 +240,7 @@ class RowLinear final : public Linear {
   NameId wgrad_gather_;
 };
 
-/// On whole activations: dx is a sum over the ranks, all-reduced beside wgrad.
+/// On whole activations: dx is a sum over the ranks, all-reduced during wgrad.
 class WholeColumnLinear final : public LocalLinear {
  public:
   WholeColumnLinear(const LinearContext& context, const ColumnOverlap& overlap)

@@ -17,18 +17,18 @@ struct Backward {
   View dx;
 };
 
-/// A linear layer y = x w^T over a tensor-parallel group of n ranks, one for all layers of its name: its buffers are
-/// shared. Everything runs between what the compute stream holds and what it is given next.
+/// A linear layer y = x w^T over a tensor-parallel group of n ranks. One object serves all layers of its name, which
+/// share its buffers. Everything runs between what the compute stream holds and what it is given next.
 ///
 /// weight  [out, in], this rank's part; main_grad [out, in] f32 or bf16, added to
 /// alone            x [T, in], y [T, out]
-/// column-parallel  x [T/n, in], y [T, out]: the weight's rows are parted
-/// row-parallel     x [T, in], y [T/n, out]: the weight's columns are parted
-/// Without sequence parallelism T stands for T/n: every rank holds all rows, y of a row-parallel layer and dx of a
+/// column-parallel  x [T/n, in], y [T, out]: the weight's rows are split over the ranks
+/// row-parallel     x [T, in], y [T/n, out]: the weight's columns are split over the ranks
+/// Without sequence parallelism T replaces T/n: every rank holds all rows, y of a row-parallel layer and dx of a
 /// column-parallel one are all-reduced, and nothing is gathered.
-/// dx is as x, dy as y. Products are of bf16, or of fp8 where the context has Fp8Scratch: then weight and x are f8e4m3
-/// and dy is f8e5m2, and what is gathered travels as fp8. Ranks that hold different rows of an fp8 tensor have one
-/// scale for it. y and dx are bf16, and so is what is reduced.
+/// dx has the shape of x, dy that of y. Products are in bf16, or in fp8 where the context has Fp8Scratch: then weight
+/// and x are f8e4m3, dy is f8e5m2, and what is gathered is sent as fp8. Ranks that hold different rows of an fp8 tensor
+/// have one scale for it. y and dx are bf16, and so is what is reduced.
 class Linear {
  public:
   virtual ~Linear() = default;
@@ -39,16 +39,16 @@ class Linear {
   /// The gradient of the input and the gradient of the weight.
   virtual void backward(const Tag& tag, const Backward& backward) = 0;
 
-  /// The gradient of the input alone, where the weight's is put off: main_grad and x are not looked at.
+  /// The gradient of the input alone, if the weight's is deferred: does not read main_grad and x.
   virtual void dgrad(const Tag& tag, const Backward& backward) = 0;
 
-  /// The gradient of the weight alone, of what dgrad() was given before: weight and dx are not looked at. What
-  /// backward() gathers once for both is gathered again, and nothing runs beside it. Not for a row-parallel layer whose
-  /// dgrad gathers by a ring.
+  /// The gradient of the weight alone, for the arguments that dgrad() was given before: does not read weight and dx.
+  /// What backward() gathers once for both is gathered again, and nothing overlaps with it. Not for a row-parallel
+  /// layer whose dgrad gathers by a ring.
   virtual void wgrad(const Tag& tag, const Backward& backward) = 0;
 };
 
-/// The transposed copies that the gradient of an fp8 weight is made of, for all layers because only one is at work.
+/// The transposed copies for the gradient of an fp8 weight. All layers share them, since layers run one at a time.
 struct Fp8Scratch {
   Tensor gradient;  ///< f8e5m2 [most output features * T]
   Tensor input;     ///< f8e4m3 [most input features * T]
@@ -56,7 +56,7 @@ struct Fp8Scratch {
   Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t most_in, std::int64_t most_out);
 };
 
-/// Where a linear layer stands and how large it is.
+/// The name, size and communicators of a linear layer.
 struct LinearContext {
   Communicators* communicators = nullptr;
   std::string_view name;            ///< qkv, proj, fc1, fc2 or head: the first part of its purposes
@@ -67,7 +67,7 @@ struct LinearContext {
   const Fp8Scratch* fp8 = nullptr;  ///< of products in fp8; outlives the layer
 };
 
-/// How its slots meet their communication.
+/// How the layer's products overlap with their communication.
 struct ColumnOverlap {
   plan::TensorSlotOverlap fprop, dgrad, wgrad;
 };
@@ -75,10 +75,10 @@ struct RowOverlap {
   plan::TensorSlotOverlap fprop, dgrad;
 };
 
-/// A group of one rank gets the layer alone.
+/// With a group of one rank, makes the layer without communication.
 std::unique_ptr<Linear> make_column_linear(const LinearContext& context, const ColumnOverlap& overlap);
 std::unique_ptr<Linear> make_row_linear(const LinearContext& context, const RowOverlap& overlap);
-/// For a column-parallel layer whose weight gradients are put off. `wgrad` says how gathers meet GEMMs.
+/// For a column-parallel layer whose weight gradients are deferred. `wgrad` selects how gathers and GEMMs overlap.
 std::unique_ptr<WgradDrain> make_wgrad_drain(const LinearContext& context, const plan::TensorSlotOverlap& wgrad);
 
 }  // namespace underlap::tp

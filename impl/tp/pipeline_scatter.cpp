@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEMM in splits of output features; each split is reduced and scattered under the GEMM of the next.
+// GEMM in splits of output features; each split is reduced and scattered during the GEMM of the next.
 //
 //   gemm 0  | split 0 |        |        | split 3 |
 //   gemm 1  |        | split 1 |        |        |
@@ -9,11 +9,11 @@
 //   tp_sm32 |                                   | rs 3   |
 //   compute |                                   copies 0 to 2 | copy 3 |
 //
-// Exposed: the reduce-scatter of the last split, for which no multiprocessors need be left and which takes 32, and
-// before it whatever is longer than the GEMM of a split. A split has all tokens, so that every GEMM is as tall as the
-// whole one; it is dense, since collectives take nothing else, and what arrives is copied to its columns.
-// Source: Transformer Engine's userbuffers, pipelined reduce-scatter (split along output features, four splits); its
-// kernel writes the columns itself, ours are NCCL's and the copies are counted.
+// Exposed: the reduce-scatter of the last split, which need not leave multiprocessors free and takes 32, and the time
+// by which an earlier one is longer than the GEMM of a split. A split has all tokens, so that every GEMM is as tall as
+// the whole one. It is dense, since collectives require that, and the result is copied to its columns.
+// Source: Transformer Engine's userbuffers, pipelined reduce-scatter (split along output features, four splits). Its
+// kernel writes the columns itself; ours are NCCL's and the copies are counted.
 #include <algorithm>
 #include <vector>
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-gather cut in hops of a ring, each under the GEMM of the rows that are there already.
+// All-gather divided into hops of a ring, each during the GEMM of the rows that have already arrived.
 //
-// A buffer has a slot for each rank's rows. Rank r copies its own to slot r and multiplies them at once, while they
-// travel to the next rank's slot r and slot r-1 arrives from the one before; then it multiplies and forwards that, and
-// so on round the ring. GEMMs alternate over three streams, so that one fills the tail of another's last wave.
+// A buffer has a slot for each rank's rows. Rank r copies its own rows to slot r and multiplies them at once. Meanwhile
+// they are sent to the next rank's slot r, and slot r-1 arrives from the previous rank. Then rank r multiplies and
+// forwards slot r-1, and so on around the ring. GEMMs alternate over three streams, so that one fills the tail of
+// another's last wave.
 //
 //   gemm 0  | copy | gemm r   |          | gemm r-3 |          |
 //   gemm 1  |      |          | gemm r-1 |          |          |
 //   gemm 2  |      |          |     | gemm r-2 |    |          |
 //   tp_ring |      | hop r-1 | hop r-2 | hop r-3 |             |
 //
-// Exposed: what a hop takes longer than the GEMM beside it; before the first nothing is waited for. It costs the copy,
-// and the tails of n small GEMMs in place of one large one, which at few rows is more than the gather was.
+// Exposed: the time by which a hop is longer than the GEMM during it; the first GEMM waits for no hop. The cost is the
+// copy, and the tails of n small GEMMs in place of one large one, which with few rows exceeds the gather.
 // Source: Transformer Engine's userbuffers, ring exchange all-gather; Wang et al. 2023 (decomposition with peer
 // copies).
 #include <algorithm>
@@ -40,7 +41,7 @@ class RingExchangeGather final : public GatherGemm {
     const std::int32_t me = context_.communicators->group().my_index;
     scope_.launch(gemm.tag, Kind::copy, copy_, kernels::copy(in, part(gathered_, me)));
     const auto used = streams_.first(std::min<std::size_t>(streams_.size(), static_cast<std::size_t>(n)));
-    scope_.fork({used.front(), ring_.stream});  // the other streams begin behind a hop
+    scope_.fork({used.front(), ring_.stream});  // the other streams begin after a hop
     Event arrived;
     for (std::int32_t i = 0; i < n; ++i) {
       const std::int32_t slot = (me - i + n) % n;

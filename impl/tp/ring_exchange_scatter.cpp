@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce-scatter cut in exchanges between pairs of ranks, each under the GEMM of the next rows; the sum is local.
+// Reduce-scatter divided into exchanges between pairs of ranks, each during the GEMM of the next rows; the sum is
+// local.
 //
-// Rank r multiplies the rows of rank r+1 first and its own last. As soon as the rows of a rank are there they are sent
-// to it, while those that another rank made for this one arrive: each rank ends with n partial results for its own rows
-// and adds them up, in the order in which their slots lie.
+// Rank r multiplies the rows of rank r+1 first and its own last. As soon as the rows of a rank are computed they are
+// sent to it, while rows that another rank computed for this one arrive. Each rank ends with n partial results for its
+// own rows and adds them in the order of their slots.
 //
 //   gemm 0  | gemm r+1 |          |          | gemm r   |
 //   gemm 1  |          | gemm r+2 |          |          |
@@ -12,8 +13,9 @@
 //   tp_ring |          | to r+1 | to r+2 |   | to r+3 |        |
 //   compute |                                              | sum |
 //
-// Exposed: what the last exchange, or any before it, takes longer than the GEMM beside it. The sum comes on top, and
-// buffers of 2n - 1 parts. GEMM i waits for GEMM i-2, which keeps them in the order that the exchanges need.
+// Exposed: the time by which the last exchange, or any before it, is longer than the GEMM during it. The sum is
+// additional work, and so are buffers of 2n - 1 parts. GEMM i waits for GEMM i-2, which keeps GEMMs in the order that
+// the exchanges need.
 // Source: Transformer Engine's userbuffers, ring exchange reduce-scatter (pairwise, and not round a ring, as there).
 #include <algorithm>
 #include <vector>

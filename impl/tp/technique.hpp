@@ -68,21 +68,21 @@ class GemmScatter {
   virtual void run(const TokenGemm& gemm, const View& in, const View& out) = 0;
 };
 
-/// A collective and a GEMM that do not depend on each other: in the backward pass of a column-parallel layer the gather
-/// of its input beside dgrad, and the reduce-scatter or all-reduce of dgrad's output beside wgrad.
+/// A collective and a GEMM that do not depend on each other. In the backward pass of a column-parallel layer, the
+/// gather of its input overlaps with dgrad, and the reduce-scatter or all-reduce of dgrad's output overlaps with wgrad.
 class CollectiveBesideGemm {
  public:
   virtual ~CollectiveBesideGemm() = default;
 
-  /// Enqueues the work beside the collective on `stream`.
+  /// Enqueues the work that overlaps with the collective on `stream`.
   using Work = std::function<void(Stream stream)>;
 
   /// [T, F] of the context's type: what a gather fills, whole once run() returned; what a reduce-scatter sums, to be
   /// written before. Empty for an all-reduce.
   virtual View full() const = 0;
 
-  /// Enqueues the collective between `shard` and full(), and `work` beside it, between what the compute stream holds
-  /// and what it is given next.
+  /// Enqueues the collective between `shard` and full(), and `work` at the same time. Both run between what the compute
+  /// stream holds and what it is given next.
   ///
   /// shard  [T/n, F] likewise, dense: this rank's part, read by a gather and written by a reduce-scatter; of an
   ///        all-reduce [T, F], in place
@@ -90,15 +90,14 @@ class CollectiveBesideGemm {
   virtual void run(const Tag& tag, const View& shard, const Work& work) = 0;
 };
 
-/// What a weight gradient that was put off is made of, for one microbatch.
+/// The operands of a deferred weight gradient, for one microbatch.
 struct DeferredWgrad {
   Tag tag;  ///< gives all but kind, mode and purpose
   View dy;  ///< [T, N] bf16
   View x;   ///< [T/n, F] bf16, dense: this rank's rows of the layer's input
 };
 
-/// Forms the weight gradients of a column-parallel layer that its backward passes put off. The slot of its context is
-/// the GEMM's purpose.
+/// Computes the deferred weight gradients of a column-parallel layer. The slot of its context is the GEMM's purpose.
 class WgradDrain {
  public:
   virtual ~WgradDrain() = default;

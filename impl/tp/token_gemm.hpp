@@ -5,8 +5,8 @@
 
 namespace underlap::tp {
 
-/// What a product reads: bf16, or fp8 values that stand for themselves times their inverse scale. A weight may bring
-/// the bias that its product going forward adds.
+/// An operand of a product: bf16 values, or fp8 values whose meaning is value times inverse scale. A weight may bring
+/// the bias that its forward product adds.
 struct Operand {
   View values;
   View inverse_scale = {};  ///< [1, 1] f32, of fp8 values

@@ -85,7 +85,7 @@ __global__ void map_gradient_kernel(Rows<const bf16> x, Rows<const bf16> dout, R
       });
 }
 
-/// The bias behind the first `num` views; nullptr: there is none. `as`: how its columns can be loaded then.
+/// The bias after the first `num` views; nullptr: no bias. `as`: how its columns can then be loaded.
 struct BiasView {
   const bf16* data = nullptr;
   Rows<const bf16> as;
@@ -165,7 +165,7 @@ void swiglu_forward_cuda(const Arguments& views, LaunchContext& context) {
 struct SwigluGradient {
   Rows<const bf16> gate, up, dout;
   Rows<bf16> dgate, dup;
-  const bf16* bias;  ///< of gate, then of up; nullptr: there is none
+  const bf16* bias;  ///< of gate, then of up; nullptr: no bias
 };
 
 template <int N>

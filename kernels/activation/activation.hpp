@@ -5,9 +5,9 @@
 
 namespace underlap::kernels {
 
-// All activations compute in fp32 and round once. They throw std::invalid_argument for shapes that do not fit. With
-// `bias`, [1, columns of x] bf16, x + bias stands for x, and dx is also the gradient of each row of that: as Megatron
-// Core's bias_activation_fusion has it. Traffic then is the bias more.
+// All activations compute in fp32 and round once. They throw std::invalid_argument for shapes that do not fit.
+// With `bias`, [1, columns of x] bf16, they use x + bias in place of x. The gradient of the bias is then the sum over
+// the rows of dx. This matches Megatron Core's bias_activation_fusion. The bias adds to the traffic.
 
 /// out = silu(gate) * up, with silu(z) = z * sigmoid(z).
 ///

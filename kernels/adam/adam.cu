@@ -4,12 +4,13 @@
 //
 //   bytes an element | grad 2 or 4 read | main 4, m 4, v 4 read and written | param 2 written |   28 or 30 in all
 //
-// Bound by memory: 15 flops an element, root and division included, both exact. One group of 8 in flight: it is 7 or
-// 8 loads of 16 bytes already. Everything that depends on the step alone is in AdamCoefficients, made on the host in
-// fp64; grad_factor is read on the device, which may have computed it just now (clipping), so the host need not wait.
+// Bound by memory: 15 flops an element, including an exact root and an exact division. One group of 8 is in flight,
+// which is already 7 or 8 loads of 16 bytes. Everything that depends only on the step is in AdamCoefficients, computed
+// on the host in fp64. The device reads grad_factor, which it may have just computed (clipping), so the host need not
+// wait.
 //
-// Agrees with the CPU to the bit, and a shard with the slice of the whole: the operations and their order are the same,
-// and none is contracted or approximate.
+// Bitwise equal to the CPU, and a shard is bitwise equal to the slice of the whole: the operations and their order are
+// the same, and no operation is contracted or approximate.
 #include <array>
 #include <cfloat>
 
@@ -78,7 +79,7 @@ __global__ void adam_kernel(AdamArrays<Gradient> a, std::int64_t elements, AdamC
         store(a.m + i, state.m);
         store(a.v + i, state.v);
         if (a.param != nullptr) store(a.param + i, param);
-        if (!all_finite) *a.nonfinite = 1;  // whoever writes, writes the same
+        if (!all_finite) *a.nonfinite = 1;  // all writers write the same value
       });
 }
 

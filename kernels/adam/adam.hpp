@@ -5,14 +5,14 @@
 
 namespace underlap::kernels {
 
-/// The tensors of one Adam step over n parameters, all [1, n] where not said otherwise.
+/// The tensors of one Adam step over n parameters, all [1, n] unless noted.
 struct AdamTensors {
   View grad;         ///< f32 or bf16
   View grad_factor;  ///< [1, 1] f32: every gradient is multiplied by it first (clipping, loss scale)
   View main;         ///< f32, main parameters, updated
   View m;            ///< f32, mean of gradients, updated
   View v;            ///< f32, mean of squared gradients, updated
-  View param;        ///< bf16, out: main rounded; left empty where nobody wants it
+  View param;        ///< bf16, out: main rounded; empty if not needed
   View nonfinite;    ///< [1, 1] i32: set to 1 where a gradient is infinite or NaN, else left as it was
 };
 

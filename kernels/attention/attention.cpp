@@ -259,8 +259,8 @@ void differentiate_softmax(float* p, float* dp, float lse, float delta, std::int
   std::fill(dp + keys, dp + padded_keys, 0.0F);
 }
 
-/// One block of queries: adds to dk and dv of its keys, and stores dq. Queries have the scale in them, and so has dk;
-/// dq gets it when it is stored. Until then the rows of out stand where dq will be.
+/// One block of queries: adds to dk and dv of its keys, and stores dq. Queries are loaded with the scale, so dk
+/// includes it; dq is scaled when it is stored. Until then buffers.dq holds the rows of out.
 void differentiate(const BackwardRows& rows, const QueryBlock& block, const Sizes& s, const BackwardBuffers& buffers) {
   load_rows(rows.q, buffers.q, s.padded_head, s.scale);
   load_rows(rows.dout, buffers.dout, s.padded_head);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Causal attention in fp32, for any head size up to 256 and any alignment: what numerics are compared on. It uses no
-// tensor core; where speed counts, cuDNN does the work.
+// Causal attention in fp32, for any head size up to 256 and any alignment: the reference for comparing numerics. It
+// uses no tensor core; where speed matters, cuDNN does the work.
 //
-// A block owns 16 rows: queries in forward and for dq, keys for dk and dv. Tiles of 16 rows of what they meet pass
-// through shared memory, one after the other, up to or from the diagonal, where there is one:
+// A block owns 16 rows: queries in forward and for dq, keys for dk and dv. Tiles of 16 rows of the other side pass
+// through shared memory one after the other, up to or from the diagonal, if there is one:
 //
 //              keys                                      a block's threads
 //   queries | T T . . |   T: a tile of 16 x 16           thread t: row t / 8 of the block's own,
@@ -243,7 +243,7 @@ struct BackwardInputs {
 
 /// Fills a tile of probabilities and of the scores' gradients, [query][key], for queries and keys of one sequence from
 /// the given positions on: p = exp(score - lse), ds = p (dout v^T - delta). Both are 0 where a query does not see a
-/// key. All threads of the block call it, and meet at a barrier before anyone reads another row's.
+/// key. All threads of the block call it, and pass a barrier before any thread reads another row.
 __device__ void differentiate(const BackwardInputs& in, const Heads& shape, const Stretch& query_rows, int head,
                               std::int64_t first_query, std::int64_t first_key, Square& p, Square& ds) {
   const Tile queries = shared_tile(shape, 0), douts = shared_tile(shape, 1);
@@ -334,7 +334,7 @@ LaunchShape launch_shape(const Heads& shape, std::int64_t rows, int columns, int
           .shared_bytes = sizeof(float) * static_cast<std::size_t>(tiles * kTile * (shape.head_size + 1))};
 }
 
-/// Calls `body` with a template argument of as many columns as a thread has of a head of this size.
+/// Calls `body` with the number of columns that a thread has of a head of this size, as a template argument.
 template <class Body>
 void with_columns(int head_size, Body body) {
   if (head_size <= 64) return body.template operator()<64 / kLanes>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN is opened when the program runs, not linked: the program builds and starts where there is none. Every function
-// is found by its name; the version is asked first, so that an old library is refused by its number and not by what it
-// lacks.
+// cuDNN is opened at run time, not linked: the program builds and starts on machines without it. Every function is
+// found by its name. The version is checked first, so that an old library is refused by its number and not by a missing
+// function.
 #include "kernels/attention/cudnn_api.hpp"
 
 #include <fmt/format.h>

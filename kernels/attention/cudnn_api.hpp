@@ -30,10 +30,10 @@ struct CudnnApi {
   /// As "9.19.0".
   std::string version() const;
 
-  /// What cuDNN says of a status: its name, and the reason of this thread's last failure.
+  /// cuDNN's description of a status: its name, and the reason of this thread's last failure.
   std::string text(cudnnStatus_t status) const;
 
-  /// Throws MachineError with `doing` and what cuDNN says, unless `status` is success.
+  /// Throws MachineError with `doing` and cuDNN's description, unless `status` is success.
   void check(cudnnStatus_t status, std::string_view doing) const;
 };
 

@@ -70,7 +70,7 @@ std::int64_t bytes_of_rows(const AttentionShape& shape) {
   return shape.heads * shape.sequences * shape.seq_length * size_of(DataType::f32);
 }
 
-/// Offsets in the workspace, one part behind the other, each on a multiple of 256 bytes.
+/// Offsets of consecutive parts in the workspace, each at a multiple of 256 bytes.
 class WorkspaceLayout {
  public:
   std::int64_t add(std::int64_t bytes) {

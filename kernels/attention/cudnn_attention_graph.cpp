@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention as cuDNN's graph: not one operation, but all of its products, sums and exponentials, which cuDNN recognises
-// as attention and computes by fused kernels. Tensors with a number for each query and key are virtual: they are never
-// in memory, but for the gradients of scores where dq is added up in order.
+// Attention as a cuDNN graph of its products, sums and exponentials, not as a single operation. cuDNN recognizes the
+// graph as attention and computes it by fused kernels. Tensors with a number for each query and key are virtual: they
+// are never in memory, except for the gradients of scores where dq is added up in order.
 //
 //   forward    q k^T * scale, masked = s ---- max ---- exp(s - max) ---- sum ---- lse = max + log(sum)
 //                                                           |-- / sum = p ---- p v = out
@@ -12,10 +12,10 @@
 //              dout v^T - row_sum ---- * p * scale = ds ---- ds^T q = dk
 //                                                      |---- ds k = dq, in order or by atomics (DqSums)
 //
-// An engine is found by the shape of the graph, so the steps stand in the order in which cuDNN looks for them.
+// cuDNN finds an engine by the shape of the graph, so the steps are in the order that cuDNN expects.
 //
-// cuDNN's dimensions are [sequence, head, position, column]. A view of tokens and packed heads is such a tensor without
-// a copy; so is a transpose, by its strides.
+// cuDNN's dimensions are [sequence, head, position, column]. Strides express a view of tokens and packed heads, or a
+// transpose, as such a tensor without a copy.
 #include "kernels/attention/cudnn_attention_graph.hpp"
 
 #include <fmt/format.h>
@@ -144,7 +144,7 @@ void refuse_known_faults(const CudnnApi& api, bool is_backward, const AttentionS
     throw MachineError(fmt::format("cuDNN {} computes this wrongly: {}", api.version(), way_round));
 }
 
-/// Calls `make`; what is known to be wrong, or what cuDNN says of a refusal, is preceded by the shape.
+/// Calls `make`. Errors from known faults and from cuDNN are prefixed with the shape.
 template <class Make>
 CudnnPlan naming(const char* pass, const AttentionShape& shape, Make make) {
   try {

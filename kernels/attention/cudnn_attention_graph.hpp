@@ -43,8 +43,8 @@ enum AttentionTensor : std::int64_t {
   kK,
   kV,
   kOut,
-  kLse,  ///< [sequences, heads, positions] f32, dense: before 9.12 cuDNN writes it so, and before 9.26 reads it so,
-         ///< whatever strides it is told
+  kLse,  ///< [sequences, heads, positions] f32, dense: cuDNN ignores other strides, before 9.12 when it writes and
+         ///< before 9.26 when it reads
   kDout,
   kDq,
   kDk,

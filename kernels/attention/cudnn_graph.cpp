@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN's graph interface (its backend API), as little of it as attention takes.
+// The part of cuDNN's graph interface (its backend API) that attention needs.
 //
 //   tensors -> operations -> operation graph -> heuristics -> engine configurations, best first -> plan -> execute
 //                                                             each tried in turn: finalizing a plan
-//                                                             compiles it, or says why it cannot be
+//                                                             compiles it, or reports why it cannot
 //
-// Everything is a descriptor: made, given attributes, finalized, and only then used by another. What a plan was made of
-// stays alive with it (CudnnPlan::parts).
+// Everything is a descriptor: created, given attributes, finalized, and only then used by another. CudnnPlan::parts
+// keeps the descriptors that a plan was made of alive.
 // Source: NVIDIA's documentation of the cuDNN backend API.
 #include "kernels/attention/cudnn_graph.hpp"
 
@@ -169,8 +169,8 @@ cudnnBackendDescriptor_t CudnnGraph::operation_graph(const CudnnTarget& target) 
   return graph.descriptor;
 }
 
-// The places that cuDNN fills must be descriptors already, so as many are made as it may propose, and the rest given
-// back.
+// The places that cuDNN fills must already be descriptors. So as many are created as it may propose, and the rest are
+// given back.
 std::vector<CudnnDescriptor> CudnnGraph::proposals(cudnnBackendDescriptor_t graph, const CudnnTarget& target) {
   constexpr cudnnBackendHeurMode_t kMode = CUDNN_HEUR_MODE_A;
   Attributes heuristics{api_, keep(make_descriptor(api_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR))};

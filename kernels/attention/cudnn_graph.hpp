@@ -10,8 +10,8 @@
 
 namespace underlap::cuda {
 
-/// Whom a plan is made for: a handle, whose device then executes it; or, from cuDNN 9.8 on, a finalized description of
-/// a device that need not be there, and then the plan cannot be executed.
+/// The target of a plan: either a handle, whose device executes it, or (from cuDNN 9.8) a finalized description of a
+/// device that need not be present. A plan for a description cannot be executed.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t device = nullptr;
@@ -61,9 +61,9 @@ class CudnnGraph {
   /// y is x seen with other sizes and strides.
   void reshape(const Tensor& x, const Tensor& y);
 
-  /// Makes the plan of the first engine that cuDNN's heuristics propose and that takes the graph; with `deterministic`,
-  /// of the first of these that cuDNN does not note as giving other bits at another run. The graph is used up.
-  /// Throws MachineError with cuDNN's reason where there is none.
+  /// Makes the plan of the first engine that cuDNN's heuristics propose and that supports the graph. With
+  /// `deterministic`, skips engines that cuDNN marks as not bitwise reproducible. The graph is used up.
+  /// Throws MachineError with cuDNN's reason if there is no such engine.
   CudnnPlan plan(const CudnnTarget& target, bool deterministic);
 
  private:

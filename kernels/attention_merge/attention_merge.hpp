@@ -22,7 +22,7 @@ Operation merge_lse(const View& step, const View& lse);
 /// sum += exp(step_lse - lse) * step_out, or = where the tile `is_first` to be added.
 ///
 /// step_out  [T, A D] bf16, of one tile
-/// step_lse  [A, T] f32, of that tile; A says what D is
+/// step_lse  [A, T] f32, of that tile; its A determines D
 /// lse       [A, T] f32, of all tiles
 /// sum       [T, A D] f32, out or added to; what it holds after the last tile is cast to bf16 once
 /// All may be strided. Throws std::invalid_argument for shapes that do not fit.

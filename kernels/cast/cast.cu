@@ -14,7 +14,7 @@
 namespace underlap::cuda {
 namespace {
 
-/// Groups in flight: as many as make 64 bytes of x, four accesses of 16.
+/// Groups in flight: 64 bytes of x, four accesses of 16.
 template <class From>
 constexpr int kInFlight = sizeof(From) == 4 ? 2 : 4;
 

@@ -41,8 +41,8 @@ __global__ void copy_kernel(const __grid_constant__ Pieces<T> pieces) {
   }
 }
 
-/// On as many blocks as the largest piece wants, which leaves blocks without work in the smaller ones; by wide accesses
-/// where all pieces allow them.
+/// Uses as many blocks as the largest piece needs, which leaves blocks without work in the smaller ones. Uses wide
+/// accesses if all pieces allow them.
 template <class T>
 void launch_copy(Pieces<T> pieces, LaunchContext& context) {
   constexpr int kWide = 16 / sizeof(T);

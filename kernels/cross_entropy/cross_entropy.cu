@@ -118,7 +118,7 @@ __global__ void cross_entropy_forward_kernel(Rows<const bf16> logits, const std:
 
 constexpr unsigned kLossThreads = 1024;
 
-/// One block: 8 bytes a row are little beside the logits.
+/// One block is enough: 8 bytes a row are negligible compared with the logits.
 __global__ void add_losses_kernel(const double* row_loss, std::int64_t rows, double scale, float* loss) {
   __shared__ double slots[kMaxWarps];
   double sum = 0;

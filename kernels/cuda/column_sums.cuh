@@ -57,8 +57,8 @@ struct ColumnSums {
   float* partials = nullptr;  ///< [kSums, parts, cols], in the workspace
 };
 
-/// Rows that a thread has loaded before it adds the first: for one sum 6 loads of 16 bytes where a row takes two, as
-/// much as fits beside 8 sums in 64 registers.
+/// Rows that a thread loads before it adds the first. For one sum these are 6 loads of 16 bytes where a row takes two:
+/// as many as fit in 64 registers together with 8 sums.
 template <class Terms>
 inline constexpr int kRowsInFlight = Terms::kSums == 1 ? 3 : 2;
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element by element over matrices: the loop that most kernels here are.
+// The element-by-element loop over matrices that most kernels here consist of.
 //
-// A thread moves groups of elements, 16 bytes at an access, and has kInFlight of them on their way before it finishes
-// the first. The groups of a thread lie 256 apart, so that the 32 groups of a warp's access are neighbours: 512 bytes
-// in one piece.
+// A thread moves groups of elements, 16 bytes per access, and has kInFlight of them in flight before it finishes the
+// first. The groups of a thread lie 256 apart, so that the 32 groups of a warp's access are adjacent: 512 contiguous
+// bytes.
 //
 //   groups of a block | 0 ... 255 | 256 ... 511 | 512 ... 767 | 768 ... 1023 |   kInFlight = 4; the next block has the
 //   thread t loads    |     t     |   256 + t   |   512 + t   |   768 + t    |   next 1024
 //
-// Bound by memory. GPUs from A100 to B200 do 10 to 20 fp32 operations in the time in which HBM moves one byte, and by
-// their costs the kernels on this loop do at most 3 a byte, but for random, which computes in fp64. So what counts is
-// that every byte moves once, in whole lines, and that enough of them are on their way (Little's law: bandwidth times
-// latency). `underlap-calibrate rates` holds each kernel against a copy on the same GPU.
+// Bound by memory. GPUs from A100 to B200 do 10 to 20 fp32 operations in the time in which HBM moves one byte. By their
+// costs the kernels on this loop do at most 3 a byte, except random, which computes in fp64. So two things matter:
+// every byte moves once, in whole lines, and enough of them are in flight (Little's law: bandwidth times latency).
+// `underlap-calibrate rates` compares each kernel with a copy on the same GPU.
 //
-// An operation promises the alignment of one element, no more. Each kernel is therefore compiled for groups and for
-// single elements, and the host takes the wide one where every view allows it (group_for).
+// An operation guarantees only the alignment of one element. Each kernel is therefore compiled for groups and for
+// single elements, and the host selects the wide one if every view allows it (group_for).
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -61,7 +61,7 @@ int group_for(int wide, const Rows<T>&... matrices) {
   return fits ? wide : 1;
 }
 
-/// N elements of T, moved by accesses of 16 bytes where there are as many.
+/// N elements of T, moved by accesses of 16 bytes if they are that large.
 template <class T, int N>
 struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Group {
   T element[N];
@@ -177,8 +177,8 @@ __device__ void for_each_group(std::int64_t rows, std::int64_t cols, Load load_g
 /// A block of 8 warps: small enough that several share a multiprocessor, and one that ends makes room for the next.
 inline constexpr unsigned kGroupThreads = 256;
 
-/// The launch of a kernel that is one for_each_group<N, kInFlight> over [rows, cols]: as many blocks as there is work
-/// for, so that its loop runs once. A kernel that wants fewer, for a partial sum each, lowers the number.
+/// The launch of a kernel that is one for_each_group<N, kInFlight> over [rows, cols]: enough blocks for all the work,
+/// so that its loop runs once. A kernel that needs fewer, for a partial sum each, lowers the number.
 inline LaunchShape blocks_of_groups(std::int64_t rows, std::int64_t cols, int group, int in_flight) {
   const std::int64_t groups = rows * ((cols + group - 1) / group);
   return {.blocks = blocks_for(groups, std::int64_t{kGroupThreads} * in_flight), .threads = kGroupThreads};

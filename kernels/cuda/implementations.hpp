@@ -10,8 +10,8 @@
 namespace underlap::cuda {
 
 /// Enqueues an operation on the context's stream and returns at once: it never waits for the device. The arguments'
-/// views point to device memory. What an implementation computes is what the operation's CPU implementation computes,
-/// up to the order of sums where the implementation says so. Throws MachineError where a launch is refused.
+/// views point to device memory. The result equals that of the operation's CPU implementation, except for the order of
+/// sums where the implementation documents that. Throws MachineError if a launch is refused.
 using CudaImplementation = void (*)(const Arguments&, LaunchContext&);
 
 struct CudaImplementationInfo {

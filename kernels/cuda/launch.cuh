@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every .cu file starts from. The same file is compiled twice: by nvcc for GPUs, and by the host's compiler for
-// tests without one, where tests/cuda_host/device_code.hpp, included from the command line, stands in for a GPU's
-// threads.
+// Included by every .cu file. Each file is compiled twice: by nvcc for GPUs, and by the host's compiler for tests
+// without one. For those, tests/cuda_host/device_code.hpp, included from the command line, emulates a GPU's threads.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -22,14 +22,14 @@ class Workspace {
   virtual std::byte* take(std::int64_t bytes) = 0;
 };
 
-/// What went wrong inside a kernel. Bits of the device's fault word, which is read after a block.
+/// Errors inside a kernel. Bits of the device's fault word, which is read after a block.
 enum Fault : std::uint32_t {
   kTokenOutsideVocabulary = 1U << 0,
   kTargetOutsideVocabulary = 1U << 1,
   kPositionOutsideSequence = 1U << 2,
 };
 
-/// What a CUDA implementation is given beside its views. Everything belongs to the device that launches.
+/// The inputs of a CUDA implementation other than its views. Everything belongs to the device that launches.
 struct LaunchContext {
   CUstream_st* stream = nullptr;
   int num_sms = 0;                     ///< streaming multiprocessors of the device

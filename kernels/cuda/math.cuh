@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Functions that are fast rather than exact in the last bits, for results that are rounded to bf16. Its values lie at
-// least 2^-8 of themselves apart, so an error of 2^-17 rounds fewer than one result in 500 to a neighbour. expf and an
-// IEEE division take several times as many instructions, enough to bind a kernel that should be bound by memory.
+// Functions that are fast rather than exact in the last bits, for results that are rounded to bf16. Adjacent bf16
+// values differ by at least 2^-8 of themselves, so an error of 2^-17 rounds fewer than one result in 500 to a
+// neighbour. expf and an IEEE division take several times as many instructions, enough to limit a kernel that should be
+// bound by memory.
 #include <cmath>
 
 #include "kernels/cuda/launch.cuh"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Normalisation of rows: forward, gradient of the input (dgrad), gradients of weight and bias (wgrad). Of RMSNorm, and
-// where kCentred of LayerNorm, which takes each row's mean off first and has a bias.
+// Normalization of rows: forward, gradient of the input (dgrad), gradients of weight and bias (wgrad). Covers RMSNorm
+// and, with kCentred, LayerNorm, which first subtracts each row's mean and has a bias.
 //
 //             bytes an element of x                      flops: RMSNorm, LayerNorm
 //   forward   x 2 read, out 2 written                    4, 7
@@ -10,23 +10,23 @@
 //   wgrad     x, dout 4 read                             3, 5   and 4 H bytes a block and sum, written and read again
 //
 // Bound by memory, if each row is read once. But no element of a row can be written before the sums over the row are
-// known, so the row waits in registers, and the next one is loaded meanwhile:
+// known. So the row waits in registers, and the next one is loaded meanwhile:
 //
 //   a team   | load row i + 1 into registers .................................................... |
 //            | add up row i | add lanes, then warps (a barrier) | scale row i, round, store        |
 //
-// Persistent blocks, one a multiprocessor, of up to 1024 threads. A block is cut into teams of warps, a row each: with
-// H 4096 forward takes 8 warps to hold a row, so a block has 4 teams. Block b of B, team j has row (i B + b) 4 + j in
-// round i. All teams of a block take the same number of rounds, so that its barriers serve every team.
-// LaunchContext::norm_sm_margin multiprocessors stay free for communication kernels that run beside: as Transformer
-// Engine's sm_margin does.
+// Persistent blocks, one a multiprocessor, of up to 1024 threads. A block is divided into teams of warps, a row each:
+// with H 4096 forward takes 8 warps to hold a row, so a block has 4 teams. In round i, team j of block b processes row
+// (i B + b) 4 + j, with B blocks. All teams of a block take the same number of rounds, so that its barriers serve every
+// team. LaunchContext::norm_sm_margin multiprocessors stay free for communication kernels that run at the same time, as
+// with Transformer Engine's sm_margin.
 //
-// Rows that no team can hold (over 16384 elements in forward, 8192 in dgrad), and rows that are no whole groups of 16
-// bytes, go to the kernels with `any` in their name, which read a row again for each pass over it.
+// Two kinds of rows go to the kernels with `any` in their name, which read a row again for each pass over it: rows that
+// no team can hold (over 16384 elements in forward, 8192 in dgrad), and rows that are not whole groups of 16 bytes.
 //
 // wgrad has no sum over a row. A thread keeps 8 columns and adds up rows; the sums of teams, and then of blocks, are
-// added in a fixed order. So its bits are the same at every run, but they change with the number of blocks: where a GPU
-// has more multiprocessors, or the margin is another.
+// added in a fixed order. So its result is bitwise reproducible, but changes with the number of blocks, which depends
+// on the GPU's multiprocessors and the margin.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -316,7 +316,8 @@ __global__ void __launch_bounds__(1024) norm_dgrad_kernel(NormDgrad t) {
   }
 }
 
-/// As norm_forward_any_kernel: x, dout and weight are read for the sums, and again beside residual for the result.
+/// Like norm_forward_any_kernel: reads x, dout and weight for the sums, and reads them again, with residual, for the
+/// result.
 template <int N, bool kCentred>
 __global__ void __launch_bounds__(1024) norm_dgrad_any_kernel(NormDgrad t) {
   __shared__ float slots[2 * kMaxWarps];

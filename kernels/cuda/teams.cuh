@@ -8,13 +8,13 @@
 
 namespace underlap::cuda {
 
-/// A block for each round of work, and no more than `sms`.
+/// One block for each round of work, at least 1 and at most `sms`.
 inline unsigned persistent_blocks(std::int64_t rounds, std::int64_t sms) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(rounds, 1, sms));
 }
 
-/// How a block's threads share rows of `cols` elements, in groups of N, kHeld of them a thread: as few warps a row as
-/// hold it, and as many rows as 32 warps can have.
+/// How a block's threads share rows of `cols` elements, in groups of N, kHeld of them a thread. A row has as few warps
+/// as can hold it, and a block has as many rows as fit in 32 warps.
 struct Teams {
   unsigned warps = 1;  ///< a team
   unsigned teams = 1;  ///< a block
@@ -43,9 +43,9 @@ struct Member {
       : team(threadIdx.x / team_threads), thread(threadIdx.x % team_threads) {}
 };
 
-/// The sum over a team's threads, on each of them. All threads of the block call it, those of a team without a row too.
-/// `slots` holds kMaxWarps values for this round and as many for the next, so that one barrier a round is enough: who
-/// writes to a slot again, two rounds on, has passed the barrier between, and so has everybody who read it.
+/// The sum over a team's threads, returned to each of them. All threads of the block call it, including those of a team
+/// without a row. `slots` holds kMaxWarps values for this round and kMaxWarps for the next, so that one barrier a round
+/// is enough. A slot is written again two rounds later, after a barrier that all its readers have passed.
 __device__ inline float sum_team(float value, unsigned team_warps, unsigned round, float* slots) {
   value = combine_warp(value, Plus());
   if (team_warps == 1) return value;

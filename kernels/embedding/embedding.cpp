@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward copies rows and adds. Backward has to add rows of dout that meet in one row of a table, in token order and in
-// fp32: tokens are sorted by id, equal ones by their place in the batch, and each run is summed in scratch memory and
-// added to its row once. A table in bf16 is rounded once a row so, and not once a token.
+// Forward copies rows and adds. Backward has to add the rows of dout that belong to one row of a table, in token order
+// and in fp32. Tokens are sorted by id, equal ones by their place in the batch. Each run is summed in scratch memory
+// and added to its row once. So a table in bf16 is rounded once a row, and not once a token.
 #include "kernels/embedding/embedding.hpp"
 
 #include <algorithm>

@@ -6,18 +6,18 @@
 //   forward    word 2 and, from the cache, position 2 read, out 2 written   1
 //   wgrad      dout 2 read for each table, the tables' rows twice           2
 //
-// Bound by memory. embedding_wgrad sums in fp32 in token order, as the CPU does, to the bit: without atomics, which
-// would add the rows of one token in any order. To sum the rows of dout that meet in one row of dword, tokens are
+// Bound by memory. embedding_wgrad sums in fp32 in token order, bitwise equal to the CPU and without atomics, which
+// would add the rows of one token in any order. To sum the rows of dout that belong to one row of dword, tokens are
 // sorted first; the first token of each run of equal ones then adds the run:
 //
 //   t, its id     | 0: 7 | 1: 2 | 2: 7 | 3: 9 | 4: 2 | 5: 7 |     place = ids that are smaller + equal ones before t
 //   order         |  1   |  4   |  0   |  2   |  5   |  3   |
 //   run_length    |  2   |  0   |  3   |  0   |  0   |  1   |     row 7 += dout[0] + dout[2] + dout[5], in this order
 //
-// Each token counts those that come before it: T^2 comparisons, but no atomics, whose order would be that of arrival.
-// By count they are about 10 us of an H200 for T = 8192 tokens, under a tenth of the rest at H = 4096. A run is walked
-// by one thread a column group, so a token that fills the batch costs a walk of T rows. Positions that are given are
-// sorted and added in the same way; without them, those of whole sequences are known.
+// Each token counts those that come before it: T^2 comparisons, but no atomics, whose order is not fixed. By operation
+// count this takes about 10 us on an H200 for T = 8192 tokens, under a tenth of the rest at H = 4096. One thread per
+// column group walks a run, so a token that fills the batch costs a walk of T rows. Positions that are given are sorted
+// and added in the same way; without them, the positions in whole sequences are known.
 #include <array>
 #include <utility>
 
@@ -62,9 +62,9 @@ Ids ids_of(const Arguments& views) {
           .positions = views.size() > 4 ? views[4].as<const std::int32_t>() : nullptr};
 }
 
-/// A token or position that is out of range, or not of this shard, still loads: row 0, whose values are not used. So no
-/// branch stands between a thread's loads. Of a token out of range nothing is written, and the fault is reported.
-/// Without a table of positions the table of words stands in for it, and nothing of it is added.
+/// A token or position that is out of range, or not of this shard, loads row 0, whose values are not used. So no branch
+/// separates a thread's loads. If a token or position is out of range, nothing is written and the fault is reported.
+/// Without a table of positions the table of words is read in its place, and nothing of it is added.
 template <int N, bool has_table>
 __global__ void embedding_forward_kernel(Ids ids, Rows<const bf16> word, Rows<const bf16> position, Rows<bf16> out,
                                          VocabShard shard, std::uint32_t* faults) {
@@ -152,7 +152,7 @@ __device__ void add_to(T* to, const float* total) {
   store(to, group);
 }
 
-/// A run is added in order, so its rows are loaded ahead of the sum: 64 bytes a thread.
+/// A run is added in order, so its rows are loaded before they are added: 64 bytes a thread.
 constexpr int kRowsInFlight = 4;
 
 /// Adds N columns of `count` rows of dout, the k-th of which is row_of(k), one after the other.

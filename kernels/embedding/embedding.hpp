@@ -6,7 +6,7 @@
 
 namespace underlap::kernels {
 
-/// What is embedded: token ids, and where each token stands in its sequence.
+/// The token ids to embed, and the position of each token in its sequence.
 struct EmbeddedTokens {
   EmbeddedTokens(const View& whole_sequences) : tokens(whole_sequences) {}
   EmbeddedTokens(const View& any_tokens, const View& their_positions)
@@ -39,7 +39,7 @@ Operation embedding_forward(const EmbeddedTokens& in, const View& word, const Vi
 /// dout       [T, H] bf16
 /// dword      [V, H] f32 or bf16, or the rows of `shard`; added to, by tokens inside the shard
 /// dposition  [S, H] f32 or bf16, added to by all tokens; empty where there is no such table
-/// The rows of dout that meet in one row are summed in fp32 in token order; the sum is added once.
+/// The rows of dout for one row of a table are summed in fp32 in token order; the sum is added once.
 /// Throws as embedding_forward does. Traffic counts only the rows of dword and dposition that T tokens can touch.
 Operation embedding_wgrad(const EmbeddedTokens& in, const View& dout, const View& dword, const View& dposition,
                           const VocabShard& shard = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLASLt is opened when the program runs, not linked: the program builds and starts where there is none, and takes
-// the release that is there. Every function is found by its name, after the version has been asked.
+// cuBLASLt is opened at run time, not linked: the program builds and starts on machines without it, and uses the
+// installed release. Every function is found by its name, after the version has been checked.
 #include "kernels/gemm/cublaslt_api.hpp"
 
 #include <fmt/format.h>

@@ -123,7 +123,7 @@ void multiply(const GemmCall& call) {
   const Extent extent = extent_of(call);
   const Tiles<T> a = tiles_of<T>(call.a, kRows, call.transpose_a, scratch);
   const Tiles<T> b = tiles_of<T>(call.b, kCols, !call.transpose_b, scratch);
-#ifndef __SANITIZE_THREAD__  // it does not see libgomp's threads meet, and would call the loop a race
+#ifndef __SANITIZE_THREAD__  // it does not see the barriers of libgomp, and would report the loop as a race
 #pragma omp parallel for collapse(2)
 #endif
   for (std::int64_t i = 0; i < num_tiles(extent.m, kRows); ++i)

@@ -11,12 +11,12 @@ namespace underlap::kernels {
 /// x  [M, K] bf16
 /// w  [N, K] bf16
 /// y  [M, N] bf16, accumulated in fp32 and rounded once
-/// Views may be strided. The implementation runs on as many OpenMP threads as its caller has set; its result does not
-/// depend on their number. All GEMMs: 2 M N K floating-point operations; every operand moves once. sm_margin
-/// multiprocessors of a GPU that the product leaves free, for what runs beside it. Throws std::invalid_argument for
-/// shapes that do not fit, and for a negative margin.
+/// Views may be strided. The implementation runs on the number of OpenMP threads that its caller has set; its result
+/// does not depend on it. All GEMMs: 2 M N K floating-point operations; every operand moves once. On a GPU the product
+/// leaves sm_margin multiprocessors free for concurrent work. Throws std::invalid_argument for shapes that do not fit,
+/// and for a negative margin.
 ///
-/// bias  [1, N] bf16, added to each row before it is rounded; none: nothing is
+/// bias  [1, N] bf16, added to each row before it is rounded; may be empty
 Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin = 0, const View& bias = {});
 
 /// dx = dy w, the gradient of gemm_fprop's input.
@@ -39,10 +39,11 @@ struct GemmCall {
   BoundView b;                 ///< [k, n] bf16 or fp8, or [n, k] with transpose_b
   BoundView c;                 ///< [m, n] bf16 or f32
   const bf16* bias = nullptr;  ///< [n], added to each row; nullptr: none. Not with accumulate
-  /// fp8 only: what a and b stand for is their elements times these, one float each, where the views have their memory.
+  /// fp8 only: the factors, one float each, by which the elements of a and b are multiplied. They are in the same
+  /// memory as the views.
   const float* a_inverse_scale = nullptr;
   const float* b_inverse_scale = nullptr;
-  /// fp8 only: whether a GPU promotes its sums to full fp32 as it goes. Without, it may sum with fewer bits, faster
+  /// fp8 only: whether a GPU promotes its partial sums to full fp32. Otherwise it may sum faster with fewer bits
   /// (cuBLASLt's fast accumulation). The CPU implementation always sums in fp32.
   bool use_split_accumulator = true;
   bool transpose_a = false;
@@ -53,10 +54,10 @@ struct GemmCall {
 /// The product that gemm_fprop's implementation is called for, with its views.
 GemmCall fprop_call(const Arguments& views);
 
-/// Runs `call` on the calling thread and as many OpenMP threads as it has set.
+/// Runs `call` on the calling thread and the OpenMP threads that it has set.
 ///
-/// Sums are fp32. The terms of an element are added in one order, whatever rows and
-/// columns are multiplied with it: a technique that cuts a product moves no bit.
+/// Sums are fp32. The terms of an element are added in one order, regardless of the rows and columns that are
+/// multiplied with it. So a technique that splits a product changes no bit.
 void run_gemm(const GemmCall& call);
 
 }  // namespace underlap::kernels

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three products of a linear layer on a GPU. The device code is cuBLASLt's: matrix_products.hpp says what is asked
-// of it. 2 M N K flops and each operand once make M N K / (M N + N K + M K) flops a byte: bound by the tensor cores
-// where that is above 150 (A100) to 300 (H100), all three near a thousand, and by memory where one of them is small.
+// The three products of a linear layer on a GPU. cuBLASLt provides the device code; matrix_products.hpp describes how
+// it is used. 2 M N K flops, with each operand moved once, are M N K / (M N + N K + M K) flops a byte. The product is
+// bound by the tensor cores where that is above 150 (A100) to 300 (H100), which takes all three near a thousand. It is
+// bound by memory where one of them is small.
 #include <array>
 #include <stdexcept>
 

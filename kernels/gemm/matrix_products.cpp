@@ -68,7 +68,7 @@ std::uint32_t alignment(const BoundView& view) {
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-/// Operands are bf16 where nothing else is said.
+/// Operands are bf16 unless the name includes a type.
 std::string fp8_name(const BoundView& view) {
   return is_fp8(view.dtype) ? fmt::format(" {}", to_string(view.dtype)) : "";
 }
@@ -119,8 +119,8 @@ int stage_length(int stages) {
   return i >= 0 && i < static_cast<int>(kLengths.size()) ? kLengths[static_cast<std::size_t>(i)] : 8;
 }
 
-/// Algorithm 66 of GPUs from compute capability 9.0 on leaves out what is behind the last whole part of k where the
-/// parts do not divide it and are whole stages. Source: release notes of CUDA 13.4 Update 1, of 12.6 Update 2 to 13.4.
+/// On GPUs from compute capability 9.0, algorithm 66 omits the rest after the last whole part of k if the parts do not
+/// divide k and are whole stages. Source: release notes of CUDA 13.4 Update 1, of 12.6 Update 2 to 13.4.
 bool loses_end_of_k(const CublasLtApi& api, const cublasLtMatmulAlgo_t& algorithm, std::int64_t k) {
   const int parts = attribute(api, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   return attribute(api, algorithm, CUBLASLT_ALGO_CONFIG_ID) == 66 && parts > 1 && k % parts != 0 &&
@@ -211,7 +211,7 @@ void MatrixProducts::set_pointers(const GemmCall& call, cublasLtMatmulDesc_t ope
 }
 
 // Takes the first of the heuristic's candidates that fits into the workspace and is not known to be wrong. Its numbers
-// go into the results, so that a run tells which kernel it measured.
+// are stored in the results, which then show which kernel was measured.
 void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
   const auto preference = make(api_, api_.preference_create, api_.preference_destroy);
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {

@@ -36,14 +36,14 @@ std::string to_string(const ProductChoice& choice);
 /// Matrix products of one device through cuBLASLt: bf16 operands, or fp8 ones with a scale each; fp32 sums, c bf16 or
 /// f32.
 ///
-/// What a product needs beside its pointers is made at its first use and kept, by shape, leading dimensions, types,
-/// transpositions, alignment of the pointers, fp8 accumulation, whether there is a bias, and SM budget; after that a
-/// product is one look-up and one call. c += a b is formed as 1 * (a b) + 1 * c in fp32 and rounded once, also where c
-/// is bf16: reduction schemes that would round partial sums to c's type, which are also the ones that add into c
-/// itself, are not admitted. What is left (no split of k, or partial sums in fp32 that a second pass adds in order)
-/// uses no atomics: the same product on the same device gives the same bits. Another SM budget, alignment or release of
-/// cuBLASLt may choose another algorithm, and so other bits. Algorithms that are known to leave out a part of k are not
-/// taken.
+/// Everything that a product needs, except its pointers, is created at its first use and cached. The key is shape,
+/// leading dimensions, types, transpositions, alignment of the pointers, fp8 accumulation, whether there is a bias, and
+/// SM budget. After that a product is one look-up and one call. c += a b is formed as 1 * (a b) + 1 * c in fp32 and
+/// rounded once, also where c is bf16. So reduction schemes that would round partial sums to c's type, which are also
+/// the ones that add into c itself, are not admitted. The remaining schemes do not split k, or add partial sums in fp32
+/// in order in a second pass. They use no atomics: the same product on the same device gives the same bits. Another SM
+/// budget, alignment or release of cuBLASLt may choose another algorithm, and so give other bits. Algorithms that are
+/// known to omit a part of k are not used.
 ///
 /// For one thread at a time, whose current device is the one that the object was made on.
 class MatrixProducts {

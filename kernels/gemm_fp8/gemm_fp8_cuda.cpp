@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device code is cuBLASLt's: kernels/gemm/matrix_products.hpp says what is asked of it. Operands have half the
-// bytes of bf16 ones and the tensor cores twice the rate, so an fp8 product is bound by them from about the same sizes
-// on.
+// cuBLASLt provides the device code; kernels/gemm/matrix_products.hpp describes how it is used. Compared with bf16,
+// operands have half the bytes and the tensor cores twice the rate. So an fp8 product becomes bound by the tensor cores
+// at about the same sizes.
 #include <array>
 #include <stdexcept>
 

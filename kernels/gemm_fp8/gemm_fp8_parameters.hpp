@@ -5,8 +5,8 @@
 
 namespace underlap::kernels {
 
-/// What gemm_fp8's implementation is told beside its views, which are a, a_inverse_scale, b, b_inverse_scale, c,
-/// and perhaps a bias.
+/// Parameters of gemm_fp8's implementation. Its views are a, a_inverse_scale, b, b_inverse_scale, c, and optionally a
+/// bias.
 struct Fp8ProductParameters {
   bool accumulate = false;
   bool use_split_accumulator = true;

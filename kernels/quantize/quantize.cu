@@ -9,9 +9,9 @@
 //   quantize     2 or 4 read, 1 written         1
 //   dequantize   1 read, 2 or 4 written         1
 //
-// Bound by memory. x is read twice, since no element can be converted before the last one has been looked at. All agree
-// with the CPU to the bit: a maximum has no order, and a conversion rounds once. Source: Micikevicius et al. 2022 for
-// the formats; Transformer Engine's current scaling for the recipe.
+// Bound by memory. x is read twice, since no element can be converted before all have been read. All agree bitwise with
+// the CPU: a maximum has no order, and a conversion rounds once. Source: Micikevicius et al. 2022 for the formats;
+// Transformer Engine's current scaling for the recipe.
 #include <algorithm>
 #include <array>
 #include <bit>

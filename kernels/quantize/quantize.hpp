@@ -5,7 +5,7 @@
 
 namespace underlap::kernels {
 
-// Per-tensor scaling from the current values: amax, then fp8_scale, then quantize. An fp8 tensor stands for its
+// Per-tensor scaling from the current values: amax, then fp8_scale, then quantize. The values of an fp8 tensor are its
 // elements times its inverse scale. Formats: Micikevicius et al. 2022, "FP8 formats for deep learning". Recipe:
 // Transformer Engine's current scaling.
 
@@ -16,15 +16,15 @@ namespace underlap::kernels {
 /// Throws std::invalid_argument for shapes that do not fit. Traffic: x once.
 Operation amax(const View& x, const View& out);
 
-/// inverse_scale = amax / the largest finite value of `format`: what an element at that value then stands for.
+/// inverse_scale = amax / the largest finite value of `format`, so that this largest value represents amax.
 ///
 /// amax           [1, k] f32, one for each of k tensors
 /// inverse_scale  [k, 1] f32, likewise; may be strided
 /// format               f8e4m3 or f8e5m2
 /// Where amax is 0, inverse_scale is 1; it is at least the smallest normal float, so that it has a finite reciprocal.
-/// Where amax is not finite it is NaN, and with it whatever the tensor is used for: a cast that saturates would hide an
-/// infinite gradient (Transformer Engine takes 1 there). Throws std::invalid_argument for another format or shapes that
-/// do not fit.
+/// Where amax is not finite, inverse_scale is NaN, and so is everything computed from the tensor: a cast that saturates
+/// would hide an infinite gradient (Transformer Engine takes 1 there). Throws std::invalid_argument for another format
+/// or shapes that do not fit.
 Operation fp8_scale(const View& amax, const View& inverse_scale, DataType format);
 
 /// q = x * (1 / inverse_scale), rounded to nearest, ties to even, and saturated; NaN stays NaN. The reciprocal is

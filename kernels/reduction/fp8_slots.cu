@@ -39,7 +39,7 @@ __device__ void add_fp8_slots(const Fp8Slots<From>& slots, std::int64_t row, std
     }
 #pragma unroll
     for (int k = 0; k < kSlotsInFlight; ++k) {
-      if (first + k < slots.num) {  // a break would put each load behind the sum before it
+      if (first + k < slots.num) {  // a break would put each load after the sum before it
         float values[N];
         widen_group(group[k], values);
         for (int i = 0; i < N; ++i) total[i] += values[i] * scale[k];

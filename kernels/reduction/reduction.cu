@@ -54,14 +54,14 @@ __global__ void sum_of_squares_kernel(Rows<const T> x, double* partials) {
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-/// The ranges of a row, which lie one behind the other.
+/// The ranges of a row, in order.
 struct Ranges {
   const double* begin_end = nullptr;  // whole numbers, which a double holds up to 2^53
   int num = 0;
 
   __device__ std::int64_t begin(int k) const { return static_cast<std::int64_t>(begin_end[2 * k]); }
   __device__ std::int64_t end(int k) const { return static_cast<std::int64_t>(begin_end[2 * k + 1]); }
-  /// The first that ends behind `column`; num: none does.
+  /// The first that ends after `column`; num: no range does.
   __device__ int first_after(std::int64_t column) const {
     const auto at = static_cast<double>(column);  // compared as they are: GPUs convert few doubles at a time
     int low = 0, high = num;

@@ -15,8 +15,8 @@ Operation sum_of_squares(const View& x, const View& out);
 /// The same over some ranges of a row: out += sum over k of the squares of x[ranges[k, 0]] up to x[ranges[k, 1]].
 ///
 /// x       [1, C] f32 or bf16
-/// ranges  [n, 2] f64, dense, whole numbers: begin and end of each, one behind the other within [0, C]; none where
-///         begin == end
+/// ranges  [n, 2] f64, dense, whole numbers: begin and end of each, in order within [0, C]; where begin == end a range
+///         is empty
 /// out     [1, 1] f32, added to
 /// Throws std::invalid_argument for shapes that do not fit. Traffic: x and ranges once, as if all of x were in a range.
 Operation sum_of_squares_in(const View& x, const View& ranges, const View& out);

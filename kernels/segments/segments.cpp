@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One walk over the segments, each of which gets what lies between its border and the next. A border is where a segment
-// begins, held within the stretch: segments before the stretch and behind it come out empty, and the first one also has
-// what lies before it. Magnitudes and conversions are those of quantize.cpp.
+// One walk over the segments, each of which gets the elements between its border and the next. A border is the start of
+// a segment, clamped to the stretch. So segments before the stretch and after it are empty, and the first one also gets
+// what is before it. Magnitudes and conversions are those of quantize.cpp.
 #include "kernels/segments/segments.hpp"
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 namespace underlap::kernels {
 namespace {
 
-/// Calls f(s, begin, end) for each segment that the stretch of `elements` elements meets, in elements of the stretch.
+/// Calls f(s, begin, end) for each segment that overlaps the stretch of `elements` elements, in elements of the
+/// stretch.
 template <class F>
 void for_each_segment(const Arguments& views, std::int64_t elements, F f) {
   const BoundView& begins = views[1];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// amax and quantize of many tensors that lie one behind the other in a buffer, in one launch for all of them: a launch
-// for each would cost more than a small tensor does.
+// amax and quantize of many consecutive tensors in a buffer, in one launch for all of them: a launch for each would
+// cost more than the work on a small tensor.
 //
 //   buffer        |      segment 0       |1|            2            |    3 ...
 //   blocks        |    chunk 0    |    chunk 1    |    chunk 2    |    chunk 3 ...       16384 elements each
 //   chunk 1                       |  0   |1|  2   |
 //
-// Work is cut by elements and not by tensors, so that blocks are equally busy whatever the tensors' sizes. A block
-// finds the first segment of its chunk by bisection and walks on from there; each run has one scale, or one maximum.
+// Work is divided by elements and not by tensors, so that blocks are equally busy for all tensor sizes. A block finds
+// the first segment of its chunk by bisection and walks on from there; each run has one scale, or one maximum.
 //
 //   bytes and flops an element   segmented_amax 4 read, 1     segmented_quantize 4 read and 1 written, 1
 //
@@ -25,11 +25,11 @@ namespace underlap::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-/// 64 KiB of f32, four turns of a block's loads: the search for its segment is little beside them.
+/// 64 KiB of f32, four iterations of a block's loads, which makes the cost of the search for its segment negligible.
 constexpr std::int64_t kChunk = 16384;
-/// Elements that a thread moves at an access: 16 bytes of f32.
+/// Elements that a thread moves per access: 16 bytes of f32.
 constexpr int kWide = 4;
-/// Groups that a thread loads before it is done with the first.
+/// Groups that a thread loads before it processes the first.
 constexpr int kInFlight = 4;
 
 struct Stretch {
@@ -75,8 +75,8 @@ __device__ void for_each_run(const Stretch& stretch, Run run) {
 }
 
 /// Calls `wide(i, group)` for groups of kWide elements of x[begin, end) that begin at a multiple of kWide, and
-/// `narrow(i)` for single ones before and behind them; for all where groups are not `aligned`. Segments begin at
-/// multiples of 64 elements: where the stretch does so too, single ones are only at its end.
+/// `narrow(i)` for single ones before and after them. If groups are not `aligned`, all are single. Segments begin at
+/// multiples of 64 elements: if the stretch does too, single ones are only at its end.
 template <class Wide, class Narrow>
 __device__ void for_each_element(const float* x, std::int64_t begin, std::int64_t end, bool aligned, Wide wide,
                                  Narrow narrow) {

@@ -5,8 +5,8 @@
 
 namespace underlap::kernels {
 
-/// Tensors that lie one behind the other in a buffer, of which one rank holds a stretch: what multi-tensor kernels work
-/// on. A segment reaches to the begin of the next, padding included, and the last to the end of the stretch.
+/// Consecutive tensors in a buffer, of which one rank holds a stretch: the input of multi-tensor kernels. A segment
+/// ends at the start of the next, padding included, and the last at the end of the stretch.
 struct Segments {
   View begins;             ///< [1, k] i32, ascending: where each begins, in units of kSegmentUnit elements
   std::int64_t first = 0;  ///< where the stretch begins, in elements; begins count from the same place
@@ -16,7 +16,7 @@ inline constexpr std::int64_t kSegmentUnit = 64;
 
 /// out[s] = max(out[s], the largest |x| of segment s), as amax does for one tensor.
 ///
-/// x    [1, n] f32, the stretch; it may begin and end inside a segment and need not meet all of them
+/// x    [1, n] f32, the stretch; it may begin and end inside a segment and need not overlap all of them
 /// out  [1, k] f32, at least 0 or NaN
 /// Throws std::invalid_argument for shapes that do not fit and a negative `first`. Traffic: x once.
 Operation segmented_amax(const View& x, const Segments& segments, const View& out);

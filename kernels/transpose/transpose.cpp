@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix goes in squares of 64 x 64 elements: 64 rows of x and 64 of out, which stay in the first-level cache while
-// one is read down its columns and the other written along its rows. Else each element of a column would be a line of
-// its own, gone before its neighbour is wanted.
+// The matrix is processed in squares of 64 x 64 elements: 64 rows of x and 64 of out. They stay in the first-level
+// cache while one is read down its columns and the other written along its rows. Otherwise each element of a column
+// would use a line of its own, evicted before the next element of that line is needed.
 #include "kernels/transpose/transpose.hpp"
 
 #include <algorithm>

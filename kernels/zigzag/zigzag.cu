@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows between the order in which context-parallel ranks hold them and that of their sequences: x and out move once, no
+// Reorders rows between the order of context-parallel ranks and the order of their sequences: x and out move once, no
 // flops. zigzag.hpp draws the two orders.
 //
-// Both directions walk the rows of sequence order and compute where each lies in rank order, which takes two divisions
-// a group: of 32 bits, which a GPU divides several times as fast as 64 (a call has fewer than 2^31 rows). Whole rows
-// move, so accesses are coalesced on both sides whatever the permutation is. Bound by memory. Only the size of an
-// element matters.
+// Both directions walk the rows of sequence order and compute the position of each in rank order, which takes two
+// divisions a group. They are of 32 bits, which a GPU divides several times as fast as 64 (a call has fewer than 2^31
+// rows). Whole rows move, so accesses are coalesced on both sides for any permutation. Bound by memory. Only the size
+// of an element matters.
 #include <array>
 
 #include "kernels/cuda/elements.cuh"

@@ -33,7 +33,7 @@ void ChangeWatch::forget(QWidget* tab) {
       if (!needed.contains(path)) watcher_.removePath(path);
 }
 
-// A file that vanished is watched no longer; its folder tells when there is one of its name again.
+// A file that vanished is no longer watched; its folder reports when a file of its name appears again.
 void ChangeWatch::look_for_returned(const QString& folder) {
   const QStringList watched = watcher_.files();
   QStringList returned;

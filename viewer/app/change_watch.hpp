@@ -11,7 +11,7 @@ class QWidget;
 
 namespace underlap::viewer {
 
-/// Hears of files that changed, grew, went or came back after they were read for a tab.
+/// Reports files that changed, grew, vanished or reappeared after they were read for a tab.
 class ChangeWatch : public QObject {
   Q_OBJECT
 

@@ -25,7 +25,7 @@ class ChartPanel : public QWidget {
   /// What to draw from; it must outlive the panel or the next call.
   void set_input(const ChartInput&);
   void set_theme(const Theme&);
-  /// Shows a chart by its name. One that cannot be drawn is a sentence that says why.
+  /// Shows a chart by its name, or a sentence with the reason if it cannot be drawn.
   void show_chart(const QString& name);
   /// Asks for a file, and writes what is shown.
   void save();

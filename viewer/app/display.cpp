@@ -28,7 +28,7 @@ std::string variable(const char* name) {
 // A connection to the X server of DISPLAY, by libxcb.
 struct XConnection {
   std::shared_ptr<void> connection;  ///< none where the server does not answer, or the library is not here
-  bool answers = true;               ///< without the library Qt will say
+  bool answers = true;               ///< without the library Qt reports a failure
 };
 
 XConnection connect_to_x() {
@@ -69,7 +69,7 @@ std::string why_no_wayland() {
   return answers ? "" : "Wayland display \"" + name + "\" does not answer";
 }
 
-// What Qt can draw on here, as its plugins say.
+// The platforms that Qt can draw on here, according to its plugins.
 QStringList platforms() {
   QStringList names;
   QStringList folders = QCoreApplication::libraryPaths();

@@ -6,9 +6,9 @@
 
 namespace underlap::viewer {
 
-/// Looks whether windows can be shown. Where they can on an X server, it stays connected to that while it lives: a
-/// server resets when its last client leaves, and whoever comes next is then turned away. So it outlives the start of
-/// the application.
+/// Checks whether windows can be shown. If they can on an X server, the probe stays connected while it lives: a server
+/// resets when its last client leaves, and refuses the next client meanwhile. So it outlives the start of the
+/// application.
 class DisplayProbe {
  public:
   DisplayProbe();

@@ -26,7 +26,7 @@ constexpr std::size_t kLargePart = 1'000'000;  // slices: its copy takes memory 
 
 }  // namespace
 
-// Hears on the job's thread how reading goes.
+// Receives the progress of reading, on the job's thread.
 class LoadJob::Watch : public ReadingWatch {
  public:
   explicit Watch(LoadJob& job) : job_(job) {}

@@ -18,7 +18,7 @@ namespace underlap::viewer {
 struct Request {
   QString path;
   QString baseline = {};   ///< empty: no comparison
-  bool is_forced = false;  ///< compared whatever speaks against it
+  bool is_forced = false;  ///< compare even if the two sides did different work
   QStringList runs = {};   ///< of one matrix at several sizes; `path` is the first of them
 
   bool compares() const { return !baseline.isEmpty(); }
@@ -30,12 +30,12 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-/// A file's name in it is the one that no link leads to, so that one file is opened once, whatever it is called.
+/// File names in it have their links resolved, so that a file is opened only once under all of its names.
 Request request_for(const QString& path, const QString& baseline = {}, bool is_forced = false);
 Request scaling_request_for(const QStringList& runs, bool is_forced = false);
 
-/// Opens something on a thread of its own, and tells the window's thread how that goes. Deleting it cancels the reading
-/// and waits for its end, which takes a fifth of a second at most.
+/// Opens something on its own thread, and reports progress to the window's thread. Deleting it cancels the reading and
+/// waits for its end, which takes at most a fifth of a second.
 class LoadJob : public QObject {
   Q_OBJECT
 

@@ -76,7 +76,7 @@ void check(const Arguments& arguments) {
     throw std::invalid_argument("--chart scaling takes folders of runs, and no --compare");
 }
 
-// Qt speaks of the machine's set-up, which nobody here can mend and nothing needs.
+// Drops Qt's warning about XDG_RUNTIME_DIR: users of the viewer cannot fix it, and nothing needs that folder.
 void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
   if (!message.startsWith("QStandardPaths: XDG_RUNTIME_DIR")) print_error("{}\n", message.toStdString());
 }
@@ -109,7 +109,7 @@ int run(int& argc, char** argv, const Arguments& arguments) {
   check(arguments);
   qInstallMessageHandler(pass_on);
   if (arguments.render.empty()) return show(argc, argv, arguments);
-  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // whatever a desktop has set: a picture needs no window
+  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // overrides the desktop's setting: a picture needs no window
   QApplication application(argc, argv);
   render(request_of(arguments));
   return kOk;

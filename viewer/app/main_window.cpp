@@ -80,7 +80,7 @@ MainWindow::MainWindow()
   set_dark(settings.value("dark", false).toBool());
 }
 
-// Jobs end before what they fill goes.
+// Jobs must end before the members that they fill are destroyed.
 MainWindow::~MainWindow() {
   qDeleteAll(jobs_.keys());
   tabs_->disconnect(this);
@@ -212,7 +212,7 @@ void MainWindow::end(LoadJob* job) {
   job->deleteLater();
 }
 
-// What a tab shows already it goes on showing.
+// A tab that already shows content keeps it, and a note shows the failure.
 void MainWindow::fail(LoadJob* job, const QString& why, Failure failure) {
   last_error_ = why;
   QWidget* tab = jobs_[job];
@@ -255,7 +255,7 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
   before->deleteLater();
 }
 
-// Two copies of a trace have one cell: then their files' names tell them apart.
+// Two copies of a trace have the same cell: then the titles contain their file names.
 QString MainWindow::title_among_others(const Document& document, const QWidget* own) const {
   const QString title = QString::fromStdString(document.title);
   for (int tab = 0; tab < tabs_->count(); ++tab)
@@ -266,7 +266,7 @@ QString MainWindow::title_among_others(const Document& document, const QWidget* 
 
 void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Document>& document) {
   Page* page = make_page(document);
-  // Whoever looked at something while it was still being read goes on looking at it.
+  // A user who already looks at the partial trace keeps the same view.
   const auto* part = is_partial(jobs_[job]) ? qobject_cast<const TracePage*>(jobs_[job]) : nullptr;
   auto* whole = qobject_cast<TracePage*>(page);
   const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);

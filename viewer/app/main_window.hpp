@@ -30,7 +30,7 @@ class MainWindow : public QMainWindow {
   MainWindow();
   ~MainWindow() override;
 
-  /// Opens a trace, a folder of traces or a run in a tab of its own; goes to that where it is open already.
+  /// Opens a trace, a folder of traces or a run in a new tab; switches to its tab if it is already open.
   void open(const QString& path) { show_tab(request_for(path)); }
   void compare(const QString& from, const QString& to, bool is_forced = false) {
     show_tab(request_for(to, from, is_forced));
@@ -51,14 +51,14 @@ class MainWindow : public QMainWindow {
   bool is_loading() const { return !jobs_.isEmpty(); }
   /// What could not be opened last, and why; empty where nothing failed.
   const QString& last_error() const { return last_error_; }
-  /// What stands above the tab that is shown; empty where nothing does.
+  /// The note above the shown tab; empty if there is no note.
   QString note() const;
 
  protected:
   void dragEnterEvent(QDragEnterEvent*) override;
   void dropEvent(QDropEvent*) override;
   void closeEvent(QCloseEvent*) override;
-  /// Leaves keys to whoever has the focus and takes them, and Esc leads from there back to the timeline.
+  /// Leaves keys to a focused widget that uses them; Esc returns the focus from there to the timeline.
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:

@@ -256,7 +256,7 @@ void MainWindow::show_charts() {
   layout->addWidget(charts);
   charts->set_theme(*theme_);
   charts->set_input(page()->chart_input());
-  // What it is drawn from goes with the page.
+  // The figures that it draws are destroyed with the page.
   connect(page(), &QObject::destroyed, dialog, &QDialog::close);
   dialog->resize(within_screen(*this, {900, 600}));
   dialog->show();

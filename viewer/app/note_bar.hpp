@@ -8,7 +8,7 @@ class QPushButton;
 
 namespace underlap::viewer {
 
-/// A line above a tab that says what a person should know of it, and offers to do something about it.
+/// A line above a tab with a message for the user and a button for the offered action.
 class NoteBar : public QFrame {
   Q_OBJECT
 

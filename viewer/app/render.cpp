@@ -231,7 +231,7 @@ void render_gate(const RenderRequest& request, const std::string& file) {
   write(with_chart, input);
 }
 
-// What of a trace could not be used is said, as a window says it.
+// Prints what of a trace could not be used, as a window shows it.
 std::shared_ptr<const TraceDocument> read_trace(const std::string& path) {
   ReadingWatch nobody;
   std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);

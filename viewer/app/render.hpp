@@ -12,8 +12,8 @@
 
 namespace underlap::viewer {
 
-/// Reads "12ms..18.5ms", "0.2s..0.4s", "step 3" (a step's number), or "all". Throws std::invalid_argument that says
-/// how.
+/// Parses "12ms..18.5ms", "0.2s..0.4s", "step 3" (a step's number), or "all". Throws std::invalid_argument that
+/// explains the format.
 struct RangeRequest {
   std::optional<TimeRange> time;
   std::optional<std::int32_t> step;

@@ -39,7 +39,7 @@ class TitleBar : public QHeaderView {
   }
 };
 
-// Of the rows that are looked at, with room for the grid.
+// The width of the contents of the rows that Qt measures, with room for the grid.
 int content_width(const QTableView& table, int column) {
   return static_cast<const QAbstractItemView&>(table).sizeHintForColumn(column) + 1;
 }
@@ -55,7 +55,7 @@ void cut_widest(std::vector<int>& widths, int room, int least) {
   }
 }
 
-// The same down to what stands below titles.
+// The same for titles, which keep at least the width of their contents.
 void cut_titles(std::vector<int>& widths, const std::vector<int>& contents, int room) {
   int lacking = sum_of(widths) - room;
   for (std::size_t column = 0; column < widths.size() && lacking > 0; ++column) {
@@ -87,7 +87,7 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setShowGrid(false);
   table->setWordWrap(false);
-  table->setTextElideMode(Qt::ElideMiddle);  // names of cells and kernels are often told apart by their ends
+  table->setTextElideMode(Qt::ElideMiddle);  // names of cells and kernels often differ only at their ends
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
   table->horizontalHeader()->setHighlightSections(false);
@@ -95,9 +95,9 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   return table;
 }
 
-// Where there is too little room, names of more than a third of it give way first, since kernels have names of any
-// length. Then titles do that are wider than what stands below them, and then the widest columns: names are cut,
-// figures are not.
+// If there is too little room, names of more than a third of it are cut first, since kernels have names of any length.
+// Then titles that are wider than their column's contents are cut, and then the widest columns: names are cut, figures
+// are not.
 void fit_columns(QTableView& table) {
   constexpr int kRowsLookedAt = 100;
   constexpr int kLeast = 60;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mouse does on a timeline: zoom, pan, select, move lanes, and say what lies below it.
+// Mouse input of a timeline: zoom, pan, select, move lanes, and show tooltips.
 #include <QApplication>
 #include <QHelpEvent>
 #include <QMouseEvent>
@@ -140,7 +140,7 @@ bool TimelineView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const Scene::Hit hit = scene_->hit(help->pos(), scene_size(), state_);
-  QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty one goes
+  QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty text hides it
   return true;
 }
 

@@ -93,13 +93,13 @@ void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) 
   changed();
 }
 
-// Where the mouse is, whatever part of time lies below it now.
+// Keeps the cursor at the mouse when the shown time changes.
 void TimelineView::place_cursor() {
   const bool is_on_lanes = cursor_x_ && *cursor_x_ >= Scene::kNames;
   state_.cursor_ns = is_on_lanes ? std::optional(time_at(*cursor_x_)) : std::nullopt;
 }
 
-// At the mouse; who went somewhere with keys since it moved means the slice that is selected.
+// The time at the mouse, or of the selected slice if keys moved the view after the mouse.
 double TimelineView::focus_ns() const {
   if (state_.cursor_ns) return *state_.cursor_ns;
   const double begin = state_.begin_ns, end = begin + state_.ns_per_pixel * lanes_width();
@@ -181,7 +181,7 @@ void TimelineView::go_forward() {
   set_view(begin, scale, false);
 }
 
-// Numbers of a trace's length stand as text: JSON's are doubles.
+// Times can be as large as the trace is long, so they are stored as text: JSON's numbers are doubles.
 QJsonObject TimelineView::kept_state() const {
   QJsonObject state = arrangement_->state();
   QJsonArray marks;

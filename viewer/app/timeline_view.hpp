@@ -21,7 +21,7 @@ class QScrollBar;
 
 namespace underlap::viewer {
 
-/// A timeline in a window: looks at a trace, and never changes it.
+/// A timeline in a window. It never changes the trace.
 class TimelineView : public QWidget {
   Q_OBJECT
 
@@ -36,7 +36,7 @@ class TimelineView : public QWidget {
   const Palette& palette() const { return *palette_; }
   /// Pixels in which time is seen, right of the names.
   int lanes_width() const;
-  /// Whether a person looked at another part of time than all of it, or what it opened with.
+  /// Whether the user moved the view away from the whole trace or from its first view.
   bool is_moved() const { return has_size_ && !fitted_; }
 
   void set_theme(const Theme&);
@@ -47,7 +47,7 @@ class TimelineView : public QWidget {
 
   /// What is seen of time; kept within what there is, and remembered.
   void show_time(double begin_ns, double ns_per_pixel);
-  /// The same as another view does, whatever that is: not kept within anything, and not remembered.
+  /// The same time as in another view: not limited to this trace, and not added to the history.
   void follow_time(double begin_ns, double ns_per_pixel);
   /// A part of time, with room at both sides.
   void show_range(std::int64_t begin_ns, std::int64_t end_ns);
@@ -63,7 +63,7 @@ class TimelineView : public QWidget {
   /// length stays away.
   QJsonObject kept_state() const;
   void restore(const QJsonObject& state);
-  /// Takes over how another view of the same trace, or of a part of it, is looked at.
+  /// Applies the state of another view of the same trace, or of a part of it.
   void go_on_from(const QJsonObject& lanes, const SceneState& state, bool is_moved);
 
   void select(std::uint32_t slice);

@@ -22,8 +22,8 @@
 #include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
-// Where a change of the step went, as a waterfall from one step to the other: what compute became by the same kernels,
-// other kernels and kernels beside each other, what is exposed by mode, copies and idle time.
+// A waterfall chart of the change from one step to the other: the same compute kernels, other kernels, concurrent
+// kernels, exposed communication by mode, copies and idle time.
 namespace underlap::viewer {
 namespace {
 
@@ -234,7 +234,7 @@ std::vector<RowBars> bars_of(const std::vector<Part>& parts, double low, const T
   return {step, shorter, longer};
 }
 
-// From part to part: each level goes down to the next row, and there along its bar, which covers it.
+// The line from part to part: each level continues down to the next row, where the bar covers it.
 QList<QPointF> levels_of(const std::vector<Part>& parts, std::size_t rows) {
   QList<QPointF> levels;
   for (std::size_t i = 0; i + 1 < rows; ++i)

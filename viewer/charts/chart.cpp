@@ -53,7 +53,7 @@ std::string first_trace_of(const ChartInput& input) {
   return found == input.run->cells.end() ? "" : found->trace_file;
 }
 
-// What to give instead, where there is more to say than what the chart needs.
+// What the user should give instead, if there is more to explain than the chart's needs.
 std::string instead(const ChartKind& kind, const ChartInput& input) {
   const auto needs = [&](ChartSource source) { return std::ranges::find(kind.needs, source) != kind.needs.end(); };
   if (needs(ChartSource::trace) && input.run != nullptr) {

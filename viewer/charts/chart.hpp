@@ -24,7 +24,7 @@ namespace underlap::viewer {
 /// What a chart is drawn from: all of it is borrowed, and what was not given is null.
 struct ChartInput {
   std::string name = {};      ///< what the user gave, for titles and messages
-  std::string how_made = {};  ///< of a comparison or a gate, which do not tell: how_made() of its sides
+  std::string how_made = {};  ///< how_made() of the sides of a comparison or a gate, which do not record it
   /// Of a run, the cell whose change from its off cell is drawn; empty: the one that changed most
   std::string cell = {};
   const report::RunResults* run = nullptr;
@@ -78,8 +78,8 @@ struct Chart {
 };
 Chart make_chart(std::string_view name, const ChartInput&);
 
-/// The chart as Qt's, which resizes as it is told, in the fonts of the application. The theme outlives it. From its
-/// first resize on its preferredHeight() is that at which no row is left out. Needs a QApplication.
+/// The chart as a QChart that resizes to the size it is given, in the fonts of the application. The theme must outlive
+/// it. After the first resize, its preferredHeight() is the height at which no row is omitted. Needs a QApplication.
 std::unique_ptr<QChart> draw(const Chart&, const Theme&);
 
 /// How times came about: "measured: host, paced to 1 Gbit/s" or "modelled: h100-sxm; no time was measured".

@@ -17,7 +17,7 @@
 #include "viewer/charts/drawing/series.hpp"
 #include "viewer/charts/words.hpp"
 
-// What a gate found: each metric's change between its limits, beside the most that passes.
+// The result of a gate: each metric's change with its confidence limits, and the largest change that passes.
 namespace underlap::viewer {
 namespace {
 
@@ -65,7 +65,7 @@ FigureRow row_of(const GateRow& row) {
 
 ChartFigures figures(const ChartInput& input) {
   const GateReport& report = *input.gate;
-  // An exact gate is of virtual time, whoever asks.
+  // Only runs in virtual time have exact gates.
   const std::string how = input.how_made.empty() && report.is_exact ? "modelled: no time was measured" : input.how_made;
   ChartFigures of = headed(fmt::format("Gate: {}", to_string(report.verdict)), how, gate::method_text(report));
   if (!input.name.empty()) of.subtitle += ", " + input.name;
@@ -83,8 +83,7 @@ QColor colour_of(const std::string& verdict, const Theme& theme) {
 
 QColor beyond_colour(const Theme& theme) { return mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1); }
 
-// Far enough for the changes and the tolerance; limits that go on beyond are cut, or they would press all else
-// together.
+// Wide enough for the changes and the tolerance. Limits far beyond are cut; otherwise they would compress the rest.
 Range range_of(const FigureTable& table) {
   Range needed{0, 0}, limits{0, 0};
   for (const FigureRow& row : table.rows) {
@@ -101,7 +100,7 @@ Range range_of(const FigureTable& table) {
   return room > 0 ? Range{range.low - room, range.high + room} : Range{-1, 1};
 }
 
-// Shapes beside colours: a triangle regressed, a ring could not be told.
+// Shapes in addition to colors: a triangle is a regression, a ring is inconclusive.
 void add_marks_of(QChart& chart, const std::vector<FigureRow>& rows, std::size_t shown, const char* verdict,
                   const Theme& theme) {
   QList<QPointF> points;
@@ -123,7 +122,7 @@ void paint_limits(QPainter& painter, const RowCanvas& canvas, const FigureRow& r
   const double y = canvas.row.center().y();
   const QColor colour = colour_of(row.names[kVerdict], canvas.theme);
   draw_line(painter, {canvas.x(low), y}, {canvas.x(high), y}, colour, 1.8);
-  // A limit beyond the edge has no cap: it goes on.
+  // A limit beyond the edge has no cap, because the interval continues there.
   for (const double limit : {low, high})
     if (limit > canvas.low && limit < canvas.high)
       draw_line(painter, {canvas.x(limit), y - 4}, {canvas.x(limit), y + 4}, colour, 1.8);

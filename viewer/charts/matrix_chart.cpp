@@ -16,8 +16,8 @@
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/words.hpp"
 
-// The cells of a run as a heat map: a grid where the matrix has two axes, else a row a cell. Colour says what overlap
-// did to the step, and only where the blocks can tell.
+// The cells of a run as a heat map: a grid where the matrix has two axes, otherwise one row per cell. Color shows how
+// overlap changed the step, only where the result is conclusive.
 namespace underlap::viewer {
 namespace {
 
@@ -89,7 +89,7 @@ ChartFigures figures(const ChartInput& input) {
   return of;
 }
 
-// How far a ratio lies from 1; nothing where the blocks cannot tell it from 1.
+// The distance of a ratio from 1; 0 if the blocks are inconclusive.
 double told_change(const FigureRow& row) {
   if (!row.figures[kRatio]) return 0;
   const auto &low = row.figures[kRatioLow], &high = row.figures[kRatioHigh];
@@ -120,8 +120,8 @@ struct Tile {
   std::vector<TextLine> lines;
 };
 
-// In as many lines as the tile has room for: what is left over stands behind the second, which is short. A low tile has
-// the first line alone.
+// Uses as many lines as the tile has room for. Remaining lines are appended to the second, which is short. A low tile
+// has only the first line.
 void paint_tile(QPainter& painter, const QRectF& tile, const QColor& colour, std::vector<TextLine> lines) {
   constexpr double kLine = 15;
   painter.fillRect(tile.adjusted(1, 1, -1, -1), colour);
@@ -158,7 +158,7 @@ std::vector<std::string> values_of(const FigureTable& table, std::size_t name) {
   return values;
 }
 
-constexpr std::size_t kRowAxis = 1, kColumnAxis = 2;  ///< in a row's names, behind the cell's
+constexpr std::size_t kRowAxis = 1, kColumnAxis = 2;  ///< in a row's names, after the cell's
 
 // A grid has a place of its own for every cell.
 bool is_grid(const FigureTable& table) {

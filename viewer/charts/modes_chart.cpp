@@ -10,8 +10,8 @@
 #include "viewer/charts/drawing/row_plot.hpp"
 #include "viewer/charts/words.hpp"
 
-// Communication by mode: how much of it compute hides, and of what is exposed how much only waits. Cells with overlap
-// stand below their cell without.
+// Communication by mode: how much of it compute hides, and how much of the exposed part is only waiting. Cells with
+// overlap are below their cell without.
 namespace underlap::viewer {
 namespace {
 

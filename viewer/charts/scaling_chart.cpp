@@ -107,7 +107,7 @@ struct Plot {
   std::vector<Line> lines;
   Range range;  ///< in ms
 
-  // Where small values could not be told on a linear axis.
+  // If small values could not be distinguished on a linear axis.
   bool is_log() const { return range.low > 0 && range.high > 20 * range.low; }
 };
 

@@ -86,7 +86,7 @@ struct Plotted {
   explicit Plotted(const FigureTable& of) : table(of) {}
   Plotted(const Plotted&) = delete;
 
-  // Where a step stands in its row: the row's middle is the median, and what is longer lies above.
+  // The position of a step in its row: the median is in the middle, and longer steps are above it.
   double y(std::size_t row, double ns) const {
     constexpr double kHalf = 0.45;  // rows do not touch
     return static_cast<double>(row) - kHalf * std::clamp(series[row].deviation(ns) / reach, -1.0, 1.0);

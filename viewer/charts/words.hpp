@@ -7,13 +7,13 @@
 
 namespace underlap::viewer {
 
-/// Figures without rows, under a title that says so where times are modelled.
+/// Figures without rows. The title notes where times are modelled.
 ///
-/// how   how_made() of what is drawn; empty: nobody knows
-/// of    what it is of, behind that
+/// how   how_made() of what is drawn; empty: unknown
+/// of    the drawn run, trace or comparison; follows `how` in the subtitle
 ChartFigures headed(const std::string& title, const std::string& how, const std::string& of);
 
-/// "5 blocks, quick/paced": what stands behind how a run's figures were made.
+/// "5 blocks, quick/paced": follows how a run's figures were made.
 std::string run_text(const ChartInput&);
 
 /// The same of a trace: "4 ranks, 12 steps, both.pftrace".

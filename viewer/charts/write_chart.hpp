@@ -21,9 +21,9 @@ QImage chart_image(const Chart&, const Theme&, QSize size, double scale = 1);
 /// ".png" of "picture.PNG".
 std::string extension_of(const std::filesystem::path&);
 
-/// Writes the chart as what the extension of `path` says: .svg, .png, or .csv (analysis::csv of its figures, which
-/// knows neither theme nor size). Throws as chart_image() does, std::invalid_argument for another extension, and
-/// MachineError where the file cannot be written.
+/// Writes the chart in the format of the extension of `path`: .svg, .png, or .csv (analysis::csv of its figures, which
+/// has neither theme nor size). Throws as chart_image() does, std::invalid_argument for another extension, and
+/// MachineError if the file cannot be written.
 void write_chart(const std::filesystem::path& path, const Chart&, const Theme&, QSize size = kChartSize,
                  double scale = 1);
 

@@ -52,10 +52,10 @@ void paint_lane(const Lane&, const QRect& where, bool is_collapsed, const LaneCo
 /// than a few pixels.
 void paint_pieces(const QRect& where, QRgb background, const LaneContext&);
 
-/// What tells paints of one colour apart.
+/// The texture that distinguishes paints of one color.
 Texture texture_of(Paint);
 
-/// A kernel's or range's name as it stands in a slice: without "void", template arguments and parameters.
+/// The label of a kernel's or range's slice: its name without "void", template arguments and parameters.
 QString label_of(NameId);
 
 }  // namespace underlap::viewer

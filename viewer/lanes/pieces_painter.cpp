@@ -15,7 +15,7 @@ struct Pixels {
   int to = 0;  // one past the last
 };
 
-// At least one pixel, whatever rounding would say.
+// At least one pixel, even if rounding gives none.
 Pixels pixels_of(const Piece& piece, int width) {
   const int left = std::clamp(static_cast<int>(std::floor(piece.left + 0.5F)), 0, width - 1);
   return {left, std::clamp(static_cast<int>(std::floor(piece.right + 0.5F)), left + 1, width)};

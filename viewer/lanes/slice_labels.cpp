@@ -48,7 +48,7 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
   const Trace& trace = timeline.trace();
   const double narrowest_ns = kNarrowest * context.scale * context.view.ns_per_pixel;
   std::uint32_t labelled = Timeline::kNoSlice;
-  // Of segments only wide ones are looked at: there are no more of them than pixels.
+  // Only wide segments are considered: there are fewer of them than pixels.
   for (std::size_t i = 0; i < context.pieces.size(); ++i) {
     const Piece& piece = context.pieces[i];
     if (piece.right - piece.left < kNarrowest * context.scale / 2) continue;

@@ -7,8 +7,8 @@
 
 namespace underlap::viewer {
 
-/// Writes into every slice of a row that is wide enough for some letters what it is: its purpose, or else its name.
-/// It stands within the widest part whose colour its own can be read on.
+/// Writes a label into every slice of a row that is wide enough for some letters: its purpose, or else its name. The
+/// label is in the widest part on whose color it is readable.
 void write_labels(const LaneRow&, const QRect& where, const LaneContext&);
 
 }  // namespace underlap::viewer

@@ -22,7 +22,7 @@ struct Label {
   Qt::Alignment alignment = Qt::AlignLeft | Qt::AlignVCenter;
 };
 
-/// What a colour is drawn with, for eyes that do not tell it from others.
+/// The texture of a color, for users who cannot distinguish the color from others.
 enum class Texture : std::uint8_t {
   plain,
   hatched,  ///< of what is exposed: it waits
@@ -55,7 +55,7 @@ class Surface {
   void write(Label label) { labels_.push_back(std::move(label)); }
   /// Writes no label that reaches below there.
   void drop_labels_below(int y);
-  /// Writes all labels: once, when everything else is drawn. Text over text is not told apart.
+  /// Writes all labels. Call once, when everything else is drawn. Labels that overlap are not moved.
   virtual void finish_text(const QFont&) = 0;
 
   /// Another surface of the same picture, for a second thread that draws other parts of it meanwhile; null where one

@@ -32,7 +32,7 @@ struct TraceDocument : Document {
   input::CellTrace traced;
   std::unique_ptr<Timeline> timeline;  ///< of `traced`
   bool is_partial = false;             ///< it is still being read: kinds and modes may not be known yet
-  std::vector<std::string> headline;   ///< what a person wants to know first, as `underlap analyze` says it
+  std::vector<std::string> headline;   ///< the most important results, as `underlap analyze` prints them
 };
 
 /// A run's folder: its matrix. Traces of its cells are documents of their own.
@@ -41,14 +41,14 @@ struct RunDocument : Document {
   std::vector<report::CellSummary> summaries;
 };
 
-/// Two traces and where their difference went.
+/// Two traces and the explanation of their difference.
 struct CompareDocument : Document {
   std::shared_ptr<const TraceDocument> from;
   std::shared_ptr<const TraceDocument> to;
   compare::CompareReport report;
 };
 
-/// What `underlap gate --json` said, or would say of runs that were named.
+/// The result of `underlap gate --json`, read from a file or computed for the given runs.
 struct GateDocument : Document {
   gate::GateReport report;
   std::vector<std::string> files;  ///< that it was read from
@@ -93,7 +93,7 @@ std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDo
 /// The files that a document was read from.
 std::vector<std::string> files_of(const Document&);
 
-/// The file of a cell's trace, which may have been compressed since; empty where there is none.
+/// The file of a cell's trace, which may have been compressed since; empty if it does not exist.
 std::string trace_file_of(const RunDocument&, std::size_t cell);
 
 }  // namespace underlap::viewer

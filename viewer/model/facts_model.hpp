@@ -16,7 +16,7 @@ struct FactsOfSide {
   std::vector<Fact> facts;
 };
 
-/// What is known of a slice: a label and a value a row. Of slices that stand for each other a value for each side.
+/// The facts about a slice: one label and one value per row. For corresponding slices, one value per side.
 class FactsModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -24,7 +24,7 @@ class FactsModel : public QAbstractTableModel {
   explicit FactsModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
   void set_facts(std::vector<Fact> facts) { set_sides({{"", std::move(facts)}}); }
-  /// A row for each label of any side, in their order; where a side has one twice, the first stands beside the first.
+  /// One row for each label of any side, in their order. A label that a side has twice gets two rows, matched in order.
   void set_sides(std::vector<FactsOfSide> sides);
   /// Those of the first side.
   const std::vector<Fact>& facts() const { return sides_.front().facts; }

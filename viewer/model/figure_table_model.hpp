@@ -34,7 +34,7 @@ class FigureTableModel : public QAbstractTableModel {
 /// What a figure's text is in: "ms", "us", "%", "MB"; empty for a number.
 QString unit_text(analysis::FigureUnit unit);
 
-/// A figure as it stands in a table: milliseconds, microseconds, percent, ...; empty where it is not known.
+/// The text of a figure in a table: milliseconds, microseconds, percent, ...; empty if unknown.
 QString figure_text(analysis::FigureUnit unit, std::optional<double> figure);
 
 }  // namespace underlap::viewer

@@ -14,7 +14,7 @@ namespace underlap::viewer {
 struct ArrangedLane {
   std::size_t lane = 0;  ///< index into Timeline::lanes()
   bool is_collapsed = false;
-  bool is_pinned = false;  ///< stays at the top, whatever is scrolled
+  bool is_pinned = false;  ///< stays at the top while others scroll
   bool is_shown = true;
 };
 
@@ -40,7 +40,7 @@ class LaneArrangement : public QAbstractListModel {
   const std::vector<ArrangedLane>& lanes() const { return lanes_; }
   int row_of(std::size_t lane) const;
   void set_collapsed(int row, bool is_collapsed);
-  /// A pinned lane moves behind the pinned ones that there are; one that no longer is, back to its rank.
+  /// A pinned lane moves after the already pinned lanes; one that is no longer pinned returns to its rank.
   void set_pinned(int row, bool is_pinned);
   void set_shown(int row, bool is_shown);
   /// Moves a lane one place up or down among those that are pinned, or not, as it is.

@@ -9,8 +9,8 @@
 
 namespace underlap::viewer {
 
-/// The cells of a run, a row each, in their order: step, step/off, exposed, overlap, E. Settings that all of them have
-/// stand in the title of their names, and not in every name.
+/// The cells of a run, one row each, in their order: step, step/off, exposed, overlap, E. Settings that all cells share
+/// are in the title of the name column, and not in every name.
 analysis::FigureTable matrix_table(const std::vector<report::CellSummary>&);
 
 /// What operations did to the step, a row each, largest first; nanoseconds of a mean step.

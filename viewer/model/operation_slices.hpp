@@ -11,14 +11,13 @@
 
 namespace underlap::viewer {
 
-/// The first slice of an operation in one step: the nth of each rank, or all there is where no steps are known. Of
-/// `rank` where that has one. The operation's stream is taken where a rank has one of that name. Looks at no slice of
-/// another step. Timeline::kNoSlice where there is none.
+/// The first slice of an operation in one step: the nth of each rank, or the whole trace if no steps are known. Prefers
+/// `rank`, then the operation's stream. Reads no slice of another step. Timeline::kNoSlice if there is none.
 std::uint32_t first_slice_of(const Timeline&, int nth_step, const compare::NetOperation&,
                              std::optional<std::int32_t> rank = {});
 
-/// The slices of one rank that do the same in one step, by begin: of one tag but for its step, and where that has no
-/// purpose of one name.
+/// The slices of one rank that do the same in one step, by start time: their tags are equal except for the step. Slices
+/// without a purpose must also have the same name.
 struct Alike {
   int nth_step = 0;  ///< of the rank; 0 where no steps are known
   std::vector<std::uint32_t> slices;
@@ -27,8 +26,8 @@ struct Alike {
 /// Nothing where it is in no step although steps are known, or in no lane.
 std::optional<Alike> alike_in_step(const Timeline&, std::uint32_t slice);
 
-/// What does on the other side what `slice` does here: in its step of as many, of the rank that stands for its rank,
-/// of those that do the same the one of its number. Timeline::kNoSlice where there is none.
+/// The slice of `other` that corresponds to `slice`. It is in the step of the same number, on the corresponding rank,
+/// and has the same index among slices that do the same. Timeline::kNoSlice if there is none.
 std::uint32_t counterpart_of(const Timeline&, std::uint32_t slice, const Timeline& other);
 
 }  // namespace underlap::viewer

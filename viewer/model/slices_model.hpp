@@ -11,8 +11,7 @@
 namespace underlap::viewer {
 
 /// Slices as rows, as a search found them: name, rank, lane, begin, duration, exposed. Rows are made when they are
-/// looked at, so ten million cost nothing. Sorts itself by any column, unless that would take longer than a person
-/// notices.
+/// shown, so ten million cost nothing. Sorts itself by any column, unless that would take noticeable time.
 class SlicesModel : public QAbstractTableModel {
   Q_OBJECT
 

@@ -30,7 +30,7 @@ Column exposed(const Palette& palette, Shade shade, int height) {
           .texture = texture_of(shade.paint)};
 }
 
-// How communication is shown stands in the colour of the first mode, and then each mode has both of its own.
+// The samples of hidden and exposed communication use the color of the first mode. Then each mode has its own two.
 std::vector<Sample> samples_of(const LegendContent& content, const Palette& palette, int height) {
   std::vector<Sample> samples{{plain(palette.colour({Paint::compute, 0})), "compute"},
                               {plain(palette.colour({Paint::copy, 0})), "copy"}};

@@ -30,7 +30,7 @@ double round_distance(double least_ns) {
   return 10 * power;
 }
 
-// Of a unit that tell such a distance apart.
+// The number of decimals of a unit that distinguish values this far apart.
 int digits_of(double distance_ns, const Unit& unit) {
   return std::max(0, static_cast<int>(std::ceil(std::log10(unit.ns / distance_ns) - 1e-9)));
 }

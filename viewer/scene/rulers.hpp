@@ -21,10 +21,10 @@ struct Tick {
 };
 
 /// Ticks at 1, 2 or 5 times a power of ten, at least `least_px` apart: "12.35 ms". Those of one ruler have one unit and
-/// as many digits as tell them apart.
+/// enough digits to differ.
 std::vector<Tick> ticks_of(const View&, double least_px);
 
-/// A moment, to the pixel: in the unit of the ruler's ticks, with as many digits as tell two pixels apart.
+/// A moment, to the pixel: in the unit of the ruler's ticks, with enough digits to distinguish two pixels.
 QString moment_text(double time_ns, double ns_per_pixel);
 
 /// Times, counted from `origin_ns` on. A tick near the right end, where its text would be cut, has none.

@@ -173,7 +173,7 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   surface.fill(scaled(QRect({0, 0}, size), scale), theme.background.rgb());
   const View view = view_of(size, state, scale);
   const std::vector<PlacedLane> placed = place(size, state);
-  // Pinned lanes last, over those that are scrolled behind them.
+  // Pinned lanes last, since they cover the scrolled ones.
   const auto first_scrolled = std::ranges::find_if_not(placed, [&](const PlacedLane& lane) { return is_pinned(lane); });
   draw_lanes(surface, {first_scrolled, placed.end()}, view, scale, state, palette);
   draw_lanes(surface, {placed.begin(), first_scrolled}, view, scale, state, palette);
@@ -224,7 +224,7 @@ void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const View& vi
   where.setLeft(scaled(kNames, scale));
   QRect own = where;
   own.setHeight(scaled(viewer::height_of(lane, placed.is_collapsed), scale));
-  const bool is_cut = own.top() < scaled(kRulers, scale);  // its text would stand over the rulers
+  const bool is_cut = own.top() < scaled(kRulers, scale);  // its text would cover the rulers
   paint_lane(lane, own, placed.is_collapsed,
              {.surface = surface,
               .timeline = timeline_,
@@ -279,7 +279,7 @@ bool Scene::draw_name(Surface& surface, const PlacedLane& placed, bool names_ran
   surface.fill(scaled(name.adjusted(0, 0, 0, 1), scale), theme.surface.rgb());
   const bool is_strip = lane.kind == LaneKind::strip;
   const int height = std::max(height_of_row(lane.kind, placed.is_collapsed), placed.is_collapsed ? 13 : 0);
-  // Of a lane with several rows the name goes down as far as it can.
+  // The name of a lane with several rows moves down as far as it fits, to stay visible.
   if (name.top() < kRulers) name.setTop(std::min(kRulers, name.bottom() + 1 - height));
   if (name.top() < kRulers) return false;
   name.setHeight(height);

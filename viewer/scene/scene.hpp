@@ -133,9 +133,9 @@ class Scene {
   std::optional<Ghost> ghost_;
   std::map<std::size_t, std::size_t> ghost_lanes_;  ///< of lanes their counterparts in the ghost
   LegendContent legend_;
-  std::map<std::int32_t, QString> rank_notes_;  ///< what stands beside the name of a rank
+  std::map<std::int32_t, QString> rank_notes_;  ///< text next to the name of a rank
   std::vector<StepSpan> steps_of_first_rank_;
-  /// Those of the slice that was selected last: finding them goes through all flows, which no frame has time for.
+  /// The links of the last selected slice: finding them visits all flows, which is too slow for each frame.
   mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;
   mutable Links links_;
 };

@@ -17,7 +17,7 @@ constexpr std::size_t kMostArrows = 200;
 
 QString text_of(std::int64_t ns) { return QString::fromStdString(time_text(ns)); }
 
-// On a ruler, from there on as far as the picture has room, and over what stands there.
+// Writes on a ruler, starting at `left` or as far left as the text needs to fit. Covers what is drawn there.
 void write_on_ruler(QPainter& painter, double left, const QString& text, const QSize& size, const Theme& theme) {
   constexpr double kInset = 4, kHigh = 16;
   const double width = painter.fontMetrics().horizontalAdvance(text) + 2 * kInset;
@@ -39,7 +39,7 @@ void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const
   painter.drawPolygon(QPolygonF({to, to + QPointF(-6, -3.5), to + QPointF(-6, 3.5)}));
 }
 
-// Of a collective from the member that came last to the others.
+// Links of a collective lead from the member that started last to the others.
 Links find_links(const Timeline& timeline, const analysis::Summary& summary, std::uint32_t slice) {
   Links links;
   for (const Flow& flow : timeline.trace().flows)

@@ -9,11 +9,11 @@
 
 namespace underlap::viewer {
 
-/// Every colour that the viewer draws with, so that timeline and charts look alike.
+/// Every color that the viewer draws with, so that timeline and charts look alike.
 ///
-/// Compute is grey and hidden communication pale: what is exposed has the full colour of its mode and is what the eye
-/// finds first. The colours of modes are those of Okabe and Ito 2008 (Color Universal Design), which colour-blind eyes
-/// tell apart.
+/// Compute is grey and hidden communication pale. Exposed communication has the full color of its mode, so that it
+/// stands out. The colors of modes are those of Okabe and Ito 2008 (Color Universal Design), which color-blind users
+/// can distinguish.
 struct Theme {
   bool is_dark = false;
   QColor background;
@@ -33,7 +33,7 @@ struct Theme {
   static const Theme& light();
   static const Theme& dark();
 
-  /// Of exposed communication; Mode::none is unattributed.
+  /// The color of exposed communication; Mode::none means unattributed.
   QColor exposed(Mode) const;
   /// Of communication under compute: the same, paler.
   QColor hidden(Mode) const;

@@ -17,8 +17,8 @@ struct ValueRange {
   void take(const ValueRange& more);
 };
 
-/// A value over time: it holds from each sample until the next. Above the samples is a tree that tells the least and
-/// the most of any run of them without looking at each.
+/// A value over time: it holds from each sample until the next. A tree above the samples gives the least and the
+/// largest of any range of them without visiting each.
 class CounterSeries {
  public:
   /// Adds samples in any order; call finish() once, when all are added.
@@ -28,7 +28,7 @@ class CounterSeries {
   std::size_t size() const { return time_ns_.size(); }
   std::int64_t time_ns(std::size_t i) const { return time_ns_[i]; }
   double value(std::size_t i) const { return value_[i]; }
-  /// The first at `time_ns` or later; size() where there is none.
+  /// The first at `time_ns` or later; size() if there is no such sample.
   std::size_t first_at(std::int64_t time_ns) const;
   /// Of those of [from, to).
   ValueRange range(std::size_t from, std::size_t to) const;

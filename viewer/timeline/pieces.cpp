@@ -8,7 +8,7 @@
 namespace underlap::viewer {
 namespace {
 
-// A moment of a picture may lie beyond any that a clock tells.
+// A moment of a picture may be outside the range of any clock.
 std::int64_t whole_ns(double ns) {
   constexpr double kFarthest = 9e18;
   return static_cast<std::int64_t>(std::clamp(ns, -kFarthest, kFarthest));

@@ -26,7 +26,7 @@ struct Piece {
   float right = 0;
   Shade base;                          ///< what takes most of it; nothing where all of it is exposed
   float coverage = 1;                  ///< of the base, share of the width
-  Shade exposed;                       ///< nothing where none is
+  Shade exposed;                       ///< empty if nothing is exposed
   float exposed_share = 0;             ///< of the width, 0 to 1
   std::uint32_t segment = kNoSegment;  ///< where it is wide and divided (Segments::is_divided())
 

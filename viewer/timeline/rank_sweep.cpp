@@ -13,7 +13,7 @@
 namespace underlap::viewer {
 namespace {
 
-// What a slice goes through: communication whose last arrival is known has two parts.
+// The phases of a slice: communication whose last arrival is known has two parts.
 enum class Phase : std::uint8_t { begin, arrival, end };
 
 // One row on its way through time.
@@ -155,7 +155,7 @@ class Sweep {
                           : cursor.exposed.wait_ns) += length;
   }
 
-  // Compute began or ended: communication that goes on is hidden from here, or exposed.
+  // Compute started or ended: communication in progress is hidden, or exposed, from here on.
   void account_for_all(std::int64_t now, bool was_computing) {
     for (Cursor& cursor : cursors_)
       if (cursor.phase != Phase::begin && trace_.tag(slice_of(cursor)).kind == Kind::communication)
@@ -169,7 +169,7 @@ class Sweep {
     return modes;
   }
 
-  // A known transfer explains a moment, whatever else waits.
+  // A known transfer explains a moment, even if others wait.
   void show_strip(std::int64_t now) {
     const std::uint8_t modes = modes_running();
     Shade shade;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row keeps a communication whole. While it runs, its rank's strip tells whether compute runs beside it:
+// A row keeps a communication whole. Its rank's strip shows where compute runs at the same time:
 //   row    |     [ all_gather             ]   |
 //   strip  |####====####====!!!!!!!!====!!!###|
 //   drawn  |     [==  ======!!!!!!!!====!!]   |

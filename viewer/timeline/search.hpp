@@ -11,8 +11,8 @@
 
 namespace underlap::viewer {
 
-/// What to look for. "gemm mode:dp rank:3 stream:comm": words that a slice's name or purpose must hold, in any case,
-/// what its tag must say, and where it must lie.
+/// A search. "gemm mode:dp rank:3 stream:comm": words that a slice's name or purpose must contain, in any case, and
+/// conditions on its tag and its place.
 struct SearchQuery {
   std::vector<std::string> words;  ///< in lower case
   std::optional<Mode> mode;
@@ -36,8 +36,8 @@ std::vector<std::uint32_t> find_alike(const Timeline&, std::uint32_t slice);
 
 enum class Towards : std::uint8_t { later, earlier };
 
-/// Of `found` the next one from `from` on, by begin and then by number; of those on the same rank where `rank` is
-/// given. Timeline::kNoSlice where there is none.
+/// The next of `found` from `from` on, by begin and then by number; on the same rank if `rank` is given.
+/// Timeline::kNoSlice if there is none.
 std::uint32_t next_of(const Timeline&, const std::vector<std::uint32_t>& found, std::uint32_t from, Towards,
                       std::optional<std::int32_t> rank = {});
 

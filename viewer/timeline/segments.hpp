@@ -25,8 +25,8 @@ struct Content {
   void add(const Content&);
 };
 
-/// One row of a timeline: pieces of time that follow each other, each of one shade, with gaps between. 14 bytes each,
-/// of communication 18, and above them a tree that tells what any run of them holds without looking at each: a frame
+/// One row of a timeline: consecutive pieces of time, each of one shade, with gaps between. A piece takes 14 bytes, or
+/// 18 in rows of communication. A tree above the pieces summarizes any range of them without visiting each: a frame
 /// takes as long for a million segments as for a thousand.
 class Segments {
  public:
@@ -36,8 +36,8 @@ class Segments {
   void add(std::int64_t begin_ns, std::int64_t end_ns, Shade);
   /// The same; where the last one touches it and has its shade, that one grows.
   void extend(std::int64_t begin_ns, std::int64_t end_ns, Shade);
-  /// The same of a whole communication, of which `exposed_ns` ran under no compute, in one piece or in many. The shade
-  /// is that of its exposed part; hidden where there is none.
+  /// The same for a whole communication, of which `exposed_ns` ran without compute, in one piece or in many. The shade
+  /// is that of its exposed part; hidden if it has no exposed part.
   void add_communication(std::int64_t begin_ns, std::int64_t end_ns, Shade, std::int64_t exposed_ns);
   /// Builds the tree; call once, when all are added.
   void finish();
@@ -48,8 +48,8 @@ class Segments {
     return length_ns_[i] == kLong ? end_of_long(i) : begin_ns_[i] + length_ns_[i];
   }
   Shade shade(std::size_t i) const { return {paint_[i], modes_[i]}; }
-  /// Whether it is a communication with an exposed part, and perhaps a hidden one: where they lie, its rank's strip
-  /// tells.
+  /// Whether it is a communication with an exposed part, and perhaps a hidden one. Its rank's strip shows where they
+  /// are.
   bool is_divided(std::size_t i) const { return !exposed_ns_.empty() && is_exposed(paint_[i]); }
 
   /// The first that ends after `time_ns`; size() where none does.
@@ -63,7 +63,7 @@ class Segments {
 
  private:
   static constexpr std::size_t kFanOut = 16;
-  static constexpr std::uint32_t kLong = ~std::uint32_t{0};  ///< a length that stands in long_
+  static constexpr std::uint32_t kLong = ~std::uint32_t{0};  ///< marks a length that is stored in long_
 
   Content leaf(std::size_t from, std::size_t to) const;
   std::int64_t end_of_long(std::size_t i) const;

@@ -20,8 +20,8 @@ using analysis::FigureUnit;
 
 using Line = std::pair<std::string, std::optional<double>>;
 
-// The times of a part below each other: a line for the part, and of communication one within it for each column behind
-// the first.
+// The times of a part, one line each: a line for the part and, for communication, an indented line for each column
+// after the first.
 std::vector<Line> lines_of(const FigureTable& parts) {
   std::vector<Line> lines;
   for (const FigureRow& row : parts.rows) {

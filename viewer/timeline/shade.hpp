@@ -39,7 +39,7 @@ struct Shade {
 
 constexpr std::uint8_t bit_of(Mode mode) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(mode)); }
 
-/// The first mode of `modes`; Mode::none, which is unattributed communication, where there is none.
+/// The first mode of `modes`; Mode::none, which is unattributed communication, if `modes` is empty.
 Mode first_mode(std::uint8_t modes);
 
 /// "dp", "dp+tp", "unattributed": the names that analysis::Split has.

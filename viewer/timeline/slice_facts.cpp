@@ -78,13 +78,13 @@ const analysis::LateArrival* late_arrival_of(const analysis::Summary& summary, s
   return late == summary.waits->arrivals.end() ? nullptr : &*late;
 }
 
-// What the trace's metadata says as JSON; discarded where it says nothing.
+// The trace's metadata at `key` as JSON; discarded if it is absent or not valid.
 nlohmann::ordered_json json_in(const Trace& trace, const char* key) {
   const auto said = trace.metadata.find(key);
   return parse_json_or_discard(said == trace.metadata.end() ? "" : said->second);
 }
 
-// Whether the trace says that a knob is on.
+// Whether a knob is on according to the trace.
 bool is_on(const Trace& trace, std::string_view knob) {
   const nlohmann::ordered_json knobs = json_in(trace, "knobs");
   const auto value = knobs.is_object() ? knobs.find(std::string(knob)) : knobs.end();

@@ -16,9 +16,9 @@ struct Fact {
   std::string value;
 };
 
-/// Everything that the trace and its analysis say of a slice: what it is and how that is known, times, what of it is
-/// exposed and for whom it waited, bytes and rates, and the knob that would hide it, where one that is not on could.
-/// What is not known has no line.
+/// All facts about a slice from the trace and its analysis. They include what it is and the evidence for that, times,
+/// its exposed part, the rank that it waited for, bytes and rates. They also include the setting that would hide it, if
+/// such a setting is off. What is not known has no line.
 std::vector<Fact> facts_of(const Timeline&, const analysis::Summary&, std::uint32_t slice);
 
 /// The first lines alone, for a tooltip: name, times, exposure.
@@ -27,7 +27,7 @@ std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
 /// What a rank does at a moment, as its strip shows it: what, of which modes, for how long.
 std::vector<Fact> strip_facts_of(const Timeline&, std::int32_t rank, std::int64_t time_ns);
 
-/// The knob by whose overlap communication of this tag is hidden, as the trace says it; empty where it says none.
+/// The knob whose overlap hides communication of this tag, according to the trace; empty if the trace has no such knob.
 std::string hiding_knob(const Trace&, const Tag&);
 
 /// The slices of the other members of a communication, by rank; empty where it was not matched.

@@ -11,7 +11,8 @@
 namespace underlap::viewer {
 namespace {
 
-// While a kernel runs, its rank's strip tells whether something communicates.
+// The time of a compute slice during communication. While a kernel runs, its rank's strip shows whether something
+// communicates.
 std::int64_t beside_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
   const std::int64_t begin = timeline.begin_ns(slice), end = timeline.end_ns(slice);
   std::int64_t beside = 0;

@@ -29,7 +29,7 @@ LaneKind kind_of(TrackKind kind) {
   return LaneKind::counter;
 }
 
-// Below the strip come streams, then what tells of them.
+// The order of lanes below the strip: streams first, then the lanes that explain them.
 int place_in_rank(LaneKind kind) {
   switch (kind) {
     case LaneKind::strip: return 0;
@@ -46,7 +46,7 @@ std::string name_of_track(const Track& track) {
   return fmt::format("{} {}", to_string(track.kind), track.stream);
 }
 
-// Ranges that a tool put beside a stream or a thread have its name.
+// Some tools name the ranges of a stream or a thread after it.
 void tell_ranges_apart(std::vector<Lane>& lanes) {
   for (Lane& lane : lanes) {
     if (lane.kind != LaneKind::range) continue;
@@ -131,7 +131,7 @@ void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, st
     if (of.rank != rank) continue;
     Lane& lane = lanes.emplace_back();
     lane = {kind_of(of.kind), rank, static_cast<std::int32_t>(track), name_of_track(of), {}};
-    // Work counts wherever it stands, as it does for the analysis.
+    // Work counts on any kind of track, as it does for the analysis.
     const bool has_work = lane.kind == LaneKind::stream ||
                           std::ranges::any_of(of_tracks[track], [&](std::uint32_t i) { return trace_->is_work(i); });
     if (has_work) lane.kind = LaneKind::stream;
@@ -174,8 +174,8 @@ void Timeline::add_steps(const analysis::Summary& summary) {
   add_uncounted();
 }
 
-// Work belongs to a step's surroundings where no pause as long as that step lies between: other cells run in the pauses
-// between the blocks of one.
+// Work is adjacent to a step if the pauses between them are shorter than that step. Longer pauses separate the blocks
+// of a cell, and other cells run in them.
 void Timeline::add_uncounted() {
   if (steps_.empty()) return;
   const Segments& work = strip_of(steps_.front().rank);

@@ -63,17 +63,17 @@ struct TimeRange {
 /// analysis::ClockAlignment found are taken off). The trace must outlive it.
 class Timeline {
  public:
-  /// Lays out a trace, with `threads` threads; the summary tells steps and clocks. Lanes are in the order of ranks, and
-  /// of a rank: strip, streams, counters, ranges, threads.
-  /// Throws Cancelled, which is asked for at each rank.
+  /// Lays out a trace, with `threads` threads; the summary provides steps and clocks. Lanes are in the order of ranks,
+  /// and for each rank: strip, streams, counters, ranges, threads.
+  /// Throws Cancelled; checks for cancellation at each rank.
   Timeline(const Trace&, const analysis::Summary&, unsigned threads, const Reading& = {});
 
   const Trace& trace() const { return *trace_; }
   const std::vector<Lane>& lanes() const { return lanes_; }
   const std::vector<std::int32_t>& ranks() const { return ranks_; }
   const std::vector<StepSpan>& steps() const { return steps_; }
-  /// Work of the first rank that has steps which is of none of them, as one range beside each step that it touches:
-  /// what warms up, and what was cut off. No figure counts it.
+  /// Work outside of all steps, on the first rank that has steps: warm-up, and work that was cut off. One range before
+  /// or after each step that it adjoins. No figure counts it.
   const std::vector<TimeRange>& uncounted() const { return uncounted_; }
   /// What is worth seeing first: all, or of a trace in blocks, between which other cells ran, the steps of the first.
   TimeRange opening() const;
@@ -102,8 +102,8 @@ class Timeline {
   /// The slices of a row that touch [begin_ns, end_ns): from, to.
   std::pair<std::size_t, std::size_t> slices_within(const LaneRow&, std::int64_t begin_ns, std::int64_t end_ns) const;
 
-  /// Of the communication of a row that begins in [begin_ns, end_ns) one with exposed time, of millions one where most
-  /// of it lies; kNoSlice where there is none. As quick for millions as for a few.
+  /// A slice of a row's communication that begins in [begin_ns, end_ns) and has exposed time; among millions, one where
+  /// most of it is. kNoSlice if there is no such slice. As fast for millions as for a few.
   std::uint32_t exposed_within(const LaneRow&, std::int64_t begin_ns, std::int64_t end_ns) const;
 
   /// The lane and the row of a slice; nullptr where it is in none.

@@ -256,7 +256,7 @@ std::int64_t ComparePage::shift_ns() const {
   return begin_of_step(*document_->to->timeline, nth_) - begin_of_step(*document_->from->timeline, nth_);
 }
 
-// A range goes with the step.
+// A selected range moves with the step.
 void ComparePage::align(int nth) {
   const std::int64_t before_ns = begin_of_step(*document_->to->timeline, std::exchange(nth_, nth));
   step_->setValue(nth + 1);
@@ -301,7 +301,7 @@ void ComparePage::show_slice(const TimelineView& of, std::uint32_t slice) {
     const std::uint32_t there = is_any ? counterpart_of(of.timeline(), slice, other.timeline()) : Timeline::kNoSlice;
     other.select(there);
     show_facts(&of == candidate_ ? slice : there, &of == candidate_ ? there : slice);
-    // Whoever goes through a list stays in it.
+    // A user who walks through a list keeps its panel.
     if (is_any && !panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentWidget(details_);
   });
 }

@@ -23,8 +23,8 @@ class QTabWidget;
 namespace underlap::viewer {
 
 /// Two traces locked to one time within a step: the candidate above the baseline, or the baseline as a ghost below each
-/// lane of the candidate. Below them where the difference went. What is selected on one side, a slice or a range of the
-/// step, is selected on the other.
+/// lane of the candidate. A panel below them explains the difference. A selection on one side, a slice or a range of
+/// the step, is also selected on the other.
 class ComparePage : public Page {
   Q_OBJECT
 
@@ -39,7 +39,7 @@ class ComparePage : public Page {
   const FactsModel& settings() const { return *settings_; }
   const FactsModel& facts() const { return *facts_; }
   const SelectionPanel& selection() const { return *selection_; }
-  /// The steps that are held against each other: "step 3", "step 3 against step 1009".
+  /// The steps that are compared: "step 3", "step 3 against step 1009".
   QString steps_text() const;
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
@@ -53,7 +53,7 @@ class ComparePage : public Page {
   void go_to_alike(Towards) override;
   void go_to_worst() override;
 
-  /// The steps that are held against each other: the nth of either side.
+  /// Compares the nth step of one side with the nth step of the other.
   void align(int nth);
   void show_as_ghost(bool is_ghost);
   /// Goes to an operation in the aligned step, on both sides: to its first slice there, of one rank where both have it.
@@ -64,9 +64,9 @@ class ComparePage : public Page {
   /// Of the step; where steps are not known, of all there is.
   std::int64_t begin_of_step(const Timeline&, int nth) const;
   std::int64_t length_of_step(const Timeline&, int nth) const;
-  /// What the candidate's times are behind the baseline's.
+  /// The offset of the candidate's times from the baseline's.
   std::int64_t shift_ns() const;
-  /// Does what one side's view tells to the other side's, which tells nothing back meanwhile.
+  /// Applies a change of one side's view to the other, whose own signals are ignored meanwhile.
   void mirror(const std::function<void()>& what);
   void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
   void show_slice(const TimelineView& of, std::uint32_t slice);

@@ -19,7 +19,7 @@ class LoadingPage : public QWidget {
   /// As at first: what is read, and nothing done of it.
   void show_start();
   void show_progress(const QString& doing, double fraction);
-  /// Says why it could not be opened, and offers to go on all the same where `offers_to_go_on`.
+  /// Shows why it could not be opened. With `offers_to_go_on`, offers to continue anyway.
   void show_failure(const QString& why, bool offers_to_go_on);
 
  signals:

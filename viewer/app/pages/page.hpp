@@ -20,7 +20,7 @@ class Page : public QWidget {
  public:
   explicit Page(QWidget* parent = nullptr) : QWidget(parent) {}
 
-  /// The timeline that keys act on; nullptr where there is none.
+  /// The timeline that keys act on; nullptr if there is no timeline.
   virtual TimelineView* timeline() { return nullptr; }
   /// What charts are drawn from; borrowed from the page.
   virtual ChartInput chart_input() const = 0;
@@ -28,7 +28,7 @@ class Page : public QWidget {
   virtual void set_legend(bool) {}
   /// Where keys go in turn: timelines, tabs of panels, what they show. Those that are not seen are passed over.
   virtual QList<QWidget*> stops() { return {focusProxy()}; }
-  /// The lane that keys act on; -1 where there is none.
+  /// The lane that keys act on; -1 if there is no lane.
   virtual int lane_row();
   /// How a person left it, to be kept until the next time, and back; empty where there is nothing to keep.
   virtual QJsonObject kept_state() const { return {}; }

@@ -10,7 +10,7 @@ namespace underlap::viewer {
 
 class ChartPanel;
 
-/// What a report says: its answer in a sentence or two, its charts, and all of it as a terminal shows it.
+/// A report: its answer in a sentence or two, its charts, and its full text as in a terminal.
 class ReportPage : public Page {
   Q_OBJECT
 

@@ -115,7 +115,7 @@ QList<QWidget*> RunPage::stops() { return {focusProxy(), charts_->focusProxy()};
 
 void RunPage::set_theme(const Theme& theme) { charts_->set_theme(theme); }
 
-// What the terminal says first, too: the answer, and whether it was measured.
+// The same first lines as in the terminal: the answer, and whether it was measured.
 QString RunPage::heading() const {
   const std::string answer = report::headline(report::answers_of(document_->results, document_->summaries));
   QString all = text(how_made(document_->results.info));

@@ -9,9 +9,9 @@
 
 namespace underlap::viewer {
 
-/// The ways from slice to slice that every page with a timeline has.
+/// Navigation from slice to slice, for every page with a timeline.
 
-/// Of what was found the next one from the selected slice on; the first where nothing is selected or none is left.
+/// Goes to the next found slice after the selected one; to the first if nothing is selected or none follows.
 void go_to_next_of(TimelineView&, const std::vector<std::uint32_t>& found, Towards);
 /// The next one on the same rank that does the same as the selected slice.
 void go_to_alike(TimelineView&, Towards);

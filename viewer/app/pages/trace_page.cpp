@@ -32,7 +32,8 @@ namespace {
 
 constexpr int kAfterTyping = 120;  // milliseconds
 
-// A click or Enter on a row of slices goes there, and one on a title sorts them, or a third time no longer.
+// A click or Enter on a row of slices selects it on the timeline. A click on a title sorts; the third one stops
+// sorting.
 void go_on_activation(QTableView* table, SlicesModel* model, TimelineView* timeline) {
   const auto go = [model, timeline](const QModelIndex& index) {
     if (index.isValid()) timeline->go_to(index.siblingAtColumn(0).data(SlicesModel::kSlice).toUInt());
@@ -134,7 +135,7 @@ QWidget* TracePage::make_timeline() {
   return panel;
 }
 
-// What `underlap analyze` says first, and before that what keeps it from being right.
+// The first lines of `underlap analyze`, after any warnings that the analysis may be wrong.
 QString TracePage::answer_text() const {
   QStringList lines, sentences;
   for (const std::string& fault : analysis::faults(document_->traced.trace, document_->traced.summary))
@@ -191,7 +192,7 @@ QWidget* TracePage::make_analysis() {
     by->addItem(tr("by %1").arg(text(std::string(to_string(static_cast<analysis::Breakdown>(i))))));
   auto* table = make_table(breakdown_, tr("The analysis of the steps"), FigureTableModel::kSort);
   connect(breakdown_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
-  // Made when it is first looked at: of a large trace it takes a while.
+  // Computed when it is first shown, since it takes a while for a large trace.
   connect(panels_, &QTabWidget::currentChanged, this, [this, panel, by] {
     if (panels_->currentWidget() == panel && breakdown_->rowCount() == 0) ask_for_breakdown(by->currentIndex());
   });
@@ -227,7 +228,7 @@ QString TracePage::trace_text() const {
 void TracePage::show_facts(std::uint32_t slice) {
   if (slice >= document_->traced.trace.size()) return facts_->set_facts({});
   facts_->set_facts(facts_of(timeline_->timeline(), document_->traced.summary, slice));
-  // Whoever goes through a list stays in it.
+  // A user who walks through a list keeps its panel.
   if (!panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentIndex(0);
 }
 

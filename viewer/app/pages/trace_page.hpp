@@ -54,8 +54,8 @@ class TracePage : public Page {
   const FigureTableModel& selected_parts() const { return selection_->parts(); }
   const SlicesModel& found() const { return *found_; }
   void search(const QString& text);
-  /// What takes over how `part`, the same trace while it was still being read, is looked at now: view, lanes, marks,
-  /// selection, panel, search. It no longer needs `part`.
+  /// Returns a function that applies the state of `part`, the same trace while it was still being read: view, lanes,
+  /// marks, selection, panel, search. The function does not need `part`.
   std::function<void()> going_on_from(const TracePage& part);
 
  private:

@@ -26,7 +26,7 @@ constexpr double kLegendLine = 20;
 constexpr double kSwatch = 20;
 constexpr double kSwatchGap = 6;
 constexpr double kEntryGap = 18;
-constexpr double kHeadingGap = 6;  ///< between heading and what stands above the plot
+constexpr double kHeadingGap = 6;  ///< between the heading and the content above the plot
 // Qt draws grid and axes at 2 and 3, series from 4 on.
 constexpr double kBelowSeries = 2.5;
 constexpr double kAboveAll = 100;
@@ -35,7 +35,7 @@ constexpr double kMostWidth = 500;  ///< of a plot whose width is not known yet
 
 double width_of(const LegendEntry& entry) { return kSwatch + kSwatchGap + text_width(entry.text, kTextPixels); }
 
-// Where each entry stands, from the legend's top left; the last one tells the number of lines.
+// The position of each entry, from the legend's top left; the last one determines the number of lines.
 std::vector<QPointF> places_of(const std::vector<LegendEntry>& legend, double width) {
   std::vector<QPointF> places;
   double x = 0, y = 0;
@@ -94,7 +94,7 @@ void make_bare(QChart& chart) {
   chart.setBackgroundPen(Qt::NoPen);
   chart.setBackgroundRoundness(0);
   chart.legend()->hide();
-  chart.layout()->setContentsMargins(0, 0, 0, 0);  // or the ground has a frame of whatever lies below
+  chart.layout()->setContentsMargins(0, 0, 0, 0);  // otherwise a frame of the widget below shows around it
 }
 
 // Qt lays a chart out from the outside, and setPlotArea() leaves the axes where they were: so the margins are those

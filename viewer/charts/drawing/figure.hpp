@@ -19,7 +19,7 @@ class QValueAxis;
 
 namespace underlap::viewer {
 
-/// What stands for something in a legend.
+/// A mark in a legend, and what it means.
 struct LegendEntry {
   enum class Mark : std::uint8_t {
     box,
@@ -57,7 +57,7 @@ class Figure : public QChart {
  public:
   Figure(const ChartFigures&, const Theme&, std::vector<LegendEntry> legend);
 
-  /// The room left of, above, right of and below the plot, from the chart's width; beside heading and note.
+  /// The margins left of, above, right of and below the plot, for the chart's width. Heading and note are not included.
   using Margins = std::function<QMarginsF(double width)>;
   /// Draws over the plot and its margins.
   using Paint = std::function<void(QPainter&, const QRectF& plot)>;

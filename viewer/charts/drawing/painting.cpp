@@ -54,7 +54,7 @@ void draw_text(QPainter& painter, const QRectF& box, Qt::Alignment alignment, co
 // Lines from bottom left to top right, each cut at the bar's edges by itself: QSvgGenerator knows no clipping.
 void draw_hatching(QPainter& painter, const QRectF& bar, const QColor& stripe) {
   painter.setPen(QPen(stripe, 1.2));
-  // The pattern is laid over the whole chart and not over each bar, so that bars beside each other go on.
+  // The pattern is aligned to the whole chart and not to each bar, so that it continues across adjacent bars.
   const double first = std::ceil((bar.left() + bar.top()) / kStripeDistance) * kStripeDistance;
   for (double sum = first; sum < bar.right() + bar.bottom(); sum += kStripeDistance) {
     const double left = std::max(bar.left(), sum - bar.bottom());

@@ -39,7 +39,7 @@ void draw_line(QPainter&, const QPointF& from, const QPointF& to, const QColor&,
 /// Black or white, whichever can be read on `background`.
 QColor readable_on(const QColor& background);
 
-/// "12.3" with as many digits behind the point as leave about three that count; "-" for what is not known.
+/// "12.3", with about three significant digits; "-" for unknown values.
 QString number_text(double value);
 
 /// The same with its sign; a change of nothing has none.

@@ -30,7 +30,7 @@ constexpr double kTitlesHeight = 16;
 
 double thickness_of_bars(double row_height) { return std::min(kThickestBar, kBarShare * row_height); }
 
-// Columns of text beside the plot: their widths, as wide as their longest text.
+// The widths of the text columns left and right of the plot, each as wide as its longest text.
 struct Columns {
   double label = 0;
   double sublabel = 0;

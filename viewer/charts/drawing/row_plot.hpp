@@ -11,7 +11,7 @@
 
 namespace underlap::viewer {
 
-/// A row of a plot: what stands left of it, and the same in figures right of it.
+/// A row of a plot: its label left of it, and its figures as text right of it.
 struct PlotRow {
   QString label;
   QString sublabel = {};  ///< in a narrow column of its own
@@ -33,7 +33,7 @@ struct RowCanvas {
   QRectF bar(double from, double to) const;
 };
 
-/// From one value of the axis to another, no matter which is larger; nothing where both are the same.
+/// From one value of the axis to another, in either order; empty if both are the same.
 struct Span {
   double from = 0;
   double to = 0;
@@ -57,8 +57,8 @@ struct RowPlot {
   double least_tick = 0;  ///< distance of the axis' ticks
   bool has_grid = true;
   double least_row_height = 17;
-  QString what = "row";            ///< for the line that counts those for which there is no room
-  QString when_empty = "none";     ///< stands in the plot where there is no row
+  QString what = "row";            ///< for the line that counts the rows that do not fit
+  QString when_empty = "none";     ///< shown in the plot if there are no rows
   std::vector<RowBars> bars = {};  ///< in each row from the inside out, none over another
   /// Adds series below the bars of the first rows; row i has its middle at i, the next one's is below it at i + 1.
   std::function<void(QChart&, std::size_t rows)> add_series = {};

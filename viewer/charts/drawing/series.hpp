@@ -13,7 +13,7 @@
 
 namespace underlap::viewer {
 
-/// A shape of points, and the mark that stands for it in a legend.
+/// The shape of points, and their mark in a legend.
 struct PointShape {
   QScatterSeries::MarkerShape shape;
   LegendEntry::Mark mark;
