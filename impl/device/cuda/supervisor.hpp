@@ -41,7 +41,7 @@ struct SupervisorOptions {
 /// run dry. Aborting and querying the device call the same libraries and may also hang. So the supervisor makes no such
 /// calls, and takes no lock that is held around one.
 ///
-///   | call | limit + slack | report: notify peers, abort transfers    | grace | the process ends |
+///   | call | limit + slack | report: notify peers, abort transfers | grace | the process ends |
 class Supervisor {
  public:
   using Clock = std::chrono::steady_clock;
