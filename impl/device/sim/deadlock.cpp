@@ -36,8 +36,7 @@ std::string Engine::explain(std::int32_t r, const InFlight& front) const {
     const auto id = static_cast<SharedDevice::Id>(running - rank.running.begin());
     const auto is_here = [r, id](const Member& member) { return member.rank == r && member.id == id; };
     for (const Rendezvous::Entry& entry : running->entries)
-      if (std::ranges::any_of(flows_[entry.flow].members, is_here))  // otherwise it is over, and its number may be
-                                                                     // reused
+      if (std::ranges::any_of(flows_[entry.flow].members, is_here))  // else it is over; its number may be reused
         line += " waits for " + missing_text(rendezvous_.missing(entry.flow));
     return line;
   }

@@ -18,8 +18,7 @@
 namespace underlap::cuda {
 namespace {
 
-constexpr std::uint64_t kLandingsAhead = 256;  // how many landings a receiver's host may post before its sender's host
-                                               // takes them
+constexpr std::uint64_t kLandingsAhead = 256;  // landings posted and not yet taken, at most
 constexpr std::size_t kNameBytes = 64;
 constexpr int kBusyLooks = 1000;
 constexpr std::chrono::microseconds kLook{20};

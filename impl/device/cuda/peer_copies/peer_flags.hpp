@@ -61,8 +61,7 @@ struct FlagWait {
 /// Enqueues kernels of one block on `stream`: all signals, then all waits, which spin side by side.
 ///
 /// state       if its status is poisoned or aborted, waits that have looked for a while end; after a wait has ended
-/// without
-///             its flag, signals carry kPeerGaveUp
+///             without its flag, signals carry kPeerGaveUp
 /// timeout_ns  from the start of the waiting kernel, on the device's clock
 /// No flag is signaled twice. Throws MachineError if a launch is refused.
 void enqueue_flags(std::span<const FlagSignal> signals, std::span<const FlagWait> waits, const PeerState& state,
