@@ -64,7 +64,7 @@ bool asks_for_what_is_not_there(const Knob& knob, const ParallelConfig& parallel
   return knob.requested != default_of(i) && !has_ranks(row.scope, parallel);
 }
 
-/// The number behind the last colon of `text`, which is cut off it; 0 where there is none.
+/// The number after the last colon of `text`, which is removed with it; 0 if there is none.
 int take_number(std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return 0;

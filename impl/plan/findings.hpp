@@ -9,14 +9,14 @@
 
 namespace underlap::plan {
 
-/// Something that a plan has to say of a configuration.
+/// A message of a plan about its configuration.
 struct Finding {
   std::string_view kind;   ///< error, not-as-requested, exposed, contradiction, not-run or notice
   std::string_view level;  ///< SARIF's: error, warning or note
   Message message;
 };
 
-/// What a matrix has to say, the weightiest first, each once and not for each cell.
+/// The messages of a matrix, the most severe first, each once instead of once for each cell.
 std::vector<Finding> findings(const Matrix& matrix);
 
 /// The requests of `plan` that are not in effect, each with the reason: what a rule or a gate overrules, and what was

@@ -135,7 +135,7 @@ class MatchingCheck {
     if (mine != theirs) report_mismatch(exchange, first, party, mine, theirs);
   }
 
-  // Only the first of a channel: behind it everything is out of step.
+  // Only the first of a channel: after it, all transfers are out of step.
   bool is_first_of(const Exchange& exchange) { return reported_.insert(exchange.channel).second; }
 
   void report_unmatched(const Exchange& exchange, const Party& first, const Party& missing) {

@@ -38,8 +38,8 @@ class Clocks {
   void enter_host(const ProgramCommand& command);
 
   const ProgramIndex* index_;
-  std::uint32_t host_;                        // the host's place in now_: behind the streams
-  std::uint32_t current_ = 0;                 // who the last command was entered on
+  std::uint32_t host_;                        // the host's index in now_: after the streams
+  std::uint32_t current_ = 0;                 // index in now_ of the stream or host of the last entered command
   std::vector<Clock> now_;                    // by stream, and the host's
   std::vector<std::vector<Moment>> history_;  // by stream: each time that it learnt of others
   std::vector<bool> knows_host_;              // by stream: whether it has taken over what the host knows

@@ -36,7 +36,7 @@ class Past {
  private:
   struct Range {
     std::int32_t rank;
-    std::uint32_t stream, from, to;  // positions: behind `from`, up to `to`
+    std::uint32_t stream, from, to;  // positions: after `from`, up to `to`
   };
 
   void reach(std::int32_t rank, std::uint32_t stream, std::uint32_t position) {
@@ -68,7 +68,7 @@ class Past {
     if (gives) add_causes(party.rank, party.command, false);
   }
 
-  // Whatever the host waited for before it enqueued the command.
+  // Adds everything that the host waited for before it enqueued the command.
   void reach_host(std::int32_t rank, std::uint32_t c) {
     const ProgramIndex& index = ranks_[static_cast<std::size_t>(rank)];
     std::uint32_t& known = host_reached_[static_cast<std::size_t>(rank)];

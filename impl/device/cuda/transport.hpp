@@ -17,7 +17,7 @@ namespace underlap::cuda {
 
 class Transport;
 
-/// A transfer with device memory behind its views.
+/// A transfer with the device memory of its views.
 struct DeviceTransfer {
   Transfer transfer;
   std::byte* input = nullptr;

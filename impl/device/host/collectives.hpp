@@ -9,7 +9,7 @@
 
 namespace underlap::host {
 
-/// A transfer with memory behind its views.
+/// A transfer with the memory of its views.
 struct BoundTransfer {
   Transfer transfer;
   std::byte* input = nullptr;

@@ -70,7 +70,7 @@ std::shared_ptr<gloo::rendezvous::Store> make_store(Meeting* meeting, std::chron
   return std::make_shared<MeetingStore>(*meeting, timeout);
 }
 
-// The key by which member `i` of a communicator's group says that it has come.
+// The key that marks the arrival of member `i` of a communicator's group.
 std::string sign_of(std::uint32_t index, const Group& group, std::int32_t i) {
   return fmt::format("here-{}-{:016x}-{}", index,
                      std::hash<std::string>()(fmt::format("{}", fmt::join(group.members, ","))), i);
@@ -137,8 +137,8 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
   return connection;
 }
 
-// The transport connects pair by pair and each pair waits for itself: so all members come together first, where one
-// deadline holds, a failure wakes everybody, and who is missing is known.
+// The transport connects pair by pair, and each pair waits for itself. So all members meet first, with one deadline. A
+// failure then wakes all of them, and the missing members are known.
 void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& group) {
   const std::vector<std::int32_t> missing =
       meeting_ == nullptr ? wait_for_threads(index, group) : wait_for_processes(index, group);

@@ -85,7 +85,7 @@ class Fabric {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;                // of present_ and failed_
-  std::map<Key, std::set<std::int32_t>> present_;  // (communicator, members): who has come to connect
+  std::map<Key, std::set<std::int32_t>> present_;  // (communicator, members): the members that arrived to connect
   std::map<Key, std::shared_ptr<Connection>> connections_;
   std::map<const void*, std::function<void()>> listeners_;
   std::atomic<bool> failed_{false};

@@ -199,7 +199,7 @@ void SharedDevice::share_copy_engines(Changes& changes) {
 
 // Bandwidth -----------------------------------------------------------------------------------------------------------
 
-// Lowers the speeds of those who want more than a fair share of `capacity`.
+// Limits each speed above a fair share of `capacity`.
 void SharedDevice::share_max_min(std::vector<Share>& shares, double capacity) {
   double total = 0;
   for (const Share& share : shares) total += share.demand;
@@ -260,7 +260,7 @@ void SharedDevice::share_bandwidth() {
 
 // What comes next -----------------------------------------------------------------------------------------------------
 
-// Until `w` ends, or gives up multiprocessors that somebody waits for, or may take more.
+// Time until `w` ends, releases multiprocessors that other work waits for, or may take more.
 double SharedDevice::ns_to_event(const Work& w, bool younger_wait, bool older_wait) const {
   const double to_end = w.left_ns / w.speed;
   if (!is_waves(w)) return to_end;

@@ -47,9 +47,9 @@ struct Comparison {
   double bandwidth = 1;  // likewise, of large messages
 };
 
-// One ratio for all sizes, so that a time does not jump where only the protocol changes: latencies of the protocol with
-// the smallest one, bandwidths of Simple, which uses all of the links. Below the line stands what no figure of this
-// machine changes, so a machine with a faster link is never expected to be slower.
+// One ratio for all sizes, so that a time does not jump where only the protocol changes: the latency of the protocol
+// with the smallest one, the bandwidth of Simple, which uses all of the links. The denominator does not depend on this
+// machine's figures, so a faster link never gives a slower estimate.
 std::optional<Comparison> compare(const Hardware& hardware, const CollectiveTimes& times, const nccl::Group& group) {
   const nccl::Group known{times.ranks, times.nodes};
   const nccl::Machine here = nccl::machine_of(hardware), there = nccl::machine_taken_on(hardware);

@@ -157,7 +157,7 @@ void VirtualMemory::exchange(std::span<const Member> members) {
     for (const Member& member : members) {
       InWork& work = *works_[member.token];
       const std::size_t position = member.positions[i];
-      if (work.is_tainted) work.copies[2 * position].poison();  // what it sends is published by those who receive it
+      if (work.is_tainted) work.copies[2 * position].poison();  // its receivers then publish NaN too
       sides.push_back({&work.transfers[position], work.copies[2 * position].view().data,
                        work.copies[2 * position + 1].view().data});
     }

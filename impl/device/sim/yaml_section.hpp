@@ -36,7 +36,7 @@ std::optional<std::string> read_text(const yaml::Node& node, std::string_view wh
 /// The items of a list that is not empty; anything else is added to `problems`, and gives no items.
 std::vector<const yaml::Node*> read_list(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
-/// The keys of one mapping, asked for one by one; what nobody asked for is a mistake.
+/// The keys of one mapping, read one by one; a key that is never read is an error.
 class Section {
  public:
   /// Adds to `problems` where `node` is no mapping. `node` and `problems` outlive the section.

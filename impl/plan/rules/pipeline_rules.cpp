@@ -91,8 +91,8 @@ void decide_group_size(Resolution& r) {
   }
 }
 
-/// Gathers are started by the schedule of virtual stages alone. Under another one Megatron Core starts each where it is
-/// first needed, and none ahead: align_param_gather is what tells it to leave the next bucket to the schedule.
+/// Only the schedule of virtual stages starts gathers. With other schedules Megatron Core starts each gather at its
+/// first use, and none early: align_param_gather makes it leave the next bucket to the schedule.
 void decide_aligned_gather(Resolution& r) {
   DdpConfig& ddp = r.config().ddp;
   const bool automatic = has_chunks(r) && r.config().parallel.data_parallel_size > 1;

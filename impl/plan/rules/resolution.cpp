@@ -101,7 +101,7 @@ void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob
                   is_overlap ? std::string(path) : fmt::format("mixed_precision.{}", path.substr(path.find('.') + 1)));
 }
 
-/// A dump spells defaults out, and nobody asked for them. Those of CommOverlapConfig are null.
+/// A dump lists defaults that the user did not request. Those of CommOverlapConfig are null.
 void call_defaults_of_dump_automatic(const Resolution& r, std::size_t i, Knob& knob) {
   if (!r.settings.is_dump || knob.source != "user") return;
   if (knob.effective != default_of(i) && in_scope(rows()[i].scope, r)) return;

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kWindowAlignment = 4096;
 /// NCCL's functions, found when the program runs. The names are NCCL's without their prefix. A test puts its own in.
 struct NcclApi {
   std::string path;  ///< of the library, for messages
-  int version = 0;   ///< of the library, as ncclGetVersion says it: 22809 is 2.28.9
+  int version = 0;   ///< of the library, as ncclGetVersion returns it: 22809 is 2.28.9
 
   decltype(&ncclGetErrorString) GetErrorString = nullptr;
   decltype(&ncclGetLastError) GetLastError = nullptr;
@@ -54,7 +54,7 @@ struct NcclApi {
   static NcclApi load(const std::filesystem::path& file);
 };
 
-/// Throws MachineError where `version` is older than Underlap needs; `path` says whose it is.
+/// Throws MachineError if `version` is older than Underlap needs; `path` is the library's path for the message.
 void require_nccl_version(int version, const std::string& path);
 
 /// Throws MachineError with NCCL's words for `result` and its last message, unless it is ncclSuccess.

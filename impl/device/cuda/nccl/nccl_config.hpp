@@ -15,7 +15,7 @@ inline constexpr int kFirstWithCopyEngines = NCCL_VERSION(2, 28, 0);
 
 /// What decides which hints can be honoured.
 struct NcclSite {
-  int version = 0;                   ///< of the library, as ncclGetVersion says it
+  int version = 0;                   ///< of the library, as ncclGetVersion returns it
   int compute_capability_major = 0;  ///< of the GPU
 };
 
