@@ -44,9 +44,9 @@ class PrivateCopy {
 /// The private copies of an operation's views, in declared order.
 std::vector<PrivateCopy> private_copies(const Operation& operation, std::span<const BoundView> views);
 
-/// Runs the operation's CPU implementation on `copies`, so that an implementation that reads what it did not declare
-/// finds NaN. Only the copies are touched. Throws std::logic_error naming the operation and the use where it wrote
-/// outside of what it declared.
+/// Runs the operation's CPU implementation on `copies`, so that an implementation that reads undeclared elements finds
+/// NaN. Only the copies are accessed. Throws std::logic_error naming the operation and the use if it wrote outside its
+/// declared elements.
 void run_on_copies(const Operation& operation, std::span<PrivateCopy> copies);
 
 /// Runs an operation's CPU implementation on private copies of its views instead of the memory of `views`, and writes

@@ -55,8 +55,8 @@ std::string gate_finding(const Knob& knob) {
                      to_json_text(knob.effective), knob.reason);
 }
 
-/// A switch of overlap that was turned on; or another value than the usual one of a kind of parallelism that there is
-/// none of. What a switch that is off leaves without effect was not asked for.
+/// Whether a request has no object: a switch of overlap that is on, or an unusual value for an unused kind of
+/// parallelism. Settings without effect because of a switch that is off do not count.
 bool asks_for_what_is_not_there(const Knob& knob, const ParallelConfig& parallel) {
   const std::size_t i = row_index(knob.name);
   const Row& row = rows()[i];

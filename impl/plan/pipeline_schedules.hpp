@@ -39,7 +39,7 @@ std::vector<std::string_view> pipeline_schedule_names();
 /// The name of the effective schedule of `config`: extensions.pipeline_schedule, or Megatron's schedule if it is not
 /// set. A single stage always has "single_stage".
 std::string_view schedule_in_effect(const Config& config);
-/// The same; nullptr where it is not linked in.
+/// The same; nullptr if it is not linked.
 const PipelineSchedule* find_schedule_in_effect(const Config& config);
 
 /// Whether it runs backward passes in halves.

@@ -8,10 +8,10 @@
 
 namespace underlap::check {
 
-/// Vector clocks of one rank's streams and its host: which commands have surely ended when another one starts.
+/// Vector clocks of one rank's streams and its host: which commands have certainly ended when another one starts.
 ///
-/// Fed with the commands in the order of the calls, which is enough: nothing can wait for what is enqueued after it. A
-/// `throttle` is no order. What the host enqueues after it synchronized comes after what it waited for.
+/// The commands are added in the order of the calls. This is enough, because nothing can wait for a later command. A
+/// `throttle` is no order. After a synchronization, the host's later commands come after the work that it waited for.
 class Clocks {
  public:
   explicit Clocks(const ProgramIndex& index);

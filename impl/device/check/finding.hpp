@@ -11,7 +11,7 @@
 
 namespace underlap::check {
 
-/// What can be wrong with the programs of a set of ranks.
+/// The kinds of errors in the programs of a set of ranks.
 enum class FindingKind : std::uint8_t {
   communicator,       ///< declared by some members only, or in different orders
   illegal_use,        ///< a view leaves its tensor, or check_transfer refuses the transfer

@@ -35,7 +35,7 @@ std::set<std::int64_t> thread_ids() {
 // The clock of another thread's CPU time, as the kernel encodes it; glibc names it only for its own threads.
 clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((~thread_id << 3) | 6); }
 
-/// What the transport asks of a place to meet.
+/// Adapts a Meeting to the interface of the transport.
 class MeetingStore final : public gloo::rendezvous::Store {
  public:
   MeetingStore(Meeting& meeting, std::chrono::milliseconds timeout) : meeting_(meeting), timeout_(timeout) {}

@@ -50,8 +50,8 @@ class StreamWorker {
  public:
   using Execute = std::function<void(Command&)>;
 
-  /// `execute` runs each command on the worker's thread. What it throws goes to `fail` on the same thread; from then on
-  /// commands are passed over.
+  /// `execute` runs each command on the worker's thread. Its exceptions go to `fail` on the same thread; later commands
+  /// are then skipped.
   StreamWorker(std::uint32_t id, Execute execute, std::function<void(std::exception_ptr)> fail);
   ~StreamWorker();
   StreamWorker(const StreamWorker&) = delete;

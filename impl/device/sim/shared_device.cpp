@@ -109,8 +109,8 @@ bool SharedDevice::is_between_waves(const Work& w) const {
   return done > 0 && whole_ns(std::max(0.0, beyond) / w.speed) == 0;
 }
 
-// Takes finished waves out of the plan. Between two of them all is placed anew; a last wave that is not a whole one
-// holds what it needs. Returns whether it gave up any.
+// Removes finished waves from the plan. Between two waves all are placed again; a partial last wave keeps only the
+// multiprocessors it needs. Returns whether it released any.
 bool SharedDevice::pass_waves(Work& w) {
   const std::int64_t left = w.tiles - waves_done(w) * w.held;
   if (left <= 0 || left == w.tiles) return false;

@@ -11,7 +11,7 @@
 
 namespace underlap::sim {
 
-/// What a transfer in flight takes from one of its members, each as bytes per nanosecond at full speed.
+/// The resources that a transfer in flight takes from one of its members, each as bytes per nanosecond at full speed.
 struct FlowDemand {
   double hbm = 0;
   double nvlink_out = 0;
@@ -50,7 +50,7 @@ class SharedDevice {
   void begin_flow(std::uint64_t flow, const FlowDemand& demand);
   void end_flow(std::uint64_t flow);
 
-  /// What happened by `now`.
+  /// The changes up to `now`.
   struct Changes {
     std::vector<Id> started;      ///< got their multiprocessors, in order
     std::vector<Id> finished;     ///< kernels and copies; their ids are free again
@@ -59,7 +59,7 @@ class SharedDevice {
   /// Whether advance() would change anything.
   bool has_to_advance(std::int64_t now) const { return has_news_ || now > now_ || now >= next_event_ns_; }
 
-  /// Moves everything on to `now` and shares out anew. `now` never goes back.
+  /// Moves everything to `now` and divides resources again. `now` never decreases.
   void advance(std::int64_t now, Changes& changes);
 
   /// When advance() must be called next if nothing else happens; kNever where nothing runs.

@@ -10,7 +10,7 @@
 
 namespace underlap::sim {
 
-/// What a number may be.
+/// The allowed values of a number.
 struct Range {
   double low = 0;
   double high = 1e15;
@@ -42,13 +42,13 @@ class Section {
   /// Adds to `problems` where `node` is no mapping. `node` and `problems` outlive the section.
   Section(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
-  /// The value of a key that must be there; null where it is not, which is then among the problems.
+  /// The value of a required key; null if it is missing, which is added to the problems.
   const yaml::Node* get(std::string_view key);
 
   /// The value of a key that may be absent.
   const yaml::Node* find(std::string_view key);
 
-  /// Adds every key that was never asked for to the problems, with the nearest one that was.
+  /// Adds every key that was never read to the problems, with the nearest one that was.
   void finish() const;
 
  private:

@@ -8,9 +8,8 @@
 //   stage       its layers, as they are dealt out; on the first the embedding V H / n, and S H of learned positions; on
 //               the last the head V H / n (unless tied on one stage) and norm H
 //   parameters  2 bytes each. The weights of products in fp8 or fp4 take b bytes each, b = 1 with one scale for a
-//   tensor,
-//               1 + 4 / 128^2 in blocks, 1 + 1 / 32 in mxfp8, 1 / 2 + 1 / 16 in nvfp4, twice where the backward pass
-//               needs them another way (impl/plan/precision.hpp), and 2 bytes besides where they are gathered in bf16
+//               tensor, 1 + 4 / 128^2 in blocks, 1 + 1 / 32 in mxfp8, 1 / 2 + 1 / 16 in nvfp4, twice if the backward
+//               pass needs another layout (impl/plan/precision.hpp), and 2 bytes more if they are gathered in bf16
 //   gradients   2 or 4 bytes each, whole
 //   optimizer   12 bytes each, with the distributed optimizer over the ranks of one instance: dp c /
 //               num_distributed_optimizer_instances; 10 with use_precision_aware_optimizer where they are in bf16

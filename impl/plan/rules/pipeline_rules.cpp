@@ -212,7 +212,7 @@ void decide_scatter_gather(Resolution& r) {
     gate("sequence_parallel is true: each rank of a stage holds other tokens and sends no more than these");
 }
 
-/// What was asked for, and another choice leaves without work.
+/// Reports requests that have no effect because of another choice.
 void tell_of_idle_knobs(Resolution& r) {
   const Config& c = r.config();
   if (c.extensions.overlap_without_virtual_stages && is_interleaved(r))

@@ -22,8 +22,8 @@ struct SlotInEffect {
   void notice(std::string_view what) const;
 };
 
-/// Checks the settings in effect for each slot, where tp_comm_overlap is: splits must divide what they cut, and a field
-/// that was asked for and does nothing is a notice.
+/// Checks the effective settings of each slot if tp_comm_overlap is on: splits must divide the size that they split,
+/// and a requested field without effect gets a notice.
 void check_tensor_slots(Resolution& resolution, const TensorConfig& config);
 
 /// Userbuffers work within one NVLink domain: in virtual time, a tensor-parallel group that spans nodes is an error if

@@ -47,10 +47,10 @@ struct NcclApi {
   /// Both of the last two are there.
   bool has_windows() const { return CommWindowRegister != nullptr && CommWindowDeregister != nullptr; }
 
-  /// Opens libnccl.so.2. Throws MachineError where there is none, and where it is older than 2.20, naming both
+  /// Opens libnccl.so.2. Throws MachineError if it is missing. Throws also if it is older than 2.20, naming both
   /// versions.
   static NcclApi load();
-  /// The same of that file: a second file of the same library is a second instance, with state of its own.
+  /// The same for that file: a second file of the same library is a second instance, with its own state.
   static NcclApi load(const std::filesystem::path& file);
 };
 

@@ -25,8 +25,8 @@ class NcclRegistration {
  public:
   explicit NcclRegistration(const NcclApi& api) : api_(api) {}
 
-  /// Registers `buffers` in order. All members call it together. `notices` gets a line for what was asked for and is
-  /// not to be had. Throws MachineError naming the buffer that NCCL refuses; those before it stay registered.
+  /// Registers `buffers` in order. All members call it together. `notices` gets a line for each request that cannot be
+  /// met. Throws MachineError naming the buffer that NCCL refuses; earlier buffers stay registered.
   void add(ncclComm_t communicator, const std::string& purpose, std::span<const RegisteredBuffer> buffers,
            std::vector<std::string>& notices);
 

@@ -74,14 +74,14 @@ __device__ void raise(PeerStatus& status, std::uint64_t poison) {
   if (load(&status.poison) == 0) store(&status.poison, poison);
 }
 
-/// True once the flag has come.
+/// Returns true once the flag has arrived.
 __device__ bool wait(const FlagWait& wait, PeerStatus& status, std::uint64_t timeout_ns) {
   const unsigned long long start = now_ns();
   for (unsigned looks = 0;; ++looks) {
     const std::uint64_t value = load(wait.flag);
     if (value == kPeerGaveUp) return raise(status, wait.if_peer_gave_up), false;
     if (value >= wait.value) return true;
-    // Not at the first looks: mostly the flag comes before the status could be read.
+    // Not at the first looks: usually the flag arrives before the status can be read.
     if (looks % kLooksPerStatus == kLooksPerStatus - 1 && is_over(status)) return false;
     if (now_ns() - start > timeout_ns) return raise(status, wait.if_late), false;
     pause();
