@@ -10,7 +10,7 @@ namespace underlap {
 namespace {
 
 constexpr std::int64_t kAlignment = 16;          // bytes that a thread moves at once
-constexpr std::int64_t kProductAlignment = 256;  // that cuBLASLt chooses a product's kernel by
+constexpr std::int64_t kProductAlignment = 256;  // the alignment by which cuBLASLt selects a product's kernel
 
 class Key {
  public:
@@ -38,7 +38,7 @@ std::string key_of(Stream stream, const Operation& operation) {
   for (const Use& use : operation.uses())
     key << use.view.tensor.dtype << use.view.rows << use.view.cols << use.view.leading_dimension
         << use.view.offset * size_of(use.view.tensor.dtype) % alignment;
-  // Of a product they say what is added and scaled, which decides its kernel; of others what is different every time.
+  // For products and attention the parameters affect the choice of kernel. For other operations they differ every time.
   if (work == Work::gemm || work == Work::attention_forward || work == Work::attention_backward)
     key.append(operation.parameters(), Operation::kParameterBytes);
   return key.take();

@@ -16,10 +16,10 @@ struct Launch {
   Operation operation;
 };
 
-/// A device that runs nothing and keeps of each kind of launch the first: a stream, an operation, and the shapes and
-/// alignment of its views. What a library chooses and compiles when it meets an operation, it does for one of each.
+/// A device that runs nothing and keeps the first launch of each kind: a stream, an operation, and the shapes and
+/// alignment of its views. At the first run of an operation, a library selects and compiles once for each kind.
 ///
-/// Streams and tensors are numbered as on any device that is told the same.
+/// Streams and tensors are numbered as on any device that gets the same calls.
 class DistinctLaunches final : public RecordingDevice {
  public:
   DistinctLaunches() : RecordingDevice(Detail::costs) {}

@@ -21,10 +21,10 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-// Of a head or a tail: no path leads there. No path is so long that this and its length are not negative.
+// Sentinel of heads and tails for "unreachable": stays negative after adding any path length.
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
-/// Moments and the least time between them.
+/// Moments and the minimum times between them.
 class Moments {
  public:
   explicit Moments(std::size_t count) : count_(count) {}
@@ -33,17 +33,17 @@ class Moments {
     edges_.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), ns});
   }
 
-  /// To be called once, when all are added. Throws std::invalid_argument where some lie on a circle.
+  /// Called once, after all calls of add(). Throws std::invalid_argument if there is a cycle.
   void sort() { sort_by_time(); }
 
-  /// Path lengths of several questions at once, since an answer takes as long as going through the edges.
+  /// Computes the path lengths of several queries at once, because one pass over the edges dominates the time.
   static constexpr std::size_t kAtOnce = 4;
   using Lengths = std::vector<std::array<std::int64_t, kAtOnce>>;  // by moment
   struct Range {
     std::size_t first = 0, last = 0;
   };
 
-  /// The longest path to each moment from one of those in a range; negative where none leads there.
+  /// The longest path to each moment from any moment of a range; negative if there is no path.
   void find_heads(std::span<const Range> starts, Lengths& heads) const {
     heads.assign(count_, none());
     for (std::size_t k = 0; k < starts.size(); ++k)
@@ -54,7 +54,7 @@ class Moments {
     }
   }
 
-  /// The longest path from each moment to a target; negative where none leads there.
+  /// The longest path from each moment to a target; negative if there is no path.
   void find_tails(std::span<const std::size_t> targets, Lengths& tails) const {
     tails.assign(count_, none());
     for (std::size_t k = 0; k < targets.size(); ++k) tails[targets[k]][k] = 0;
@@ -103,12 +103,12 @@ class Moments {
   std::size_t count_;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> first_;  // by moment: its first edge
-  std::vector<std::uint32_t> order_;  // moments, each after those that it follows
+  std::vector<std::uint32_t> order_;  // topological order
 };
 
 constexpr std::size_t kLinks = std::tuple_size_v<decltype(CommandTime::links)>;
 
-/// What a rank gives each that serves one command at a time: its compute, and each direction of its links.
+/// The jobs of the machines of a rank that serve one command at a time: its compute, and each direction of its links.
 struct RankJobs {
   std::vector<MachineJob> compute;
   std::array<std::vector<MachineJob>, kLinks> send, receive;
@@ -133,8 +133,8 @@ class Play {
     moments_.sort();
   }
 
-  /// Of each rank, from its own start to its own mark: where steps follow one another, a rank begins the next one while
-  /// others end this one.
+  /// The bounds of each rank, from its own start to its own mark. In a series of steps a rank starts the next step
+  /// while other ranks finish this one.
   StepBounds bounds() {
     StepBounds bounds;
     for (std::size_t p = 0; p < programs_.size(); ++p) {
@@ -158,7 +158,7 @@ class Play {
     bounds.schedule_ns = std::max(bounds.schedule_ns, one_machine_bound_ns(jobs));
   }
 
-  // Of the rank and the next ones.
+  // For rank `first` and the ranks that follow it.
   void find_paths(std::size_t first) {
     std::vector<Moments::Range> starts;
     std::vector<std::size_t> marks;
@@ -185,7 +185,7 @@ class Play {
   void add_program(std::size_t p, const TimeOf& time_of) {
     const ProgramIndex program(programs_[p]);
     std::optional<std::size_t> last_mark;
-    std::optional<std::size_t> host;  // until when it stood still last: nothing is enqueued before
+    std::optional<std::size_t> host;  // end of the host's last block; later commands are enqueued after it
     for (std::uint32_t c = 0; c < program.num_commands(); ++c) {
       const ProgramCommand& command = program.command(c);
       const CommandAt at{static_cast<std::uint32_t>(p), c};
@@ -203,8 +203,8 @@ class Play {
     marks_.push_back(*last_mark);
   }
 
-  // All that a rank computes between two points that its compute cannot get round takes their distance in time at
-  // least, on however many streams it is.
+  // Between two points that all compute of a rank is ordered by, its total compute is a lower bound of the time, on any
+  // number of streams.
   void add_compute_between_points(std::size_t p) {
     const Program& program = programs_[p];
     const auto device_ns = [&](std::size_t c) { return times_[bases_[p] + c].device_ns; };
@@ -222,7 +222,8 @@ class Play {
     }
   }
 
-  /// From when on each call of a program can send and receive: bytes that all need a partner wait for it.
+  /// The earliest time at which each call of a program can send and receive: a direction in which all bytes need a
+  /// partner waits for it.
   std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> transfer_heads(std::size_t p) const {
     std::vector<std::int64_t> send(bases_[p + 1] - bases_[p]);
     for (std::size_t c = 0; c < send.size(); ++c) send[c] = head(2 * (bases_[p] + c));
@@ -255,12 +256,12 @@ class Play {
 
   std::span<const Program> programs_;
   std::vector<CallPartner> partners_;
-  std::vector<std::size_t> bases_;  // by program: its first command among those of all
+  std::vector<std::size_t> bases_;  // by program: index of its first command in the list of all commands
   Moments moments_;
   std::vector<CommandTime> times_;  // by command of all programs
-  Moments::Lengths heads_;          // by moment: starts are even, ends odd; from the start of the ranks at hand
+  Moments::Lengths heads_;          // by moment: starts are even, ends odd; from the start of the current ranks
   Moments::Lengths tails_;          // to their marks
-  std::size_t question_ = 0;        // of these, the rank's
+  std::size_t question_ = 0;        // index of the current rank in these
   std::vector<std::size_t> marks_;  // by program: the end of its last mark
 };
 

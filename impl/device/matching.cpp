@@ -38,7 +38,7 @@ class Matcher {
     for (std::uint32_t c = 0; c < program.commands.size(); ++c) {
       std::uint32_t t = 0;
       for (const Transfer& transfer : program.transfers(program.commands[c])) {
-        // Nobody can answer a transfer with a peer that is none: it is reported, and taken as done.
+        // A transfer whose peer does not exist has no match: it is reported, and counts as done.
         if (has_peer(transfer, program.communicators[program.commands[c].communicator].group))
           of_command[c].push_back(join(p, c, t, transfer, num_seen));
         ++t;

@@ -12,18 +12,18 @@
 
 namespace underlap {
 
-/// Numbers communicators, one number on all of its members: a communicator is known by its purpose, its members and how
-/// many of these its rank declared before.
+/// Numbers communicators, with one number for all members. A communicator is identified by its purpose, its members and
+/// how many communicators with these its rank declared before.
 class ChannelNumbers {
  public:
-  /// The numbers of a rank's communicators, in the order of their declaration. To be called once for each rank.
+  /// The numbers of a rank's communicators, in the order of their declaration. Called once for each rank.
   std::vector<std::uint32_t> add(std::span<const ProgramCommunicator> communicators);
 
  private:
   std::map<std::tuple<std::string, std::vector<std::int32_t>, std::int32_t>, std::uint32_t> numbers_;
 };
 
-/// A communicator as all ranks together see it.
+/// A communicator as seen by all ranks together.
 struct Channel {
   static constexpr std::uint32_t kNotDeclared = ~std::uint32_t{0};
 
@@ -44,19 +44,19 @@ struct Party {
   bool comes() const { return command != kNever; }
 };
 
-/// Transfers that take place together: a collective's of all members, or a send and its receive.
+/// Transfers that run together: a collective's transfers of all members, or a send and its receive.
 struct Exchange {
   std::uint32_t channel = 0;
-  std::vector<Party> parties;  ///< by member; of a point-to-point exchange sender and receiver
+  std::vector<Party> parties;  ///< by member; for a point-to-point exchange the sender, then the receiver
   bool is_point_to_point = false;
 };
 
-/// Who exchanges what with whom. Transfers of one kind match by their order: the k-th collective of each member of a
+/// The exchanges between ranks. Transfers of one kind match by their order: the k-th collective of each member of a
 /// channel, the k-th send from i to j and the k-th receive at j from i.
 struct Matching {
   std::vector<Channel> channels;
   std::vector<Exchange> exchanges;
-  /// By program and command: the exchanges of its transfers. A transfer whose peer is no other member has none.
+  /// By program and command: the exchanges of its transfers. A transfer whose peer is not another member has none.
   std::vector<std::vector<std::vector<std::uint32_t>>> of_command;
 };
 

@@ -10,20 +10,20 @@
 namespace underlap {
 
 /// Where ranks that are processes find each other while they connect: values under keys, which all ranks of a set put
-/// and read. It says nothing of how they reach it.
+/// and read. How the ranks reach it is up to the implementation.
 class Meeting {
  public:
   virtual ~Meeting() = default;
 
-  /// Puts a value under a key, where all ranks find it; of two the first stays.
+  /// Puts a value under a key, where all ranks find it. A key keeps its first value.
   virtual void put(const std::string& key, std::string_view value) = 0;
 
-  /// The values of `keys`, in their order. Waits for those that are not there, no longer than `timeout`; what has not
-  /// come by then is nullopt. On one thread at a time.
+  /// The values of `keys`, in their order. Waits at most `timeout` for missing values; those that are still missing are
+  /// nullopt. Called on one thread at a time.
   virtual std::vector<std::optional<std::string>> get(const std::vector<std::string>& keys,
                                                       std::chrono::milliseconds timeout) = 0;
 
-  /// Tells the others that this rank failed, and why. From any thread; returns at once.
+  /// Notifies the other ranks that this rank failed, with the reason. From any thread; returns at once.
   virtual void fail(std::string_view why) noexcept = 0;
 };
 

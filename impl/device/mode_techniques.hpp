@@ -22,42 +22,44 @@ struct ListedTechnique {
   const TechniqueFacts* facts = nullptr;
 };
 
-/// A technique that a configuration puts in effect.
+/// A technique that a configuration activates.
 struct TechniqueInEffect {
   Mode mode = Mode::none;
   std::string_view name;
   const TechniqueFacts* facts = nullptr;
-  std::optional<plan::TensorSlot> slot = {};  ///< of a tensor-parallel one: whose settings chose it
-  bool reduces = false;                       ///< it adds up what ranks have
+  std::optional<plan::TensorSlot> slot = {};  ///< of a tensor-parallel technique: the slot whose settings selected it
+  bool reduces = false;                       ///< whether it sums data of the ranks
 };
 
-/// A knob that overlap hangs on, in one configuration, and the communication that it moves.
+/// A setting that controls overlap, in one configuration, and the communication that it affects.
 struct OverlapSwitch {
   std::string knob;
   plan::Value effective = false;
   bool is_on = false;
-  std::int64_t group_size = 1;             ///< ranks that exchange what it moves
-  std::vector<std::string> purposes = {};  ///< how those of what it moves begin, all of its mode
-  /// Whether it moves a communication of a trace that was made elsewhere, where the purpose is the collective's name;
-  /// empty: it cannot be told.
+  std::int64_t group_size = 1;             ///< ranks that take part in that communication
+  std::vector<std::string> purposes = {};  ///< prefixes of the purposes of that communication, all of its mode
+  /// Whether it affects a communication of a trace from another tool, where the purpose is the collective's name;
+  /// empty: unknown.
   std::function<bool(const Tag&)> is_foreign = {};
-  bool waits_are_the_schedules = false;  ///< pipelines: waits for other stages, which no overlap could hide
+  bool waits_are_the_schedules = false;  ///< pipelines: waits for other stages, which no overlap can hide
 };
 
-/// What one kind of parallelism has in its folder. The rest of the program asks for all of them and names none.
+/// What the folder of one kind of parallelism provides. The rest of the program iterates over all of them by these
+/// functions.
 struct ModeTechniques {
   Mode mode = Mode::none;
   std::vector<ListedTechnique> (*all)() = nullptr;
-  /// Those that a configuration puts in effect. Groups of one rank have none.
+  /// The techniques that a configuration activates. Groups of one rank have none.
   std::vector<TechniqueInEffect> (*in_effect)(const plan::Config&) = nullptr;
-  /// The knobs that overlap hangs on, in the order in which they are shown.
+  /// The settings that control overlap, in display order.
   std::vector<OverlapSwitch> (*switches)(const plan::Plan&) = nullptr;
 };
 
 /// All modes that are linked in, in the order of Mode.
 const std::vector<ModeTechniques>& all_modes();
 
-/// Adds a mode when its file is linked in, in an OBJECT library. Throws std::logic_error for a second one of the mode.
+/// Adds a mode when its file is linked, in an OBJECT library. Throws std::logic_error if the mode is already
+/// registered.
 struct RegisterMode {
   explicit RegisterMode(const ModeTechniques&);
 };
@@ -80,7 +82,7 @@ TechniqueInEffect in_effect_of(Mode mode, const Choice& choice) {
   return {.mode = mode, .name = technique.name, .facts = &technique.facts};
 }
 
-/// The switch of a knob that is true or false: as the plan has it, and the purposes of the techniques that name it.
+/// The switch for a boolean setting: its value in the plan, and the purposes of the techniques that name it.
 OverlapSwitch switch_of(std::string_view knob, const plan::Plan& plan, std::int64_t group_size,
                         const std::vector<ListedTechnique>& techniques);
 

@@ -11,8 +11,8 @@ namespace underlap {
 
 /// A view's own memory for the time of one use, with guards around it and between its rows.
 ///
-/// `in` and `inout` begin as the source stands; `out`, the gaps between rows and a zone on both sides are filled with
-/// a pattern that is NaN in every floating-point type.
+/// `in` and `inout` start as copies of the source. `out`, the gaps between rows and a zone on both sides are filled
+/// with a pattern that is NaN in every floating-point type.
 class PrivateCopy {
  public:
   PrivateCopy(const BoundView& source, Access access);
@@ -44,13 +44,13 @@ class PrivateCopy {
 /// The private copies of an operation's views, in declared order.
 std::vector<PrivateCopy> private_copies(const Operation& operation, std::span<const BoundView> views);
 
-/// Runs the operation's CPU implementation on `copies`, so that an implementation that reads what it did not declare
-/// finds NaN. Only the copies are touched. Throws std::logic_error naming the operation and the use where it wrote
-/// outside of what it declared.
+/// Runs the operation's CPU implementation on `copies`, so that an implementation that reads undeclared elements finds
+/// NaN. Only the copies are accessed. Throws std::logic_error naming the operation and the use if it wrote outside its
+/// declared elements.
 void run_on_copies(const Operation& operation, std::span<PrivateCopy> copies);
 
-/// Runs an operation's CPU implementation on private copies of its views instead of the memory behind `views`, and
-/// writes back.
+/// Runs an operation's CPU implementation on private copies of its views instead of the memory of `views`, and writes
+/// the results back.
 void run_guarded(const Operation& operation, std::span<const BoundView> views);
 
 }  // namespace underlap

@@ -11,7 +11,7 @@
 
 namespace underlap {
 
-/// One thing that a rank's program told its device. 88 bytes: a simulated cluster holds millions.
+/// One command of a rank's program to its device. 88 bytes: a simulated cluster holds millions.
 struct ProgramCommand {
   enum class Type : std::uint8_t {
     launch,
@@ -24,7 +24,7 @@ struct ProgramCommand {
     release,
     synchronize,  ///< the host waits; on no stream
     download,     ///< the host reads; on no stream
-    host_work,    ///< the followed framework's host works, behind what it awaits; on no stream
+    host_work,    ///< host work of the emulated framework, after what it awaits; on no stream
   };
   static constexpr std::uint32_t kAllStreams = ~std::uint32_t{0};
 
@@ -64,8 +64,8 @@ struct ProgramCommunicator {
   std::uint32_t stream = 0;
 };
 
-/// What a rank told its device, in the order of the calls. Indices of streams, tensors (id - 1) and communicators are
-/// those of the device's handles.
+/// The commands of a rank to its device, in the order of the calls. Indices of streams, tensors (id - 1) and
+/// communicators are those of the device's handles.
 struct Program {
   std::vector<ProgramStream> streams;
   std::vector<ProgramTensor> tensors;

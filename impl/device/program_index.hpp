@@ -12,12 +12,11 @@ namespace underlap {
 /// Whether a command makes a stream or the host wait for a position of a stream.
 bool awaits_position(const ProgramCommand& command);
 
-/// A program with the place of each command on its stream. Positions count from 1; position 0 is before them all.
+/// A program with the position of each command on its stream. Positions count from 1; position 0 is before all of them.
 /// It refers to the program and does not own it.
 class ProgramIndex {
  public:
-  /// Throws std::invalid_argument where a command awaits one that is enqueued later, or names a stream that the program
-  /// does not have.
+  /// Throws std::invalid_argument if a command awaits one that is enqueued later, or names an unknown stream.
   explicit ProgramIndex(const Program& program);
 
   const Program& program() const { return *program_; }
@@ -25,14 +24,14 @@ class ProgramIndex {
   std::uint32_t num_commands() const { return static_cast<std::uint32_t>(program_->commands.size()); }
   std::uint32_t num_streams() const { return static_cast<std::uint32_t>(on_stream_.size()); }
 
-  /// Of a command that is on a stream; 0 for the others.
+  /// Position of a command on its stream; 0 for commands that are not on a stream.
   std::uint32_t position(std::uint32_t index) const { return positions_[index]; }
 
   /// The commands of a stream in their order: the one at position p is [p - 1].
   std::span<const std::uint32_t> on_stream(std::uint32_t stream) const { return on_stream_[stream]; }
 
-  /// Calls visit(stream, position) for the commands that must have ended before a command starts: the one before it on
-  /// its stream, and those that it waits for. Leaves out what is before this program.
+  /// Calls visit(stream, position) for the commands that must end before a command starts: the previous one on its
+  /// stream, and those that it waits for. Skips commands before this program.
   template <class Visit>
   void visit_awaited(std::uint32_t index, Visit visit) const {
     const auto visit_one = [&](std::uint32_t stream, std::uint32_t position) {
@@ -46,12 +45,12 @@ class ProgramIndex {
       for (std::uint32_t s = 0; s < num_streams(); ++s) visit_one(s, num_enqueued(s, index));
   }
 
-  /// The position on its awaited stream that a wait, throttle or synchronize stands for; 0: one before this program.
+  /// The position on its awaited stream that a wait, throttle or synchronize refers to; 0: one before this program.
   std::uint32_t awaited_position(const ProgramCommand& command) const;
 
  private:
   void check_awaited(const ProgramCommand& command) const;
-  /// Commands of a stream that come before the command `index` of the program.
+  /// Number of commands on a stream that come before the command `index` of the program.
   std::uint32_t num_enqueued(std::uint32_t stream, std::uint32_t index) const;
 
   const Program* program_;

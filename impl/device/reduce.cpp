@@ -19,8 +19,8 @@ namespace {
 constexpr std::int64_t kBlockElements = 2048;
 using Block = std::array<float, kBlockElements>;
 
-// fp32 to the nearest bf16, ties to even, as a float. A NaN needs no care here: all that is rounded comes from bf16
-// values, so the lower half of its payload is zero and nothing carries into the exponent.
+// Rounds fp32 to the nearest bf16, ties to even, as a float. NaNs need no special case: all inputs come from bf16
+// values, so the lower half of a payload is zero and nothing carries into the exponent.
 float to_wire(float value, bf16 /*type*/) {
   const auto word = std::bit_cast<std::uint32_t>(value);
   return std::bit_cast<float>((word + 0x7FFFU + ((word >> 16) & 1U)) & 0xFFFF0000U);

@@ -8,34 +8,34 @@
 
 namespace underlap {
 
-/// The work of one mode around one rank's compute stream: everything lies between what that stream holds and what it is
-/// given next.
+/// The work of one mode around one rank's compute stream. It starts after the work that this stream holds and ends
+/// before its next work.
 ///
-///   compute | before |          | after        fork: other streams start behind `before`
-///   other            | | beside |              join: `after` starts behind them
+///   compute | before |          | after        fork: other streams start after `before`
+///   other            | | during |              join: `after` starts after them
 ///
-/// Every order here is a wait, which results depend on. `device` outlives this.
+/// Every order here is a wait that results depend on. `device` outlives this.
 class Scope {
  public:
   Scope(Device& device, Stream compute, Mode mode) : device_(&device), compute_(compute), mode_(mode) {}
 
-  /// `stream` waits for what `other` holds now. A stream follows itself anyway, here as below.
+  /// `stream` waits for the current work of `other`. A stream always follows itself, here and below.
   void follow(Stream stream, Stream other) const;
-  /// From here on `streams` follow what the compute stream holds now.
+  /// Later work of `streams` follows the current work of the compute stream.
   void fork(std::span<const Stream> streams) const;
   void fork(std::initializer_list<Stream> streams) const { fork(std::span(streams.begin(), streams.size())); }
-  /// The compute stream waits for what `streams` hold now.
+  /// The compute stream waits for the current work of `streams`.
   void join(std::span<const Stream> streams) const;
   void join(std::initializer_list<Stream> streams) const { join(std::span(streams.begin(), streams.size())); }
 
-  /// An operation of the mode's own: a copy or a sum that nobody would need without it. `tag` gives all but kind, mode
-  /// and purpose, here as below.
+  /// An operation that only the mode needs, for example a copy or a sum. `tag` gives everything except kind, mode and
+  /// purpose, here and below.
   void launch(Stream stream, const Tag& tag, Kind kind, NameId purpose, const Operation& operation) const;
   void launch(const Tag& tag, Kind kind, NameId purpose, const Operation& operation) const {
     launch(compute_, tag, kind, purpose, operation);
   }
 
-  /// `transfers` as one group. Returns when they are done.
+  /// Enqueues `transfers` as one group. The event passes when they are done.
   Event communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
                     std::span<const Transfer> transfers) const;
   Event communicate(const Communicator& communicator, const Tag& tag, NameId purpose,
@@ -43,7 +43,7 @@ class Scope {
     return communicate(communicator, tag, purpose, std::span(transfers.begin(), transfers.size()));
   }
 
-  /// The same between what the compute stream holds and what it is given next: exposed whole.
+  /// The same between the current and the next work of the compute stream: fully exposed.
   void communicate_at_once(const Communicator& communicator, const Tag& tag, NameId purpose,
                            std::span<const Transfer> transfers) const;
   void communicate_at_once(const Communicator& communicator, const Tag& tag, NameId purpose,

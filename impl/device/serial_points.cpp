@@ -11,7 +11,7 @@
 namespace underlap {
 namespace {
 
-/// How many commands of each stream have surely ended when a command starts, for each command of a program.
+/// For each command of a program: how many commands of each stream have certainly ended when it starts.
 class EndedBefore {
  public:
   explicit EndedBefore(const Program& program)
@@ -22,7 +22,7 @@ class EndedBefore {
   std::span<const std::uint32_t> of(std::uint32_t command) const {
     return std::span(ended_).subspan(std::size_t{command} * index_.num_streams(), index_.num_streams());
   }
-  /// Of a command in its stream, counted from 1.
+  /// Position of a command in its stream, counted from 1.
   std::uint32_t position(std::uint32_t command) const { return index_.position(command); }
 
  private:
@@ -30,7 +30,7 @@ class EndedBefore {
     const std::span<std::uint32_t> ended =
         std::span(ended_).subspan(std::size_t{c} * index_.num_streams(), index_.num_streams());
     std::ranges::copy(host_, ended.begin());
-    // What an awaited command itself waited for has ended too.
+    // Everything that an awaited command waited for has ended too.
     index_.visit_awaited(c, [&](std::uint32_t stream, std::uint32_t position) {
       const std::span<const std::uint32_t> before = of(index_.on_stream(stream)[position - 1]);
       for (std::size_t s = 0; s < ended.size(); ++s) ended[s] = std::max(ended[s], before[s]);
@@ -41,12 +41,12 @@ class EndedBefore {
 
   ProgramIndex index_;
   std::vector<std::uint32_t> ended_;  // by command and stream
-  std::vector<std::uint32_t> host_;   // what had ended when the host stood still last
+  std::vector<std::uint32_t> host_;   // the commands that had ended after the host's last wait
 };
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Commands that all work enqueued after them waits for.
+// Commands that all work enqueued later waits for.
 std::vector<bool> precede_later_work(const Program& program, const EndedBefore& ended,
                                      const std::vector<bool>& is_work) {
   std::vector<std::uint32_t> next_work(program.streams.size(), kNone);  // by stream

@@ -21,7 +21,7 @@ enum class SumOrder : std::uint8_t {
   differs,
 };
 
-/// What others ask of a technique that is in effect, whatever its kind.
+/// Properties of an active technique, for code that handles all kinds.
 struct TechniqueFacts {
   std::string_view knob;           ///< that its overlap hangs on, whether it overlaps or is what runs without
   bool overlaps = true;            ///< something of it may be hidden; else everything is waited for

@@ -10,8 +10,8 @@
 
 namespace underlap {
 
-/// The tensors of one device: who they are, and where they lie. It checks every view against the tensor that it claims
-/// to be part of, in the same words on every backend. The memory belongs to whoever adds it.
+/// The tensors of one device: their names, and their memory. It checks every view against its tensor, with the same
+/// messages on every backend. The caller that adds memory owns it.
 class TensorTable {
  public:
   /// Gives the next tensor its identity. Throws std::invalid_argument for a negative number of elements.

@@ -5,10 +5,9 @@
 
 namespace underlap {
 
-/// A device on which no transfer happens: everything else runs, on the same streams and behind the same events.
+/// A device without transfers: everything else runs, on the same streams and after the same events.
 ///
-/// A step on it is T_comp, the time that overlap is measured against. Its numbers are wrong by intent: ranks drift
-/// apart.
+/// A step on it is T_comp, the baseline for overlap. Its values are intentionally wrong: ranks drift apart.
 class WithoutTransfers final : public Device {
  public:
   /// `device` outlives this.

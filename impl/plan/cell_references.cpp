@@ -12,7 +12,7 @@
 namespace underlap::plan {
 namespace {
 
-/// What one cell has in effect, sorted by what it decides.
+/// The effective settings of one cell, sorted by role.
 struct CellEffect {
   std::string work;                    // equal for equal work
   std::vector<std::size_t> overlaps;   // rows of switches that are on, ascending
@@ -27,7 +27,7 @@ Value effective(const Plan& plan, const std::map<std::string_view, const Knob*>&
   return found == knobs.end() ? fallback(row) : found->second->effective;
 }
 
-/// A schedule that was asked for by name is a switch where Megatron would run another one.
+/// A schedule that is requested by name is a switch if Megatron would run another one.
 bool is_on(const Value& value, const Config& config) {
   if (!std::holds_alternative<std::string>(value)) return value == Value(true);
   Config unasked = config;

@@ -35,11 +35,11 @@ struct Extensions {
   bool overlap_without_virtual_stages = false;   ///< overlap_p2p_comm with the plain 1F1B schedule
   std::optional<std::string> pipeline_schedule;  ///< by name; nullopt: what Megatron runs
   bool bucket_every_stage = false;               ///< every chunk of every stage is cut into buckets
-  /// Of an activation that all tensor-parallel ranks hold each sends its part, and the next stage's ranks gather them.
+  /// If all tensor-parallel ranks hold the same activation, each sends a part, and the next stage's ranks gather them.
   bool scatter_gather_tensors_in_pipeline = false;
 };
 
-/// What of the launch environment changes how long things take. plan_environment() fills it by its rules.
+/// The parts of the launch environment that affect durations. plan_environment() fills it by its rules.
 struct EnvironmentConfig {
   std::string gpu_arch = "h100";
   std::int32_t cuda_device_max_connections = 8;        ///< hardware queues
@@ -48,7 +48,7 @@ struct EnvironmentConfig {
   std::optional<std::int64_t> nccl_pp_comm_chunksize;  ///< bytes; nullopt: NCCL's own, or no pipeline
 };
 
-/// What is in effect: every automatic rule and gate has been applied.
+/// The effective configuration: every automatic rule and gate has been applied.
 struct Config {
   ModelConfig model;
   ParallelConfig parallel;

@@ -55,8 +55,8 @@ std::string gate_finding(const Knob& knob) {
                      to_json_text(knob.effective), knob.reason);
 }
 
-/// A switch of overlap that was turned on; or another value than the usual one of a kind of parallelism that there is
-/// none of. What a switch that is off leaves without effect was not asked for.
+/// Whether a request has no object: a switch of overlap that is on, or an unusual value for an unused kind of
+/// parallelism. Settings without effect because of a switch that is off do not count.
 bool asks_for_what_is_not_there(const Knob& knob, const ParallelConfig& parallel) {
   const std::size_t i = row_index(knob.name);
   const Row& row = rows()[i];
@@ -64,7 +64,7 @@ bool asks_for_what_is_not_there(const Knob& knob, const ParallelConfig& parallel
   return knob.requested != default_of(i) && !has_ranks(row.scope, parallel);
 }
 
-/// The number behind the last colon of `text`, which is cut off it; 0 where there is none.
+/// The number after the last colon of `text`, which is removed with it; 0 if there is none.
 int take_number(std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return 0;

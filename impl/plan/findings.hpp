@@ -9,18 +9,18 @@
 
 namespace underlap::plan {
 
-/// Something that a plan has to say of a configuration.
+/// A message of a plan about its configuration.
 struct Finding {
   std::string_view kind;   ///< error, not-as-requested, exposed, contradiction, not-run or notice
   std::string_view level;  ///< SARIF's: error, warning or note
   Message message;
 };
 
-/// What a matrix has to say, the weightiest first, each once and not for each cell.
+/// The messages of a matrix, the most severe first, each once instead of once for each cell.
 std::vector<Finding> findings(const Matrix& matrix);
 
-/// The requests of `plan` that are not in effect, each with the reason: what a rule or a gate overrules, and what was
-/// asked for of overlap, or of a kind of parallelism, where there is none.
+/// The requests of `plan` that are not in effect, each with the reason. They are overruled by a rule or a gate, or ask
+/// for overlap or a kind of parallelism that the job does not have.
 std::vector<std::string> unmet_requests(const Plan& plan);
 
 /// Where a message points to: "config.yaml:3:5" is a file, a line and a column. Of anything else only `file` is set.

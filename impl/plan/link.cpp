@@ -14,7 +14,7 @@ namespace underlap::plan {
 namespace {
 
 constexpr std::string_view kEmulated = "emulated:";
-constexpr double kFastest = 1e5;    // GB/s; some hundred times the fastest link that is sold
+constexpr double kFastest = 1e5;    // GB/s; about a hundred times the fastest link on the market
 constexpr int kMostBlocks = 64;     // NCCL has at most 64 channels
 constexpr int kMostOfACluster = 8;  // blocks, of NCCL's kernels
 constexpr double kLongest = 1e6;    // us
@@ -26,7 +26,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-/// The number before `unit`, where `text` ends in it.
+/// The number before `unit`, if `text` ends in it.
 std::optional<double> in_unit(std::string_view text, std::string_view unit) {
   if (!text.ends_with(unit)) return std::nullopt;
   text.remove_suffix(unit.size());
@@ -39,7 +39,7 @@ std::optional<double> gb_per_s(std::string_view text) {
   return std::nullopt;
 }
 
-/// One link on its way from text; every option is read, so that all mistakes are told.
+/// Parses one link from text. Reads every option, so that all errors are reported.
 class Parser {
  public:
   explicit Parser(std::vector<std::string>& errors) : errors_(errors) {}

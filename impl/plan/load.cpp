@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLargestFile = 1 << 20;
 constexpr std::size_t kMostNamed = 12;  // cells in a message
 
-/// The command-line flag that stands for `path`.
+/// The command-line flag for `path`.
 std::string flag_name(const std::string& path) {
   if (path == "model.num_layers") return "--layers";
   if (path == kOneCell) return "--cell";
@@ -41,7 +41,7 @@ void apply_overrides(Settings& settings, const std::vector<Override>& overrides,
     const auto& [path, value] = overrides[i];
     const int index = static_cast<int>(i);
     const Place place{index, 1, 1};
-    if (path == kOneCell) continue;  // keep_named()
+    if (path == kOneCell) continue;  // handled by keep_named()
     if (!find_row(path)) {
       problems.add(place, fmt::format("unknown key {}{}", in_quotes(path), suggestion(path)));
       continue;
@@ -68,7 +68,7 @@ void check_root(const Node* root, Problems& problems) {
                                           describe(*root)));
 }
 
-// Of several cells those that overrides name, if any does.
+// Keeps only the cells that overrides name, if any.
 void keep_named(std::vector<CellRequest>& cells, const std::vector<Override>& overrides, Problems& problems) {
   std::set<std::string_view> kept;
   for (std::size_t i = 0; i < overrides.size(); ++i) {
@@ -88,14 +88,14 @@ void keep_named(std::vector<CellRequest>& cells, const std::vector<Override>& ov
   if (!kept.empty()) std::erase_if(cells, [&](const CellRequest& cell) { return !kept.contains(cell.name); });
 }
 
-/// What is left where nothing could be read.
+/// The result if the file could not be read.
 Matrix without_plan(const Problems& problems) {
   Cell cell{"cell", {}, {}};
   cell.plan.errors = problems.messages();
   return {{cell}, problems.messages(), {}};
 }
 
-/// Each plan holds the errors of the file and its own.
+/// Each plan contains the errors of the file and its own.
 Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file) {
   Matrix matrix;
   Problems all = of_file;
@@ -122,7 +122,7 @@ Matrix parse_text(const std::string& yaml, const std::string& where, const std::
   if (!is_list) check_root(document.root, problems);
   if (!is_list && (document.root == nullptr || document.root->kind != Node::Kind::mapping))
     return without_plan(problems);
-  // Its nodes are shared, so both documents stay.
+  // The nodes are shared, so both documents must stay.
   Document of_nemo;
   if (!is_list && is_nemo_dump(*document.root)) {
     of_nemo = nemo_as_bridge(*document.root);

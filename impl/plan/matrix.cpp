@@ -19,7 +19,7 @@ struct Assignment {
   const Node* value;
 };
 
-/// One value of an axis: its name and what it sets.
+/// One value of an axis: its name and its settings.
 struct Choice {
   std::string name;
   Place place;
@@ -59,7 +59,7 @@ class AxisReader {
   }
 
  private:
-  /// An axis that is no path: anything but a list of plain values was meant as a named axis.
+  /// Whether the list belongs to a named axis. Anything except a list of plain values does.
   static bool holds_sets(const Node& list) {
     return list.kind != Node::Kind::sequence || list.items.empty() ||
            std::any_of(list.items.begin(), list.items.end(),
@@ -146,7 +146,7 @@ void check_disjoint(const std::vector<Axis>& axes, Problems& problems) {
   }
 }
 
-/// before  cells of the products that stand before this one
+/// `before`: number of cells in the previous products.
 bool fits(const std::vector<Axis>& axes, std::size_t before, Place place, Problems& problems) {
   std::size_t cells = 1;
   for (const Axis& axis : axes) cells = std::min(cells * axis.choices.size(), kMostCells + 1);
@@ -155,7 +155,7 @@ bool fits(const std::vector<Axis>& axes, std::size_t before, Place place, Proble
   return before + cells <= kMostCells;
 }
 
-/// Short names of the axes: the last component, or the whole path where two axes end alike.
+/// Short names of the axes: the last component, or the whole path if two axes have the same last component.
 std::vector<std::string> axis_labels(const std::vector<Axis>& axes) {
   std::vector<std::string> labels;
   for (const Axis& axis : axes) {
@@ -166,7 +166,7 @@ std::vector<std::string> axis_labels(const std::vector<Axis>& axes) {
   return labels;
 }
 
-/// Choices of the axes for one cell: a knob before the settings beneath it, whatever the order that they stand in.
+/// Choices of the axes for one cell. A setting comes before the settings beneath it, whatever their order in the file.
 std::vector<Assignment> assignments_of(const std::vector<Axis>& axes, const std::vector<std::size_t>& chosen) {
   std::vector<Assignment> all;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -178,7 +178,7 @@ std::vector<Assignment> assignments_of(const std::vector<Axis>& axes, const std:
   return all;
 }
 
-/// A setting of the file that is gone since an axis replaced the knob above it.
+/// Reports a setting of the file that is dropped because an axis replaced the setting above it.
 void tell_of_dropped(CellRequest& cell, const Settings& base, const Assignment& whole, const Problems& problems) {
   const std::string beneath = fmt::format("{}.", rows()[row_index(whole.path)].path);
   for (std::size_t i = 0; i < rows().size(); ++i) {
@@ -205,7 +205,7 @@ CellRequest make_cell(const std::vector<Axis>& axes, const std::vector<std::stri
   return cell;
 }
 
-/// Steps to the next combination, the last axis fastest; false after the last one.
+/// Steps to the next combination, with the last axis fastest; false after the last one.
 bool next_choice(const std::vector<Axis>& axes, std::vector<std::size_t>& chosen) {
   for (std::size_t i = axes.size(); i-- > 0;) {
     if (++chosen[i] < axes[i].choices.size()) return true;
@@ -222,7 +222,7 @@ void check_distinct(const std::vector<CellRequest>& cells, Place place, Problems
                                       in_quotes(first->second->name), in_quotes(cell.name)));
 }
 
-/// Cells of one product have names of their own; those of two may not.
+/// Cells within one product have distinct names; cells of two products may not.
 void check_cell_names(const std::vector<CellRequest>& cells, Place place, Problems& problems) {
   std::set<std::string_view> seen;
   for (const CellRequest& cell : cells)
@@ -239,7 +239,7 @@ std::vector<CellRequest> multiply_out(const std::vector<Axis>& axes, const Setti
   return cells;
 }
 
-/// The cells of one product; `before` of others stand before them.
+/// The cells of one product; `before` is the number of cells in the previous products.
 std::vector<CellRequest> expand_product(const Node& matrix, std::size_t before, const Settings& base,
                                         Problems& problems) {
   if (matrix.kind != Node::Kind::mapping) {
@@ -266,7 +266,7 @@ std::vector<CellRequest> expand_products(const Node& matrix, const Settings& bas
     auto more = expand_product(*product, cells.size(), base, problems);
     std::move(more.begin(), more.end(), std::back_inserter(cells));
   }
-  if (!problems.empty()) return cells;  // values that cannot be read look alike
+  if (!problems.empty()) return cells;  // unreadable values look alike
   check_distinct(cells, matrix.place, problems);
   check_cell_names(cells, matrix.place, problems);
   return cells;

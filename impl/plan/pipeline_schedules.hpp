@@ -23,7 +23,7 @@ struct PipelineSchedule {
   std::string_view name;
   /// Why a pipeline cannot run it under this configuration, in words; empty: it can.
   std::string (*refusal)(const Config& config);
-  /// Backward passes run in halves: the gradients of inputs, and put off behind them those of the weights.
+  /// Backward passes run in halves: the gradients of inputs, and later those of the weights.
   bool splits_backward = false;
   /// Of a stage with one chunk.
   std::function<InFlight(const Config& config, std::int32_t stage)> in_flight = {};
@@ -36,10 +36,10 @@ void add_pipeline_schedule(const PipelineSchedule& schedule);
 std::span<const PipelineSchedule> pipeline_schedules();
 std::vector<std::string_view> pipeline_schedule_names();
 
-/// The name of the schedule that `config` puts in effect: extensions.pipeline_schedule, and where nobody asked for one
-/// what Megatron runs. A stage alone has none to choose.
+/// The name of the effective schedule of `config`: extensions.pipeline_schedule, or Megatron's schedule if it is not
+/// set. A single stage always has "single_stage".
 std::string_view schedule_in_effect(const Config& config);
-/// The same; nullptr where it is not linked in.
+/// The same; nullptr if it is not linked.
 const PipelineSchedule* find_schedule_in_effect(const Config& config);
 
 /// Whether it runs backward passes in halves.

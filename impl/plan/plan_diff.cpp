@@ -12,7 +12,7 @@
 namespace underlap::plan {
 namespace {
 
-/// What is compared, by name, and why it is so.
+/// A compared value, and its reason.
 struct Effect {
   std::string value, why;
   bool is_default = false;

@@ -17,7 +17,7 @@ struct Difference {
   std::string why;  ///< the second plan's reason
 };
 
-/// What is in effect otherwise in `after` than in `before`. Requests that have the same effect are not told.
+/// The effective settings in `after` that differ from `before`. Requests with the same effect are not reported.
 std::vector<Difference> differences(const Plan& before, const Plan& after);
 
 /// The same as a table.

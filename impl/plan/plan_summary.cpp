@@ -21,7 +21,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// What a message says in lines of its own, behind semicolons.
+/// Joins the lines of a message with semicolons.
 std::string in_one_line(std::string_view text) {
   std::string line;
   for (const auto part : std::views::split(text, '\n')) {
@@ -32,7 +32,7 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-/// Knobs whose effective value is not the same in all cells, in the order of the plans.
+/// Settings whose effective values differ between cells, in the order of the plans.
 Names differing(const Matrix& matrix) {
   Names names;
   std::set<std::string> seen;
@@ -48,15 +48,14 @@ Names differing(const Matrix& matrix) {
   return names;
 }
 
-/// "overlap_grad_reduce" where it is on, "bucket_size=200000"; what is off, not in use or left at its default goes
-/// without saying.
+/// "overlap_grad_reduce" if it is on, "bucket_size=200000". Omits settings that are off, unused or at their default.
 std::string in_effect(const Plan& plan, const Names& names) {
   Names words;
   for (const std::string& name : names) {
     const Knob* knob = find_knob(plan, name);
     if (knob == nullptr || is_null(knob->effective) || knob->effective == Value(false)) continue;
     if (is_left_alone(*knob) || !why_no_effect(*knob).empty()) continue;
-    if (is_slot(*knob)) continue;  // told by tp_comm_overlap, and in full by --cell
+    if (is_slot(*knob)) continue;  // covered by tp_comm_overlap, and shown in full by --cell
     const std::string word(last_component(name));
     words.push_back(knob->effective == Value(true) ? word : fmt::format("{}={}", word, value_text(knob->effective)));
   }
@@ -74,7 +73,7 @@ Table cell_table(const Matrix& matrix) {
   return table;
 }
 
-/// What is told of several cells, with those that it holds for; in the order of the first of them.
+/// Messages of several cells, each with its cells, in the order of their first occurrence.
 class Findings {
  public:
   explicit Findings(const Matrix& matrix) : matrix_(matrix) {}
@@ -91,7 +90,7 @@ class Findings {
     return all_.empty() ? "" : fmt::format("\n{}\n{}", title, list(width));
   }
 
-  /// One as it is; of several how many there are.
+  /// The text of a single finding; for several findings only their number.
   std::string count_text(std::string_view title, int width) const {
     if (all_.size() <= 1) return text(title, width);
     Names cells;
@@ -144,7 +143,7 @@ std::string findings_text(const Matrix& matrix, int width) {
   for (const Cell& cell : matrix.cells) {
     for (const Knob& knob : cell.plan.knobs)
       if (knob.source == "gate") gates.add(knob.where.empty() ? "by default" : knob.where, gate_text(knob), cell.name);
-    // A matrix holds modes against each other, those that expose too.
+    // A matrix compares modes, including those that expose communication.
     if (matrix.cells.size() == 1)
       for (const Message& m : cell.plan.exposed) exposed.add(m.where, m.message, cell.name);
     for (const Message& m : cell.plan.contradictions) contradictions.add(m.where, m.message, cell.name);
@@ -156,11 +155,10 @@ std::string findings_text(const Matrix& matrix, int width) {
          notices.text("notices", width);
 }
 
-/// Without its section, which --all shows.
+/// Name without its section, which --all shows.
 std::string short_name(const Knob& knob) { return std::string(last_component(knob.name)); }
 
-/// "TP 2 with sequence parallelism, DP 4": the modes that number the ranks, data parallelism last. Nothing for a size
-/// of 1.
+/// "TP 2 with sequence parallelism, DP 4": the modes that number the ranks, data parallelism last. Omits sizes of 1.
 std::string sizes_text(const ParallelConfig& p) {
   Names words;
   for (const bool is_rest : {false, true})
@@ -171,7 +169,7 @@ std::string sizes_text(const ParallelConfig& p) {
   return words.empty() ? "" : fmt::format(": {}", fmt::join(words, ", "));
 }
 
-/// What the plan is of, in a line or two.
+/// Describes the planned job in a line or two.
 std::string heading(const Plan& plan) {
   const Config& c = plan.config;
   return fmt::format(
@@ -182,7 +180,7 @@ std::string heading(const Plan& plan) {
       c.mixed_precision.recipe);
 }
 
-/// What nobody said and the plan needs.
+/// Settings that the plan needs and the configuration does not give.
 std::string assumptions(const Plan& plan) {
   Names words;
   if (find_knob(plan, "environment.gpu_arch") == nullptr)
@@ -191,20 +189,20 @@ std::string assumptions(const Plan& plan) {
   return words.empty() ? "" : fmt::format("assumed, because nothing says it: {}", fmt::join(words, ", "));
 }
 
-/// The first clause of a reason; --all shows all of it.
+/// The first clause of a reason; --all shows the full reason.
 std::string short_reason(const Knob& knob) {
   const std::size_t end = std::min(knob.reason.find("; "), knob.reason.find(": "));
   return knob.reason.substr(0, end);
 }
 
 bool decided_by_rule(const Knob& knob) {
-  // The heading has them.
+  // These are in the heading.
   const bool is_size =
       knob.name.starts_with("run.") || knob.name == "train.num_microbatches" || knob.name == "data_parallel_size";
   return knob.source == "auto" && !is_left_alone(knob) && !is_size && !is_slot(knob);
 }
 
-/// A slot's method and where it comes from, once for all slots that are alike.
+/// The method of the slots and its source, with equal slots counted together.
 std::string slots_text(const Plan& plan) {
   std::map<std::string, int> methods;
   std::set<std::string> sources;
@@ -230,7 +228,7 @@ Table rule_table(const Plan& plan, int width) {
       name = std::max(name, short_name(knob).size());
       value = std::max(value, std::min<std::size_t>(kWidest, value_text(knob.effective).size()));
     }
-  // One line each: what does not fit is left to --all.
+  // One line each: --all shows longer reasons in full.
   const auto room = static_cast<std::size_t>(std::max(20, width - wide(name) - std::max(wide(value), 9) - 4));
   const auto cut = [&](std::string text) {
     return text.size() <= room ? text : text.substr(0, text.rfind(' ', room - 4)) + " ...";
@@ -242,7 +240,7 @@ Table rule_table(const Plan& plan, int width) {
   return table;
 }
 
-/// How much is as it was asked for, which needs no telling.
+/// The number of settings that are as requested, instead of a list of them.
 std::string requests_text(const Plan& plan) {
   const auto count = std::ranges::count(plan.knobs, "user", &Knob::source);
   return count == 0 ? "" : fmt::format("{} {} as requested", count, count == 1 ? "setting is" : "settings are");

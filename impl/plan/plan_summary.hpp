@@ -12,8 +12,8 @@ namespace underlap::plan {
 /// `run` refuses, each once with the cells that it holds for.
 std::string overview(const Matrix& matrix, const TableFormat& format);
 
-/// One cell for people: what it is of, what is not as requested, what costs exposure and what contradicts itself, then
-/// what rules decided. What is as requested is counted.
+/// A readable summary of one cell: the job, unmet requests, exposed communication and contradictions, then the
+/// decisions of rules. Settings that are as requested are only counted.
 std::string cell_summary(const Cell& cell, const TableFormat& format);
 
 /// Notices that hold in every cell, each once.

@@ -11,7 +11,7 @@ namespace underlap::plan {
 namespace {
 
 Table empty_table(const char* what) {
-  constexpr int kWidest = 50;  // no preset's name is cut
+  constexpr int kWidest = 50;  // long enough for every preset's name
 
   return {{{what, Align::left},
            {"requested", Align::left, 0, kWidest},
@@ -26,7 +26,7 @@ Table knob_table(const std::vector<Knob>& knobs) {
   Table table = empty_table("knob");
   for (const Knob& knob : knobs) {
     if (is_slot(knob) || is_left_alone(knob)) continue;
-    // What is in effect as it was requested is told once where it is long.
+    // Do not repeat a long value that equals the request.
     const std::string effective = to_json_text(knob.effective);
     const bool is_said = effective.size() > kLong && knob.effective == knob.requested;
     table.rows.push_back({{knob.name},
@@ -50,7 +50,7 @@ Table slot_table(const std::vector<Knob>& knobs) {
   return table;
 }
 
-/// "name = value", as many on a line as are read at a glance.
+/// "name = value", several on each line, for quick reading.
 std::string left_alone(const std::vector<Knob>& knobs) {
   constexpr std::size_t kWidth = 120;
   std::string text;

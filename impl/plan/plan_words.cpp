@@ -22,7 +22,7 @@ std::size_t rank_of(std::string_view name) {
   return field->word.starts_with("+") ? rank + slot_fields().size() : rank;
 }
 
-/// One field of a slot: "pipeline", "x4", "sm24", "margin". What is off goes without saying.
+/// One field of a slot: "pipeline", "x4", "sm24", "margin". Fields that are off are omitted.
 std::string field_text(std::string_view name, const Value& value) {
   const auto* word = std::get_if<std::string>(&value);
   const std::string text = word != nullptr ? *word : to_json_text(value);

@@ -9,16 +9,16 @@
 
 namespace underlap::plan {
 
-/// What the slots of tensor-parallel overlap are named behind.
+/// The prefix of the slots of tensor-parallel overlap.
 inline constexpr std::string_view kSlotSection = "comm_overlap.tp_comm_overlap_cfg.";
 
 /// A slot of tp_comm_overlap_cfg that something is in effect for.
 bool is_slot(const Knob& knob);
 
-/// Nobody wrote it and no rule decided.
+/// Whether the setting was not written and no rule decided it.
 bool is_left_alone(const Knob& knob);
 
-/// Why what is in effect of a knob does nothing, as its reason says; empty: it does something.
+/// Why the effective value of a setting does nothing, from its reason; empty: it does something.
 std::string_view why_no_effect(const Knob& knob);
 
 /// A slot in a few words: "ring_exchange sm1 cga1 margin +aggregate"; what is no slot as JSON text.

@@ -18,7 +18,7 @@ enum class Scaling : std::uint8_t {
   nvfp4,       ///< fp4, a scale for each 16 values
 };
 
-/// The one place that knows what a recipe's name says of its scaling.
+/// The only place that derives the scaling from a recipe's name.
 Scaling scaling_of(std::string_view recipe);
 inline Scaling scaling_of(const Config& config) { return scaling_of(config.mixed_precision.recipe); }
 

@@ -24,7 +24,7 @@ struct Preset {
 /// All presets, sorted by name.
 std::span<const Preset> presets();
 
-/// The shape of preset `name`; nothing where there is none of that name.
+/// The shape of preset `name`; nothing if there is no such preset.
 std::optional<ModelConfig> find_preset(std::string_view name);
 
 }  // namespace underlap::plan

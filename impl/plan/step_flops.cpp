@@ -19,7 +19,7 @@ bool counts_recomputation(FlopConvention convention) {
   return convention == FlopConvention::full_recompute || convention == FlopConvention::causal_recompute;
 }
 
-// Of all layers.
+// Recomputed layers of the whole model.
 double recomputed_layers(const Config& config) {
   const auto layers = static_cast<double>(config.model.num_layers);
   switch (config.recompute.method) {
@@ -30,7 +30,7 @@ double recomputed_layers(const Config& config) {
   return std::min(layers, static_cast<double>(config.parallel.num_chunks()) * config.recompute.num_layers);
 }
 
-// Of one layer's forward pass, by token.
+// FLOPs of one layer's forward pass, per token.
 double layer_flops(const ModelConfig& model, bool causal) {
   const auto hidden = static_cast<double>(model.hidden_size), ffn = static_cast<double>(model.ffn_hidden_size);
   const auto head = static_cast<double>(model.head_size());

@@ -9,7 +9,7 @@ namespace underlap::plan {
 
 struct Config;
 
-/// What is counted as a step's floating-point operations. Rates by different conventions do not compare.
+/// What counts as a step's floating-point operations. Rates by different conventions are not comparable.
 enum class FlopConvention {
   full,            ///< attention's whole square, no recomputation: Megatron-LM's TFLOP/s
   causal,          ///< the half of it that causal attention needs

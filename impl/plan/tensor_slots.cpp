@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ten slots, with what Transformer Engine sets up for each (initialize_ub, sources of 2026-08-22): an entry of a
-// configuration is laid over the slot's default field by field, so a ring in place of a pipeline keeps the pipeline's
-// 16 SMs unless it says otherwise. fp8_buf alone is computed anew: gathers always travel in fp8 where GEMMs are fp8,
-// reductions where it was asked for and the slot is one that Transformer Engine lists under pipeline.
+// The ten slots, with Transformer Engine's setup for each (initialize_ub, sources of 2026-08-22). An entry of a
+// configuration is merged over the slot's default field by field, so a ring instead of a pipeline keeps the pipeline's
+// 16 SMs unless it overrides them. Only fp8_buf is recomputed: gathers always use fp8 with fp8 GEMMs. Reductions use it
+// if requested, for slots that Transformer Engine lists under pipeline.
 #include "impl/plan/tensor_slots.hpp"
 
 #include "impl/plan/slots/slot_fields.hpp"

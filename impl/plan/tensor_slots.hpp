@@ -26,17 +26,17 @@ inline constexpr std::array<std::string_view, kNumTensorSlots> kTensorSlotPaths 
     "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad",  "comm_overlap.tp_comm_overlap_cfg.fc1_wgrad",
     "comm_overlap.tp_comm_overlap_cfg.fc2_fprop",  "comm_overlap.tp_comm_overlap_cfg.fc2_dgrad"};
 
-/// What a slot's collective is to its GEMM.
+/// How a slot's collective relates to its GEMM.
 enum class TensorSlotKind : std::uint8_t {
-  gather_gemm,   ///< the GEMM needs what is gathered
-  gemm_scatter,  ///< what the GEMM makes is reduced
-  column_dgrad,  ///< the layer's input is gathered beside the GEMM; with rs_dgrad its result is reduced
-  column_wgrad,  ///< dgrad is reduced beside the GEMM
+  gather_gemm,   ///< the GEMM needs the gathered data
+  gemm_scatter,  ///< the GEMM's output is reduced
+  column_dgrad,  ///< the layer's input is gathered during the GEMM; with rs_dgrad its result is reduced
+  column_wgrad,  ///< dgrad is reduced during the GEMM
 };
 
 TensorSlotKind kind_of(TensorSlot slot);
 
-/// Whether `method` takes the slot's GEMM apart or reduces what it makes, in place of running beside it.
+/// Whether `method` splits the slot's GEMM or reduces its output, instead of running during it.
 inline bool splits_gemm(TensorMethod method) {
   return method == TensorMethod::ring_exchange || method == TensorMethod::pipeline;
 }
@@ -44,38 +44,38 @@ inline bool splits_gemm(TensorMethod method) {
 /// Whether its collectives are in userbuffers.
 inline bool in_userbuffers(TensorMethod method) { return method == TensorMethod::bulk || splits_gemm(method); }
 
-/// Whether what the slot reduces travels as fp8.
+/// Whether the slot reduces data as fp8.
 bool reduces_in_fp8(TensorSlot slot, const TensorSlotOverlap& overlap);
 
 /// Whether the slot's collective is a gather, by the method in effect.
 bool gathers(TensorSlot slot, TensorMethod method);
 
-/// What was written for one slot, field by field; a field that is not there is Transformer Engine's default. fp8_buf
-/// left at PipelineOverlapCfg's default, the tuple (False,), is a list.
+/// The written fields of one slot; a missing field has Transformer Engine's default. If fp8_buf has
+/// PipelineOverlapCfg's default, the tuple (False,), it is a list.
 using TensorSlotRequest = std::map<std::string_view, Value>;
 using TensorRequests = std::array<TensorSlotRequest, kNumTensorSlots>;
 
 std::optional<TensorMethod> method_of(const TensorSlotRequest& request);
 
-/// Whether a flag is on. Python takes a tuple for true, whatever it holds.
+/// Whether a flag is on. Values other than booleans are true, as is any nonempty tuple in Python.
 bool is_true(const Value& flag);
 /// Whether a flag was written and is on.
 bool wants(const TensorSlotRequest& request, std::string_view flag);
 
-/// Whether fp8_buf is left at PipelineOverlapCfg's tuple.
+/// Whether fp8_buf has PipelineOverlapCfg's default tuple.
 bool is_left_at_tuple(const TensorSlotRequest& request);
 
-/// `over` where it says something, else `base`.
+/// The fields of `over`, and those of `base` for all others.
 TensorSlotRequest laid_over(const TensorSlotRequest& base, TensorSlotRequest over);
 
-/// What Transformer Engine does with a slot that nothing was written for.
+/// Transformer Engine's setup of a slot without a written entry.
 TensorSlotOverlap transformer_engine_default(TensorSlot slot);
 
-/// The slot as Transformer Engine sets it up: `request` laid over its default, whatever its method; fp8_buf as it
-/// computes it again where GEMMs run in fp8.
+/// The slot as Transformer Engine sets it up: `request` merged over its default, for any method; fp8_buf is recomputed
+/// if GEMMs run in fp8.
 TensorSlotOverlap set_up(TensorSlot slot, const TensorSlotRequest& request, bool is_fp8);
 
-/// The fields that matter for the method; of a request those that were written.
+/// The fields that the method uses; for a request, the written ones.
 Value to_value(TensorSlot slot, const TensorSlotOverlap& overlap);
 Value to_value(const TensorSlotRequest& request);
 

@@ -10,7 +10,7 @@
 
 namespace underlap::plan {
 
-/// One of Megatron-Bridge's userbuffers presets: the workload that it was tuned for, and what it says for each slot.
+/// One of Megatron-Bridge's userbuffers presets: the workload that it was tuned for, and its settings for each slot.
 struct UserbuffersPreset {
   std::string_view name, precision, arch;
   std::int64_t hidden_size, tp, cp, micro_batch_size, seq_length;

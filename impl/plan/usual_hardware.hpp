@@ -13,9 +13,9 @@ struct UsualHardware {
   std::int64_t gpus_per_node = 0;
 };
 
-/// That of an environment.gpu_arch; nullptr where none ships.
+/// The hardware for an environment.gpu_arch; nullptr if there is no such file.
 const UsualHardware* usual_hardware_of(std::string_view arch);
-/// That of a run.hardware; nullptr where it is another file.
+/// The hardware for a run.hardware; nullptr for other files.
 const UsualHardware* usual_hardware_named(std::string_view name);
 
 }  // namespace underlap::plan

@@ -14,7 +14,7 @@ struct Value;
 using ValueList = std::vector<Value>;
 using ValueMapping = std::vector<std::pair<std::string, Value>>;  ///< keys unique, in the order in which they are shown
 
-/// What was requested for a knob, or is in effect; monostate is null. It becomes text where it leaves the plan.
+/// The requested or effective value of a setting; monostate is null. It becomes text when it leaves the plan.
 struct Value : std::variant<std::monostate, bool, std::int64_t, double, std::string, ValueList, ValueMapping> {
   using variant::variant;
 };

@@ -8,7 +8,7 @@
 
 namespace underlap::check {
 
-/// What a command does to some elements of a tensor.
+/// One access of a command to elements of a tensor.
 struct MemoryAccess {
   View view;
   bool reads = false;
@@ -20,8 +20,8 @@ inline bool conflict(const MemoryAccess& a, const MemoryAccess& b) {
   return (a.writes || b.writes) && overlap(a.view, b.view);
 }
 
-/// All that `command` does to memory, empty views left out. An acquire and a release count as writes: no use may be
-/// unordered with them. What a broadcast has as input is read on its root alone.
+/// All memory accesses of `command`, without empty views. An acquire and a release count as writes: every use must be
+/// ordered with them. Only the root of a broadcast reads the input.
 std::vector<MemoryAccess> accesses_of(const Program& program, const ProgramCommand& command);
 
 }  // namespace underlap::check

@@ -24,7 +24,7 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// A deadlock that more queues have too is not said again for fewer.
+// A deadlock that also occurs with more queues is not reported again for fewer.
 std::vector<Finding> check_deadlocks(std::span<const ProgramIndex> ranks, const Matching& matching,
                                      const CheckOptions& options) {
   std::vector<Finding> all;

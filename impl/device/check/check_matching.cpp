@@ -29,7 +29,7 @@ std::string size_of_message(const Transfer& t) {
 
 std::string_view name_of(Accumulator accumulator) { return accumulator == Accumulator::wire ? "wire" : "fp32"; }
 
-// What `a` has where `b` has something else, both as words; nullopt where they fit.
+// The first property in which `a` and `b` differ, as text for both; nullopt if they match.
 std::optional<std::pair<std::string, std::string>> difference(const Transfer& a, const Transfer& b) {
   using underlap::to_string;
   const auto words = [](auto&& x, auto&& y) { return std::pair{std::string(x), std::string(y)}; };
@@ -135,7 +135,7 @@ class MatchingCheck {
     if (mine != theirs) report_mismatch(exchange, first, party, mine, theirs);
   }
 
-  // Only the first of a channel: behind it everything is out of step.
+  // Only the first of a channel: after it, all transfers are out of step.
   bool is_first_of(const Exchange& exchange) { return reported_.insert(exchange.channel).second; }
 
   void report_unmatched(const Exchange& exchange, const Party& first, const Party& missing) {

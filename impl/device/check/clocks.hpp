@@ -8,10 +8,10 @@
 
 namespace underlap::check {
 
-/// Vector clocks of one rank's streams and its host: which commands have surely ended when another one starts.
+/// Vector clocks of one rank's streams and its host: which commands have certainly ended when another one starts.
 ///
-/// Fed with the commands in the order of the calls, which is enough: nothing can wait for what is enqueued after it. A
-/// `throttle` is no order. What the host enqueues after it synchronized comes after what it waited for.
+/// The commands are added in the order of the calls. This is enough, because nothing can wait for a later command. A
+/// `throttle` is no order. After a synchronization, the host's later commands come after the work that it waited for.
 class Clocks {
  public:
   explicit Clocks(const ProgramIndex& index);
@@ -38,8 +38,8 @@ class Clocks {
   void enter_host(const ProgramCommand& command);
 
   const ProgramIndex* index_;
-  std::uint32_t host_;                        // the host's place in now_: behind the streams
-  std::uint32_t current_ = 0;                 // who the last command was entered on
+  std::uint32_t host_;                        // the host's index in now_: after the streams
+  std::uint32_t current_ = 0;                 // index in now_ of the stream or host of the last entered command
   std::vector<Clock> now_;                    // by stream, and the host's
   std::vector<std::vector<Moment>> history_;  // by stream: each time that it learnt of others
   std::vector<bool> knows_host_;              // by stream: whether it has taken over what the host knows

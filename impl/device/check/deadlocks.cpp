@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom when a greedy run stands still.
+// Describes the circles of waits in which a greedy run is stuck.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,7 +21,7 @@ bool GreedyRun::is_stuck(const Waiter& waiter) const {
   return state_[r].ended[waiter.stream] < ranks_[r].on_stream(waiter.stream).size();
 }
 
-// Of all that somebody who is stuck waits for, each is stuck itself, or it would have come.
+// Every blocker of a stuck waiter is stuck itself: otherwise the waiter would have been released.
 std::vector<GreedyRun::Blocker> GreedyRun::blockers(const Waiter& waiter) const {
   if (is_host(waiter)) return host_blockers(waiter.rank);
   const auto r = static_cast<std::size_t>(waiter.rank);
@@ -78,7 +78,7 @@ std::vector<GreedyRun::Blocker> GreedyRun::transfer_blockers(std::int32_t rank, 
   return all;
 }
 
-// Depth first over all who are stuck; a way that comes back to itself is a circle. Everybody is visited once.
+// Depth-first search over all stuck waiters. A path that returns to itself is a circle. Each waiter is visited once.
 class GreedyRun::CircleSearch {
  public:
   explicit CircleSearch(const GreedyRun& run) : run_(run) {
@@ -133,7 +133,7 @@ class GreedyRun::CircleSearch {
     findings_.push_back(std::move(finding));
   }
 
-  // A circle through many ranks reads well by its two ends.
+  // For a circle through many ranks, its two ends are enough to read.
   static std::vector<std::string> shortened(std::vector<std::string> clauses) {
     constexpr std::ptrdiff_t kMost = 12;
     const std::ptrdiff_t num_dropped = std::ssize(clauses) - kMost;

@@ -20,7 +20,7 @@ std::vector<ElementRange> ranges_of(const View& view) {
   return rows;
 }
 
-// Of sorted ranges, the first that ends behind `element`.
+// The first of the sorted ranges that ends after `element`.
 auto first_behind(const std::vector<ElementRange>& ranges, std::int64_t element) {
   return std::upper_bound(ranges.begin(), ranges.end(), element,
                           [](std::int64_t value, const ElementRange& range) { return value < range.end; });

@@ -34,7 +34,7 @@ std::string text_of(const Program& program, const View& view) {
 
 namespace {
 
-// A deadlock or a wrong declaration is told apart by its words, everything else by what its commands do.
+// Findings without commands and deadlocks are folded by their text, all others by what their commands do.
 std::string fold_key(std::span<const ProgramIndex> ranks, const Finding& finding) {
   std::string key(to_string(finding.kind));
   if (finding.commands.empty() || finding.kind == FindingKind::deadlock) return key + finding.what;

@@ -11,7 +11,7 @@
 
 namespace underlap::check {
 
-/// What can be wrong with the programs of a set of ranks.
+/// The kinds of errors in the programs of a set of ranks.
 enum class FindingKind : std::uint8_t {
   communicator,       ///< declared by some members only, or in different orders
   illegal_use,        ///< a view leaves its tensor, or check_transfer refuses the transfer
@@ -20,10 +20,10 @@ enum class FindingKind : std::uint8_t {
   deadlock,           ///< ranks wait for each other in a circle
   issue_order,        ///< two ranks issue the same transfers in different orders
   race,               ///< two uses of the same elements, one of them a write, in no order
-  released_in_use,    ///< a buffer is given back while somebody may use it
-  acquired_in_use,    ///< and taken while somebody holds it
-  use_after_release,  ///< and used without being acquired again
-  unwritten_read,     ///< elements are read that nobody wrote
+  released_in_use,    ///< a buffer is released while it may be in use
+  acquired_in_use,    ///< a buffer is acquired while it is still held
+  use_after_release,  ///< a buffer is used after its release without a new acquire
+  unwritten_read,     ///< unwritten elements are read
   asymmetry,          ///< two members of a data-parallel group do different things
 };
 inline constexpr int kNumFindingKinds = 12;
@@ -49,7 +49,7 @@ struct Finding {
   std::int64_t count = 1;  ///< findings that differ from this one in step or rank alone, this one included
 };
 
-/// "compute: adam bucket 3 step 0", and the same behind "rank 1 ".
+/// "compute: adam bucket 3 step 0", and the same after "rank 1 ".
 std::string text_of(std::span<const ProgramIndex> ranks, const CommandPlace& place);
 std::string text_with_rank(std::span<const ProgramIndex> ranks, const CommandPlace& place);
 

@@ -11,18 +11,20 @@
 
 namespace underlap::check {
 
-/// What bounds a device's eagerness.
+/// Limits of a device's eagerness.
 struct DeviceLimits {
-  std::uint32_t num_queues = 0;      ///< hardware queues, that streams share in turn; 0: one for each stream
-  std::uint32_t queue_depth = 1024;  ///< commands of a queue that were enqueued and have not ended; then the host waits
+  std::uint32_t num_queues = 0;      ///< hardware queues, which streams share in turn; 0: one for each stream
+  std::uint32_t queue_depth = 1024;  ///< enqueued commands of a queue that have not ended; the host waits when there
+                                     ///< are more
 };
 
-/// Runs the programs of all ranks without time, as far as they go.
+/// Runs the programs of all ranks without time, as far as possible.
 ///
-/// Hosts enqueue in order; they wait where they synchronize and where a queue is full. The head of a hardware queue
-/// starts once its stream has done with all before it, and a wait once its event has passed; until then nothing behind
-/// it starts, of whatever stream. A transfer ends when all its parties have started. What may happen stays possible
-/// until it happens, so all orders end in the same state: one run finds every deadlock at these limits.
+/// Hosts enqueue in order. They wait at each synchronization and when a queue is full. The head of a hardware queue
+/// starts after all earlier commands of its stream have ended, and a wait starts after its event has passed. Until then
+/// no later command of that queue starts, on any stream. A transfer ends when all its parties have started. A possible
+/// action stays possible until it happens, so all orders end in the same state: one run finds every deadlock at these
+/// limits.
 class GreedyRun {
  public:
   GreedyRun(std::span<const ProgramIndex> ranks, const Matching& matching, const DeviceLimits& limits);
@@ -30,28 +32,29 @@ class GreedyRun {
   /// Whether every command of every rank has ended.
   bool has_finished() const;
 
-  /// One finding for each circle of commands and hosts that wait for each other. Empty where all finished, and where
-  /// all that is stuck waits in the end for a transfer whose other side never comes (check_matching reports those).
+  /// One finding for each circle of commands and hosts that wait for each other. Empty if all commands finished. Also
+  /// empty if everything stuck waits in the end for a transfer whose other side never comes (check_matching reports
+  /// those).
   std::vector<Finding> deadlocks() const;
 
  private:
   struct Queue {
-    std::vector<std::uint32_t> commands;  // all that were enqueued
-    std::size_t head = 0;                 // of those that have not started
+    std::vector<std::uint32_t> commands;  // all enqueued commands
+    std::size_t head = 0;                 // position of the first one that has not started
     std::uint32_t num_unfinished = 0;
   };
   struct Rank {
     std::uint32_t next = 0;            // the host's next command
     std::vector<std::uint32_t> ended;  // by stream: position up to which all has ended
     std::vector<Queue> queues;
-    std::vector<std::uint32_t> num_pending;  // by command: exchanges that it still waits for
+    std::vector<std::uint32_t> num_pending;  // by command: unfinished exchanges that it waits for
   };
-  /// Somebody who is stuck: a stream's first command that has not ended, or a rank's host.
+  /// A stuck waiter: a stream's first command that has not ended, or a rank's host.
   struct Waiter {
     std::int32_t rank = 0;
     std::uint32_t stream = 0;  // the host: the number of streams
   };
-  /// For whom a waiter waits, and how that is said.
+  /// The waiter that another one waits for, with the text that describes the wait.
   struct Blocker {
     Waiter waiter;
     std::string clause;
@@ -80,7 +83,7 @@ class GreedyRun {
   DeviceLimits limits_;
   std::vector<Rank> state_;
   std::vector<std::uint32_t> num_started_;  // by exchange
-  std::vector<std::size_t> to_advance_;     // ranks that a transfer's end may have freed
+  std::vector<std::size_t> to_advance_;     // ranks that the end of a transfer may have released
 };
 
 }  // namespace underlap::check

@@ -88,7 +88,7 @@ class MemoryCheck {
     return true;
   }
 
-  // The uses of one operation and the transfers of one group happen at the same time.
+  // The uses of one operation happen at the same time, as do the transfers of one group.
   void check_parts(const std::vector<MemoryAccess>& accesses) {
     for (std::size_t i = 0; i < accesses.size(); ++i)
       for (std::size_t j = i + 1; j < accesses.size(); ++j) {
@@ -105,14 +105,14 @@ class MemoryCheck {
 
   void check_order(const std::vector<MemoryAccess>& accesses) {
     for (const auto& [stream, conflict] : unordered(accesses)) {
-      // The order that an earlier one of these brings with it may have mended this one.
+      // An order assumed for an earlier conflict may also order this one.
       if (clocks_.has_passed(stream, conflict.past.position)) continue;
       report_race(conflict);
       clocks_.assume(stream, conflict.past.position);
     }
   }
 
-  // By stream, the last earlier use that conflicts with this command and has not surely ended.
+  // By stream, the last earlier use that conflicts with this command and may still run.
   std::map<std::uint32_t, Conflict> unordered(const std::vector<MemoryAccess>& accesses) {
     std::map<std::uint32_t, Conflict> last;
     for (const MemoryAccess& access : accesses)
@@ -166,10 +166,10 @@ class MemoryCheck {
     }
     report(FindingKind::unwritten_read, commands,
            fmt::format("{}, but nobody wrote {}", does(current_, access), text_of(gap)), remedy);
-    tensor(access.view).write(access.view);  // what nobody wrote is said once
+    tensor(access.view).write(access.view);  // report unwritten memory once
   }
 
-  // The last earlier write that would reach into `gap` with a row or a column more.
+  // The last earlier write that would reach into `gap` with one more row or column.
   std::optional<std::pair<std::uint32_t, MemoryAccess>> writer_beside(const View& gap) const {
     for (std::uint32_t c = current_; c-- > 0;) {
       for (const Use& use : program_.uses(index_.command(c)))
@@ -192,7 +192,7 @@ class MemoryCheck {
   }
 
   void remember(const MemoryAccess& access) {
-    if (!command().is_on_stream()) return;  // whatever is enqueued later comes after the host's read
+    if (!command().is_on_stream()) return;  // later commands are enqueued after the host's read
     tensor(access.view).add({access, command().stream, index_.position(current_), current_}, clocks_);
   }
 

@@ -8,8 +8,8 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-// Everything that must have ended before a command starts, found backwards from it. What precedes a command on its
-// stream precedes it, so a position by rank and stream holds it all.
+// Everything that must have ended before a command starts, found backwards from it. Earlier commands of a stream
+// precede later ones, so one position for each rank and stream is enough.
 class Past {
  public:
   Past(std::span<const ProgramIndex> ranks, const Matching& matching) : ranks_(ranks), matching_(matching) {
@@ -36,7 +36,7 @@ class Past {
  private:
   struct Range {
     std::int32_t rank;
-    std::uint32_t stream, from, to;  // positions: behind `from`, up to `to`
+    std::uint32_t stream, from, to;  // positions: after `from`, up to `to`
   };
 
   void reach(std::int32_t rank, std::uint32_t stream, std::uint32_t position) {
@@ -46,7 +46,8 @@ class Past {
     known = position;
   }
 
-  // What a command comes after. Where its end counts and not only its start, so do the peers that it exchanges with.
+  // Adds the commands before a command. If its end counts and not only its start, adds the peers that it exchanges
+  // with.
   void add_causes(std::int32_t rank, std::uint32_t c, bool to_its_end) {
     const ProgramIndex& index = ranks_[static_cast<std::size_t>(rank)];
     const ProgramCommand& command = index.command(c);
@@ -68,7 +69,7 @@ class Past {
     if (gives) add_causes(party.rank, party.command, false);
   }
 
-  // Whatever the host waited for before it enqueued the command.
+  // Adds everything that the host waited for before it enqueued the command.
   void reach_host(std::int32_t rank, std::uint32_t c) {
     const ProgramIndex& index = ranks_[static_cast<std::size_t>(rank)];
     std::uint32_t& known = host_reached_[static_cast<std::size_t>(rank)];

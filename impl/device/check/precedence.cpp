@@ -20,8 +20,8 @@ class Graph {
         if (sequences[s][i - 1] != sequences[s][i]) successors_[sequences[s][i - 1]].push_back({s, i - 1, i});
   }
 
-  // A node on a circle: what is left when every node without a predecessor has been taken away, again and again, has
-  // one behind each node; going back along predecessors then ends on a circle.
+  // Finds a node on a cycle. After repeatedly removing all nodes without a predecessor, each remaining node has a
+  // predecessor; following predecessors then ends on a cycle.
   std::optional<std::uint32_t> node_on_circle() const {
     const std::vector<std::uint32_t> num_predecessors = left_over();
     const auto left = std::find_if(num_predecessors.begin(), num_predecessors.end(), [](auto n) { return n > 0; });

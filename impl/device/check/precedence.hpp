@@ -14,9 +14,9 @@ struct Precedence {
   std::size_t to = 0;
 };
 
-/// Whether one order of all nodes agrees with every sequence of them. Returns what contradicts itself where there is
-/// none: precedences round a circle, each ending at the node that the next begins with, and the last where the first
-/// begins. Empty where there is one. Nodes count from 0; one that follows itself is no contradiction.
+/// Whether one order of all nodes agrees with every sequence of them. If there is no such order, returns the
+/// contradiction: a circle of precedences. Each ends at the node that starts the next, and the last one at the start of
+/// the first. Empty if there is an order. Nodes count from 0; a node that follows itself is no contradiction.
 std::vector<Precedence> find_contradiction(const std::vector<std::vector<std::uint32_t>>& sequences);
 
 }  // namespace underlap::check

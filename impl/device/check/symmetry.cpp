@@ -14,9 +14,9 @@ namespace {
 
 using Type = ProgramCommand::Type;
 
-// What both have at the first place where they differ.
+// The values of both ranks at the first difference.
 struct Difference {
-  std::string what;  // of the rank that is compared
+  std::string what;  // of the compared rank
   std::string where_other_has;
 };
 using MaybeDifference = std::optional<Difference>;
@@ -35,7 +35,7 @@ std::string shape_text(const Program& program, const View& view) {
   return fmt::format("{} [{}, {}]", program.tensors.at(view.tensor.id - 1).name, view.rows, view.cols);
 }
 
-// The commands of a program from its first step on.
+// The commands of a program from its first step.
 class Steps {
  public:
   explicit Steps(const ProgramIndex& index) : index_(&index), before_(index.num_streams(), 0) {
@@ -52,7 +52,7 @@ class Steps {
   const ProgramCommand& operator[](std::uint32_t i) const { return index_->command(first_ + i); }
   const Program& program() const { return index_->program(); }
 
-  // Counted from the first step's first.
+  // Counted from the first command of the first step.
   std::uint32_t awaited_position(const ProgramCommand& command) const {
     const std::uint32_t position = index_->awaited_position(command);
     return position - std::min(position, before_[command.awaited_stream]);
@@ -136,7 +136,7 @@ std::optional<Finding> compare(std::span<const ProgramIndex> ranks, std::int32_t
   return finding;
 }
 
-// By rank, the channels that data-parallel transfers go through.
+// By rank, the channels of data-parallel transfers.
 std::vector<std::set<std::uint32_t>> channels_of(std::span<const ProgramIndex> ranks, const Matching& matching) {
   std::vector<std::set<std::uint32_t>> channels(ranks.size());
   for (const Exchange& exchange : matching.exchanges)
@@ -154,7 +154,7 @@ bool meet(const std::set<std::uint32_t>& a, const std::set<std::uint32_t>& b) {
 
 bool parts_work(Mode mode) { return mode == Mode::tp || mode == Mode::pp || mode == Mode::cp || mode == Mode::ep; }
 
-// Where a rank stands in each group whose members do different work, by number of the communicator.
+// By communicator number, the rank's index in each group whose members do different work.
 std::map<std::uint32_t, std::int32_t> places_of(const Program& program) {
   std::map<std::uint32_t, std::int32_t> places;
   for (const ProgramCommand& command : program.commands)
@@ -171,7 +171,7 @@ std::vector<Finding> check_symmetry(std::span<const ProgramIndex> ranks, const M
   for (const ProgramIndex& rank : ranks) places.push_back(places_of(rank.program()));
   std::vector<Finding> findings;
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-    // One comparison is enough: the others of the group were held against the same one.
+    // One comparison is enough: the other members of the group were compared with the same rank.
     for (std::size_t other = 0; other < rank; ++other) {
       if (!meet(replicas[rank], replicas[other]) || places[rank] != places[other]) continue;
       if (auto finding = compare(ranks, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(other)))

@@ -6,7 +6,7 @@
 namespace underlap::check {
 namespace {
 
-// True only where it is sure; what is kept for want of it costs time alone.
+// True only if it is certain; a false result keeps the use longer and costs only time.
 bool covers(const View& outer, const View& inner) {
   if (outer.is_dense()) return outer.offset <= inner.offset && inner.end() <= outer.end();
   return outer.offset == inner.offset && outer.leading_dimension == inner.leading_dimension &&

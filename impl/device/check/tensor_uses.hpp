@@ -20,25 +20,25 @@ struct PastUse {
   std::uint32_t command = 0;
 };
 
-/// What has been done to one tensor so far, as far as anything still depends on it.
+/// The earlier uses of one tensor, as far as later checks depend on them.
 class TensorUses {
  public:
   /// The uses that a later one may yet conflict with.
   const std::vector<PastUse>& uses() const { return uses_; }
 
-  /// Adds the use of the command that `clocks` entered last. Drops earlier ones where whatever conflicts with them
-  /// conflicts with this one too, and comes after them where it comes after this one: so the list stays as short as the
-  /// tensor has parts.
+  /// Adds the use of the command that `clocks` entered last. Drops an earlier use if everything that conflicts with it
+  /// also conflicts with this one, and is ordered after it if ordered after this one. So the list has at most as many
+  /// entries as the tensor has parts.
   void add(const PastUse& use, const Clocks& clocks);
 
   void write(const View& view) { written_.add(view); }
   std::optional<ElementRange> first_unwritten(const View& view) const { return written_.first_missing(view); }
 
-  /// An acquire or a release of `view` by `command`. Returns the acquire that still holds any of it where it is
-  /// acquired again.
+  /// An acquire or a release of `view` by `command`. For an acquire, returns an earlier acquire that still holds any of
+  /// it.
   std::optional<std::uint32_t> change_life(bool is_acquire, const View& view, std::uint32_t command);
 
-  /// Returns the release that gave any of `view` back where it was not acquired since; then it counts as acquired.
+  /// Returns the release of any part of `view` that was not acquired since; then it counts as acquired.
   std::optional<std::uint32_t> use_released(const View& view);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 256;
 constexpr std::int64_t kDriverPage = 2 << 20;
-constexpr std::int64_t kBlockBytes = 8 * kDriverPage;  // of small tensors; a larger one has a block of its own
+constexpr std::int64_t kBlockBytes = 8 * kDriverPage;  // of small tensors; a larger tensor has its own block
 
 std::string in_words(std::int64_t bytes) {
   return fmt::format("{} bytes ({:.2f} GB)", bytes, static_cast<double>(bytes) / 1e9);
@@ -44,7 +44,7 @@ Arena::Arena(int device, std::int32_t rank, bool peers_map_tensors)
       pool_(make_pool(device)),
       stream_(make_stream(0)) {}
 
-// A pool that goes while a free is on its way gives its memory back later, perhaps after the next pool asked for it.
+// Synchronize first: a pool destroyed during a free returns its memory later, perhaps after the next pool asks for it.
 Arena::~Arena() {
   tensors_.clear();
   (void)cudaStreamSynchronize(stream_.get());
@@ -74,7 +74,7 @@ void Arena::set_all(int byte) {
     check(cudaMemsetAsync(tensor.base, byte, static_cast<std::size_t>(tensor.bytes), stream_.get()));
 }
 
-// A library that cannot get memory says no more than that the driver refused.
+// Check here, because a library's own error for missing memory only shows that the driver refused.
 void Arena::check_room(std::string_view name, std::int64_t bytes) const {
   std::size_t free = 0;
   std::size_t total = 0;
@@ -111,7 +111,7 @@ std::byte* Arena::allocate_on(CUstream_st* stream, std::string_view name, std::i
   void* memory = nullptr;
   const cudaError_t result = cudaMallocFromPoolAsync(&memory, static_cast<std::size_t>(bytes), pool_.get(), stream);
   if (result == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();  // or the next launch would be blamed for it
+    (void)cudaGetLastError();  // otherwise the next launch would report this error
     refuse(name, bytes);
   }
   check(result);

@@ -13,15 +13,14 @@
 
 namespace underlap::cuda {
 
-/// A rank's device memory: one stream-ordered pool, from which tensors are taken before begin() and workspaces as
-/// operations ask for them. Each tensor is an allocation of its own, so that compute-sanitizer sees a step over its
-/// end.
+/// A rank's device memory: one stream-ordered pool. Tensors are allocated before begin(), workspaces when operations
+/// ask for them. Each tensor is a separate allocation, so that compute-sanitizer detects accesses past its end.
 ///
-/// The pool never gives memory back to the driver, and never lets an allocation on one stream wait for a free on
-/// another (which would be an order between streams that no program asked for).
+/// The pool never returns memory to the driver. It never makes an allocation on one stream wait for a free on another,
+/// which would order streams without a request by the program.
 ///
-/// Where peers are to map the tensors, they lie in blocks that are taken from the driver one by one: memory of a pool
-/// has no IPC handle, and a handle of less than a page of the driver's would show its neighbours as well.
+/// If peers map the tensors, the tensors are in blocks that are allocated from the driver one by one. Pool memory has
+/// no IPC handle, and a handle of less than a driver page would also expose neighboring memory.
 class Arena {
  public:
   /// `rank` is for messages. Throws MachineError.
@@ -30,14 +29,15 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  static constexpr int kNaN = 0xFF;  ///< of every byte of a NaN
+  static constexpr int kNaN = 0xFF;  ///< value of every byte of a NaN
 
-  /// Returns memory filled with ones, which is NaN in every floating-point type; it is filled once the arena's stream
-  /// has got there. Owned by the arena, aligned to 256 bytes.
-  /// Throws MachineError naming the tensor, its size, what is taken already and what is free.
+  /// Returns memory filled with ones, which is NaN in every floating-point type; the arena's stream fills it. Owned by
+  /// the arena, aligned to 256 bytes.
+  ///
+  /// Throws MachineError with the tensor's name and size, and the taken and free memory.
   std::byte* allocate(std::string_view name, std::int64_t bytes);
 
-  /// The same in memory that `source(bytes)` returns: a transport's, for tensors that it registers.
+  /// The same in memory that `source(bytes)` returns: the transport's memory, for tensors that it registers.
   template <class Source>
   std::byte* allocate_from(std::string_view name, std::int64_t bytes, Source source) {
     check_room(name, bytes);
@@ -48,20 +48,20 @@ class Arena {
     return data;
   }
 
-  /// Sets every byte of all tensors, once the arena's stream has got there.
+  /// Sets every byte of all tensors, on the arena's stream.
   void set_all(int byte);
 
-  /// Has the pool take `bytes` from the driver now, for workspaces to come.
+  /// Makes the pool allocate `bytes` from the driver now, for later workspaces.
   void reserve(std::int64_t bytes);
 
-  /// Memory in the order of `stream`, of any contents. Throws MachineError.
+  /// Memory in the order of `stream`, uninitialized. Throws MachineError.
   StreamOrderedBytes take(std::int64_t bytes, CUstream_st* stream);
 
-  /// The memory of all tensors; nothing unless peers are to map it.
+  /// The memory of all tensors; empty unless peers map it.
   std::span<const MemoryBlock> blocks() const { return blocks_; }
-  std::int64_t taken() const { return taken_; }  ///< bytes, by tensors
+  std::int64_t taken() const { return taken_; }  ///< bytes used by tensors
 
-  /// The stream that fills new tensors, and that carries the device's own small copies.
+  /// The stream that fills new tensors and runs the device's own small copies.
   CUstream_st* stream() const { return stream_.get(); }
 
  private:
@@ -85,12 +85,12 @@ class Arena {
   std::vector<std::int64_t> used_;  // bytes of each block
 };
 
-/// A stream's scratch memory: it grows to the largest that an operation asked for and stays.
+/// A stream's scratch memory. It grows to the largest size that an operation asked for and keeps it.
 ///
-/// Growing frees the old memory and takes new memory, both in the order of the stream, so no earlier operation loses
-/// what it still uses and the host waits for nothing. It cannot hang beside a collective that spins: neither
-/// cudaFreeAsync nor cudaMallocFromPoolAsync waits for a kernel. The pool keeps what is freed, so there is no cudaFree
-/// (which would wait for the whole device) behind it, and it may not make this stream wait for another one.
+/// Growing frees the old memory and allocates new memory, both in the order of the stream. Earlier operations keep the
+/// memory that they use, and the host does not wait. It cannot hang during a collective that spins, because neither
+/// cudaFreeAsync nor cudaMallocFromPoolAsync waits for a kernel. The pool keeps freed memory, so no cudaFree follows,
+/// which would wait for the whole device. The pool may not make this stream wait for another one.
 class StreamWorkspace final : public Workspace {
  public:
   StreamWorkspace(Arena& arena, CUstream_st* stream) : arena_(arena), stream_(stream) {}

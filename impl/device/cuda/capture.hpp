@@ -12,9 +12,9 @@
 
 namespace underlap::cuda {
 
-/// What one device of a rank does, as CUPTI sees it; and the same as NVTX ranges for whoever listens to those.
+/// Records the work of a rank's device by CUPTI, and marks it as NVTX ranges for other tools.
 ///
-/// The collector is the process's and serves one capture after the other: devices of several cells take turns, each
+/// The collector belongs to the process and serves one capture at a time: devices of several cells take turns, each
 /// between start() and take().
 class Capture final : public Tracer {
  public:
@@ -29,7 +29,7 @@ class Capture final : public Tracer {
   /// From here on operations are kept, until take(). Call while the device is idle.
   void start();
 
-  /// What the records lack, by cause.
+  /// Missing parts of the records, by cause.
   struct Fault {
     std::string cause;       ///< "dropped", "no buffer", "unreadable", "untagged", "lost" or "inconsistent"
     std::int64_t count = 0;  ///< records
@@ -40,7 +40,7 @@ class Capture final : public Tracer {
     /// Records that were lost, kernels that no operation owns, marks, launches and transfers without a kernel. Empty:
     /// the capture is complete.
     std::vector<Fault> faults;
-    /// What was asked for and did not happen, one line each: kernels that did not keep to their SM budget.
+    /// Requests that were not met, one line each: kernels that exceeded their SM budget.
     std::vector<std::string> notices;
     cupti::Recording recording;  ///< where the collector keeps raw bytes
   };

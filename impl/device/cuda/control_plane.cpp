@@ -9,7 +9,7 @@
 
 namespace underlap::cuda {
 
-// A broadcast of each member's: in a group whose order is turned until that one comes first.
+// One broadcast for each member, in a group rotated so that this member comes first.
 std::vector<std::vector<std::byte>> all_gather(ControlPlane& control, std::string_view what, const Group& group,
                                                std::span<const std::byte> bytes) {
   std::vector<std::vector<std::byte>> all;

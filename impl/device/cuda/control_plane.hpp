@@ -19,25 +19,26 @@
 
 namespace underlap::cuda {
 
-/// What ranks tell each other beside their transfers: little, rarely, and never from the device.
+/// Messages between ranks outside their transfers: small, rare, and never from the device.
 class ControlPlane {
  public:
   virtual ~ControlPlane() = default;
 
-  /// Gives `bytes` of the group's first member to all its members, which all call this with the same number of bytes
-  /// and the same groups in the same order. Returns once all of them have come: what follows may count on it. Throws
-  /// MachineError naming `what` and the ranks that did not come in time, and at once where a rank has failed.
+  /// Sends `bytes` of the group's first member to all members. All members call it with the same number of bytes and
+  /// the same groups in the same order. Returns after all of them have called. Throws MachineError naming `what` and
+  /// the ranks that did not come in time, and throws at once if a rank has failed.
   virtual void broadcast(std::string_view what, const Group& group, std::span<std::byte> bytes) = 0;
 
-  /// Tells all ranks that `rank` failed, and why. The first failure is kept. From any thread; returns at once.
+  /// Notifies all ranks that `rank` failed, with the reason. The first failure is kept. From any thread; returns at
+  /// once.
   virtual void fail(std::int32_t rank, std::string_view why) noexcept = 0;
 
-  /// The first failure that any rank told of, which is what the others' failures follow from. From any thread, cheap.
+  /// The first failure that any rank reported: the cause of the others' failures. From any thread, cheap.
   virtual std::optional<std::string> failure() = 0;
 };
 
-/// What each member of the group says, in the order of its members; `bytes` is this one's, and all say equally many.
-/// As ControlPlane::broadcast() otherwise.
+/// Gathers the bytes of each member, in the order of members; `bytes` is this member's, and all have equal sizes.
+/// Otherwise as ControlPlane::broadcast().
 std::vector<std::vector<std::byte>> all_gather(ControlPlane& control, std::string_view what, const Group& group,
                                                std::span<const std::byte> bytes);
 

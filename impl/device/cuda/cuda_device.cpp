@@ -20,7 +20,7 @@ void run_cuda_implementation(const Operation& operation, const Arguments& views,
 struct CudaDevice::StreamState {
   std::string name;
   StreamHandle handle;
-  StreamWorkspace workspace;  // after the handle, in whose order it is freed
+  StreamWorkspace workspace;  // after the handle, because it is freed in the handle's order
 };
 
 struct CudaDevice::CommunicatorState {
@@ -56,7 +56,7 @@ CudaDevice::CudaDevice(Transport& transport, const CudaOptions& options)
   staging_ = std::make_unique<StagingRing>(options.staging_slots, options.staging_slot_bytes);
 }
 
-// Memory may not go while something runs that uses it, and a transfer whose peer is gone runs until it is aborted.
+// Memory must outlive the work that uses it, and a transfer whose peer is gone runs until it is aborted.
 CudaDevice::~CudaDevice() {
   if (!is_idle_) transport_.abort();
   for (const auto& stream : streams_) (void)cudaStreamSynchronize(stream->handle.get());
@@ -82,7 +82,7 @@ Stream CudaDevice::create_stream(std::string_view name, Priority priority) {
 
 Tensor CudaDevice::allocate(std::string_view name, DataType dtype, std::int64_t elements) {
   check_order("a tensor", name);
-  if (elements < 0) return tensors_.add(name, dtype, elements, nullptr);  // which says what is wrong
+  if (elements < 0) return tensors_.add(name, dtype, elements, nullptr);  // which throws the error
   return tensors_.add(name, dtype, elements, arena_->allocate(name, elements * size_of(dtype)));
 }
 
@@ -121,11 +121,11 @@ void CudaDevice::begin() {
         i, {.purpose = intern(communicators_[i]->purpose), .ranks = communicators_[i]->group.members});
 }
 
-// What the first kernel and the first copy of a stream make the driver set up is set up now: beside a collective that
-// spins until its peers come, it might wait for them.
+// Makes the driver set up each stream's first kernel and first copy now. During a collective that spins until its peers
+// come, this setup might wait for the collective.
 void CudaDevice::touch_streams() {
   static constexpr std::array<std::byte, sizeof(std::uint32_t)> kZero{};
-  check(cudaStreamSynchronize(arena_->stream()));  // which fills the tensors
+  check(cudaStreamSynchronize(arena_->stream()));  // until the tensors are filled
   for (const auto& stream : streams_) {
     launch_marker(stream->handle.get());
     staging_->upload(stream->handle.get(), reinterpret_cast<std::byte*>(faults_), kZero);
@@ -135,8 +135,8 @@ void CudaDevice::touch_streams() {
 
 void CudaDevice::reset_faults() { check(cudaMemsetAsync(faults_, 0, sizeof(std::uint32_t), arena_->stream())); }
 
-// On zeros: they are tokens, positions and sizes that every kernel accepts. One at a time, so that none reads what
-// another writes.
+// Rehearses on zeros, which every kernel accepts as tokens, positions and sizes. One operation at a time, so that no
+// operation reads what another writes.
 void CudaDevice::rehearse() {
   if (options_.rehearsed.empty()) return;
   arena_->set_all(0);
@@ -174,8 +174,8 @@ void CudaDevice::connect() {
   }
 }
 
-// Whatever is enqueued for an operation lies between the tracer's push and pop, and whatever is refused is blamed on
-// it. A caller's mistake leaves the device as it was.
+// All calls for an operation are between the tracer's push and pop, and a refused call is reported for that operation.
+// A caller's mistake leaves the device unchanged.
 template <class Enqueue>
 void CudaDevice::enqueue(const Note& note, Enqueue enqueue) {
   rethrow_failure();
@@ -204,7 +204,7 @@ void CudaDevice::enqueue(const Note& note, Enqueue enqueue) {
   try {
     enqueue();
   } catch (const MachineError& error) {
-    // A kernel's error is told by every call after it, whatever that call does.
+    // After a kernel's error every later call reports it, whatever that call does.
     const cudaError_t before = query(arena_->stream());
     if (before != cudaSuccess && before != cudaErrorNotReady) fail(unknown_operation(error.what()));
     fail(fmt::format("operation {} ({}) on stream {}: {}", id, name_of(note.name), state(note.stream).name,
@@ -212,7 +212,7 @@ void CudaDevice::enqueue(const Note& note, Enqueue enqueue) {
   }
 }
 
-// The same for what is no operation.
+// The same for calls that are not operations.
 template <class Call>
 void CudaDevice::guard(Call call) {
   rethrow_failure();
@@ -317,24 +317,24 @@ void CudaDevice::synchronize(Event event) {
   guard([&] {
     if (CUevent_st* const handle = events_.find(event); handle != nullptr) check(cudaEventSynchronize(handle));
   });
-  transport_.rethrow_failure();  // an aborted transfer lets its stream go on
+  transport_.rethrow_failure();  // the stream of an aborted transfer continues
 }
 
 void CudaDevice::synchronize() {
   guard([&] { wait_until_idle(); });
-  guard([&] { check_faults(); });  // after what ended the transfers, if anything did
+  guard([&] { check_faults(); });  // a transfer's error is thrown first
   events_.all_have_passed();
   first_unproven_ = next_operation_;
   is_idle_ = true;
 }
 
-// Stream by stream: to wait for the whole device would be to wait for other ranks of a shared one as well.
+// Stream by stream: on a shared device, waiting for the whole device would also wait for other ranks.
 void CudaDevice::wait_until_idle() {
   for (const auto& stream : streams_) check(cudaStreamSynchronize(stream->handle.get()));
   check(cudaStreamSynchronize(arena_->stream()));
 }
 
-// An operation like any other: what a capture shows has an owner, down to the reading of the fault word.
+// Recorded as an operation, so that everything in a capture has an owner, even the read of the fault word.
 void CudaDevice::copy_to_host(void* to, const void* from, std::size_t bytes) {
   static const NameId kDownload = intern("download");
   if (options_.tracer != nullptr)
@@ -378,7 +378,7 @@ void CudaDevice::fail(const std::string& what) {
   std::rethrow_exception(failure_);
 }
 
-// A kernel's error shows at the next wait; which of those in flight it was, CUDA does not say.
+// A kernel's error appears at the next wait, and CUDA does not report which kernel in flight caused it.
 std::string CudaDevice::unknown_operation(std::string_view what) const {
   return fmt::format(
       "one of the operations {} to {}: {} (CUDA_LAUNCH_BLOCKING=1 shows which, where no rank waits for another)",

@@ -21,8 +21,8 @@
 
 namespace underlap::cuda {
 
-/// Enqueues `operation` on device memory. The default looks its CUDA implementation up; a test may run CPU
-/// implementations instead.
+/// Enqueues `operation` on device memory. The default looks up its CUDA implementation; a test may run CPU
+/// implementations.
 using RunImplementation = void (*)(const Operation& operation, const Arguments& views, LaunchContext& context);
 void run_cuda_implementation(const Operation& operation, const Arguments& views, LaunchContext& context);
 
@@ -31,28 +31,28 @@ struct CudaOptions {
   int device = 0;                             ///< CUDA's number of the GPU
   int norm_sm_margin = 0;                     ///< SMs that norms leave free
   std::int64_t workspace_reserve = 64 << 20;  ///< bytes of the pool kept ready for workspaces
-  std::size_t staging_slots = 32;             ///< of uploads on their way, and
+  std::size_t staging_slots = 32;             ///< of uploads in flight, and
   std::size_t staging_slot_bytes = 256 << 10;
   bool peers_map_tensors = false;      ///< for transports that copy between ranks' tensors: CopyEngineTransport
-  std::uint64_t first_operation = 1;   ///< where operation ids go on: next_operation() of the rank's last device
+  std::uint64_t first_operation = 1;   ///< first operation id: next_operation() of the rank's last device
   MatrixProducts* products = nullptr;  ///< these outlive the device
   Attention* attention = nullptr;
   bool is_deterministic = false;  ///< of LaunchContext
   Tracer* tracer = nullptr;       ///< nullptr: no capture
   RunImplementation run_implementation = run_cuda_implementation;
-  /// Tried at begin(), before the first transfer: what CUDA and its libraries do at the first use of a kernel may wait
-  /// for everything that runs, and beside a transfer that spins until its peers come, for ever.
+  /// Run at begin(), before the first transfer. At the first use of a kernel, CUDA and its libraries may wait for all
+  /// running work. During a transfer that spins until its peers come, that wait would never end.
   std::vector<Launch> rehearsed{};
 };
 
 /// A rank's GPU. Streams are CUDA's, memory is the rank's arena, a transport carries the transfers.
 ///
-/// Made, used and destroyed by one thread. A failure (of a launch, a kernel, a peer) is thrown by the call that meets
-/// it and by every later one: the device is of no use then. Whoever catches it tells the other ranks (ControlPlane).
-/// Destroyed with work in flight, the device aborts its transport.
+/// Created, used and destroyed by one thread. A failure (of a launch, a kernel, a peer) is thrown by the call that
+/// detects it and by every later call: the device is then unusable. The caller that catches it notifies the other ranks
+/// (ControlPlane). A device that is destroyed with work in flight aborts its transport.
 class CudaDevice final : public Device {
  public:
-  /// `transport` outlives the device. Throws MachineError where there is no such GPU.
+  /// `transport` outlives the device. Throws MachineError if the GPU does not exist.
   CudaDevice(Transport& transport, const CudaOptions& options);
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
@@ -75,23 +75,23 @@ class CudaDevice final : public Device {
   void synchronize() override;
   void download(const View& source, std::span<std::byte> bytes) override;
 
-  /// Takes the marks made so far, timed by events. Call while the device is idle. Where a tracer captured the same
-  /// steps, the times of its marker kernels are on the clock of its slices, and windows are cut with those.
+  /// Returns the marks made so far, timed by events. Call only if the device is idle. If a tracer captured the same
+  /// steps, its marker kernels give the times on the clock of its slices, and windows are cut with those.
   std::vector<Mark> take_marks() { return mark_clock_.take(); }
 
   /// The id that the next operation will have.
   std::uint64_t next_operation() const { return next_operation_; }
 
-  /// The handle of a stream: what a capture or a micro-benchmark enqueues its own work with.
+  /// The handle of a stream, on which a capture or a micro-benchmark enqueues its own work.
   CUstream_st* handle(Stream stream) const;
 
-  /// Size of its tensors, bytes.
+  /// Total bytes of its tensors.
   std::int64_t allocated_bytes() const { return arena_->taken(); }
 
  private:
   struct StreamState;
   struct CommunicatorState;
-  struct Note;  // what an operation is, for a tracer and for messages
+  struct Note;  // the description of an operation, for a tracer and for messages
 
   template <class Enqueue>
   void enqueue(const Note& note, Enqueue enqueue);
@@ -126,7 +126,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<StagingRing> staging_;
   EventPool events_;
   MarkClock mark_clock_;
-  std::vector<DeviceTransfer> transfers_;  // of the group at hand: here so that it allocates once
+  std::vector<DeviceTransfer> transfers_;  // of the current group; a member, so that it allocates once
   std::uint64_t next_operation_;
   std::uint64_t first_unproven_;      // the oldest operation that may still run
   std::uint32_t num_operations_ = 0;  // since the last mark

@@ -10,13 +10,13 @@
 
 namespace underlap::cuda {
 
-/// Gives every record an event of its own, and uses CUDA's handles again once their moment is known to have passed.
+/// Gives every record its own event, and reuses CUDA's handles after their events have passed.
 ///
-/// Events are numbered in the order of their records; marks cut the numbers into generations. A generation gives its
-/// handles back when two marks have followed it and CUDA says that the last record of each of its streams has passed
-/// (a stream passes its records in order, so all others have as well). A number below the oldest generation is
-/// therefore in the past because it was seen to be, not because of how far ahead a caller runs: whoever waits for it
-/// waits for nothing. Used by one thread.
+/// Events are numbered in the order of their records; marks divide the numbers into generations. A generation returns
+/// its handles after two more marks, when CUDA reports that the last record of each of its streams has passed. (A
+/// stream passes its records in order, so all others have passed as well.) A number below the oldest generation is
+/// therefore known to be in the past, no matter how early a caller enqueues. Waiting for it returns at once. Used by
+/// one thread.
 class EventPool {
  public:
   /// Records a fresh event on `stream`, which the caller calls `stream_id`.

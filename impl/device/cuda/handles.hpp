@@ -8,8 +8,8 @@
 
 namespace underlap::cuda {
 
-/// Ends what a handle stands for by the library's own function. Its result is dropped: whatever went wrong before is
-/// reported where it is waited for.
+/// Releases a handle with the library's own function. The result is ignored: an earlier error is reported at the next
+/// wait.
 template <auto Destroy>
 struct Destroyer {
   template <class T>
@@ -18,7 +18,7 @@ struct Destroyer {
   }
 };
 
-/// The one owner of a handle.
+/// The only owner of a handle.
 template <class T, auto Destroy>
 using Handle = std::unique_ptr<T, Destroyer<Destroy>>;
 
@@ -28,7 +28,7 @@ using PoolHandle = Handle<CUmemPoolHandle_st, cudaMemPoolDestroy>;
 using DeviceBytes = Handle<std::byte, cudaFree>;
 using PinnedBytes = Handle<std::byte, cudaFreeHost>;
 
-/// Gives memory back to its pool, in the order of one stream.
+/// Returns memory to its pool, in the order of one stream.
 struct FreeOnStream {
   CUstream_st* stream = nullptr;
   void operator()(std::byte* memory) const noexcept { (void)cudaFreeAsync(memory, stream); }
@@ -41,18 +41,18 @@ StreamHandle make_stream(int priority);
 /// An event without a time. Throws MachineError.
 EventHandle make_event();
 
-/// An event that notes when it passed. Throws MachineError.
+/// An event that records the time when it passed. Throws MachineError.
 EventHandle make_timing_event();
 
-/// As cudaEventQuery and cudaStreamQuery; but the runtime keeps "not ready" as this thread's last error as well, and
-/// the next launch would be taken for refused.
+/// As cudaEventQuery and cudaStreamQuery, but clears the error: the runtime also stores "not ready" as this thread's
+/// last error, and the next launch would appear refused.
 cudaError_t query(CUevent_st* event) noexcept;
 cudaError_t query(CUstream_st* stream) noexcept;
 
-/// `bytes` bytes of device memory, which an IPC handle can show. Throws MachineError.
+/// `bytes` bytes of device memory, which an IPC handle can expose. Throws MachineError.
 DeviceBytes make_device_bytes(std::size_t bytes);
 
-/// `bytes` bytes of host memory that copy engines read without help. Throws MachineError.
+/// `bytes` bytes of host memory that copy engines read directly. Throws MachineError.
 PinnedBytes make_pinned(std::size_t bytes);
 
 }  // namespace underlap::cuda

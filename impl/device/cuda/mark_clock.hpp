@@ -9,9 +9,9 @@
 
 namespace underlap::cuda {
 
-/// When marks passed, by CUDA's events: what an untraced run measures its steps with. CUDA tells the time between two
-/// events as a float of milliseconds, so times are added up from mark to mark: over a whole run a float would be
-/// coarser than a step.
+/// The times of marks, by CUDA's events: untraced runs measure their steps with them. CUDA returns the time between two
+/// events as a float of milliseconds, so times are added up from mark to mark. Over a whole run, a float's resolution
+/// would be coarser than a step.
 class MarkClock {
  public:
   /// Sets the clock's zero: `stream` is idle, and now is the host's steady clock.

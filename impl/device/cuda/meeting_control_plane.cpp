@@ -12,7 +12,7 @@ namespace underlap::cuda {
 void MeetingControlPlane::broadcast(std::string_view what, const Group& group, std::span<std::byte> bytes) {
   const std::int32_t rank = group.members[static_cast<std::size_t>(group.my_index)];
   const std::string call = fmt::format("broadcast-{}.{}", fmt::join(group.members, "-"), num_calls_[group.members]++);
-  // A member's presence is its key; the first member's holds what it has to say.
+  // A member's key marks its presence; the first member's key holds the data.
   std::vector<std::string> keys;
   for (std::int32_t i = 0; i < group.size(); ++i) keys.push_back(fmt::format("{}.{}", call, i));
   const std::string_view said =

@@ -16,8 +16,9 @@
 
 namespace underlap::cuda {
 
-/// The ranks are processes, of one machine or of several, and each has a way to where they meet. broadcast() is the
-/// rank's own thread's alone. A failure is told to where they meet, which ends the others: failure() knows this rank's.
+/// A control plane for ranks that are processes, on one machine or several; each is connected to their Meeting. Only
+/// the rank's own thread calls broadcast(). A failure is sent to the Meeting, which ends the other ranks; failure()
+/// returns only this rank's.
 class MeetingControlPlane final : public ControlPlane {
  public:
   /// `meeting` outlives this.

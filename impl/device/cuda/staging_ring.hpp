@@ -10,9 +10,9 @@
 
 namespace underlap::cuda {
 
-/// Pinned host memory on the way to the device: slots of equal size, used in turn. The caller's bytes are copied into a
-/// slot at once, and the slot goes to the device in stream order; an event says when it is free again. A host that
-/// fills slots faster than the device empties them waits for the oldest, as it would for a full launch queue.
+/// Pinned host memory for uploads to the device: slots of equal size, used in turn. The caller's bytes are copied into
+/// a slot at once, and the slot goes to the device in stream order; an event shows when it is free again. A host that
+/// fills slots faster than the device empties them waits for the oldest, as for a full launch queue.
 class StagingRing {
  public:
   StagingRing(std::size_t num_slots, std::size_t slot_bytes);

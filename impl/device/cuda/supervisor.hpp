@@ -16,12 +16,12 @@
 
 namespace underlap::cuda {
 
-/// How long ranks may take to join, however soon a peer is given up afterwards: libraries load and connect then.
+/// Minimum time for ranks to join, even with a short peer timeout: libraries load and connect then.
 constexpr std::chrono::milliseconds connecting_timeout(std::chrono::milliseconds peer_timeout) {
   return std::max<std::chrono::milliseconds>(peer_timeout, std::chrono::seconds(60));
 }
 
-/// A call that may block the host. What it refers to outlives it.
+/// A call that may block the host. The data that it refers to outlives it.
 struct HostCall {
   std::string_view operation;
   std::string_view communicator = {};          ///< empty: of none
@@ -32,27 +32,28 @@ struct HostCall {
 
 struct SupervisorOptions {
   std::int32_t rank = 0;
-  std::chrono::milliseconds slack{2'000};   ///< beyond a call's limit, so that who can name a cause better comes first
-  std::chrono::milliseconds grace{10'000};  ///< between a failure and the end of a process that has not ended by itself
+  std::chrono::milliseconds slack{2'000};   ///< added to a call's limit, so that others can report a better cause first
+  std::chrono::milliseconds grace{10'000};  ///< between a failure and the end of a process that does not end by itself
   std::chrono::milliseconds look_interval{250};  ///< 0: no thread, the owner calls look()
 };
 
 /// Ends a rank whose host hangs: in a call of NCCL or CUDA that never returns, or on streams that an abort did not let
-/// run dry. Aborting, and asking the device, are calls of the same libraries and may hang likewise: so this one makes
-/// none, and takes no lock that is held around one.
+/// run dry. Aborting and querying the device call the same libraries and may also hang. So the supervisor makes no such
+/// calls, and takes no lock that is held around one.
 ///
-///   | call | limit + slack | report: peers are told, transfers aborted | grace | the process ends |
+///   | call | limit + slack | report: notify peers, abort transfers | grace | the process ends |
 class Supervisor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `report` is told what hangs, once; `end_process` does not return in a program. Both on the supervisor's thread.
+  /// `report` gets the text that describes the hang, once. In a program, `end_process` does not return. Both run on the
+  /// supervisor's thread.
   Supervisor(const SupervisorOptions& options, std::function<void(const std::string&)> report,
              std::function<void(const std::string&)> end_process);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// The call is under way while this lives; from any thread. Calls may lie in each other.
+  /// The call is in progress while this object lives; from any thread. Calls may nest.
   class Scope {
    public:
     Scope(Supervisor& supervisor, const HostCall& call);
@@ -67,10 +68,11 @@ class Supervisor {
     Clock::time_point since_;
   };
 
-  /// The rank has failed, as `why` says, and its process has the grace to end. The first failure counts.
+  /// Records that the rank has failed because of `why`; its process then has the grace period to end. The first failure
+  /// counts.
   void expect_end(const std::string& why);
 
-  /// What was reported, so that who aborts transfers can ask for it.
+  /// The reported text, for the caller that aborts transfers.
   std::optional<std::string> late();
 
   /// Looks once. `now` is later than at the last call.
@@ -83,12 +85,12 @@ class Supervisor {
   SupervisorOptions options_;
   std::function<void(const std::string&)> report_;
   std::function<void(const std::string&)> end_process_;
-  std::mutex mutex_;  // of all below; nothing else is called under it
+  std::mutex mutex_;  // protects all below; no other call is made under it
   std::condition_variable_any stopped_;
   std::vector<const Scope*> calls_;
   std::optional<std::string> late_;
-  std::optional<std::string> failure_;             // that, or what expect_end() was told
-  std::optional<Clock::time_point> failed_since_;  // as look() saw it
+  std::optional<std::string> failure_;             // the report, or the argument of expect_end()
+  std::optional<Clock::time_point> failed_since_;  // when look() saw it
   bool has_ended_ = false;
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -43,8 +43,8 @@ EventHandle Watchdog::take_event() {
   return make_event();
 }
 
-// Not under the lock: behind a kernel that is stuck the launch queue fills up, and then a record waits for that kernel,
-// which poll() is to end.
+// Not under the lock. After a stuck kernel the launch queue fills up, and then a record waits for that kernel, which
+// poll() must end.
 EventHandle Watchdog::record(CUstream_st* stream) {
   EventHandle event = take_event();
   if (event != nullptr) check(cudaEventRecord(event.get(), stream));

@@ -21,42 +21,42 @@ namespace underlap::cuda {
 struct WatchdogOptions {
   std::int32_t rank = 0;
   int device = 0;
-  std::chrono::milliseconds timeout{30'000};     ///< how long a group may take once it has started
+  std::chrono::milliseconds timeout{30'000};     ///< maximum time of a group after it has started
   std::chrono::milliseconds poll_interval{100};  ///< 0: no thread, the owner calls poll()
-  Supervisor* supervisor = nullptr;              ///< is told of looks, which may hang as well; outlives the watchdog
+  Supervisor* supervisor = nullptr;              ///< is notified of looks, which may also hang; outlives the watchdog
 };
 
-/// Watches the transfers of one rank from a thread of its own: NCCL's kernels spin until their peers come, and nothing
-/// else ends them.
+/// Watches the transfers of one rank from its own thread: NCCL's kernels spin until their peers come, and nothing else
+/// ends them.
 ///
-/// A group's time runs from the moment at which all that it was to follow is done, not from its enqueueing: the host is
-/// up to two steps ahead, and a queue of work in front of a group, however long, is no peer's fault. So there are two
-/// events a group, before and after it, and the clock starts when the first is seen to have passed. It contains the
-/// wait for the last peer, who may be behind by its own queue: the timeout must be longer than ranks drift apart.
+/// A group's time starts when all work before it is done, not when it is enqueued. The host is up to two steps early,
+/// and a long queue of earlier work is no fault of a peer. So each group has two events, before and after it, and the
+/// clock starts when the first is seen to have passed. The time includes the wait for the last peer, which its own
+/// queue may delay: the timeout must exceed the drift between ranks.
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `find_error` says what else has gone wrong, on this rank or another, without a call of CUDA; `give_up` is called
-  /// once, with the first thing that has. Both on the watchdog's thread, and not while before() or after() wait for it.
+  /// `find_error` returns any other error, on this rank or another, without a call of CUDA. `give_up` is called once,
+  /// with the first error. Both run on the watchdog's thread, and not while before() or after() wait for it.
   Watchdog(const WatchdogOptions& options, std::function<std::optional<std::string>()> find_error,
            std::function<void(const std::string&)> give_up);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// A communicator, for messages; returns the number that before() and after() want.
+  /// Adds a communicator, for messages; returns its number for before() and after().
   std::size_t add(std::string purpose, const Group& group);
 
-  /// Around the enqueueing of a group, from the rank's thread.
+  /// Called around the enqueueing of a group, from the rank's thread.
   void before(std::size_t communicator, CUstream_st* stream);
   void after(std::size_t communicator, CUstream_st* stream, Collective collective, std::uint64_t sequence);
 
   /// Looks once. `now` is later than at the last call.
   void poll(Clock::time_point now);
 
-  /// While one lives, the watchdog makes no call of CUDA, from any thread, and watches no group that is enqueued: what
-  /// captures a stream into a graph holds one. Made and ended by the rank's thread, between groups.
+  /// While a Pause lives, the watchdog makes no call of CUDA, from any thread, and does not watch enqueued groups. The
+  /// code that captures a stream into a graph holds one. Created and destroyed by the rank's thread, between groups.
   class Pause {
    public:
     explicit Pause(Watchdog& watchdog);

@@ -9,14 +9,14 @@
 
 namespace underlap::host {
 
-/// A transfer with memory behind its views.
+/// A transfer with the memory of its views.
 struct BoundTransfer {
   Transfer transfer;
   std::byte* input = nullptr;
   std::byte* output = nullptr;
 };
 
-/// What running a group of transfers showed.
+/// Measurements of a group of transfers.
 struct CommunicationOutcome {
   std::chrono::steady_clock::time_point last_arrival;
   std::vector<std::int64_t> bytes_sent;  ///< by transfer
@@ -29,10 +29,11 @@ using Scratch = std::vector<std::byte>;
 
 /// Runs `transfers` as one group, all at once, and returns when this rank is done with them.
 ///
-/// Every member sends each other member its arrival time first, then its data, waiting for neither: so the last arrival
-/// is known without a round trip more. Sums are taken in rank order whatever order data come in, so a result depends
-/// neither on timing nor on how tensors are cut into buckets.
-/// Throws MachineError naming peer, operation and sequence number at the deadline or where a peer is gone.
+/// Every member sends each other member its arrival time first, then its data, without waiting for either. So the last
+/// arrival is known without an extra round trip. Sums are computed in rank order whatever order data arrive in, so a
+/// result depends neither on timing nor on how tensors are split into buckets.
+///
+/// Throws MachineError naming peer, operation and sequence number at the deadline or if a peer is gone.
 CommunicationOutcome run_transfers(Connection& connection, NameId purpose, std::uint64_t sequence,
                                    std::span<const BoundTransfer> transfers, Scratch& scratch);
 

@@ -64,8 +64,8 @@ class Connection {
     void send(std::int32_t peer, std::span<const std::byte> bytes);
     void receive(std::int32_t peer, std::span<std::byte> bytes);
 
-    /// Waits until all that was posted has come and gone.
-    /// Throws MachineError naming the peer, the operation and its sequence number, at the deadline at the latest.
+    /// Waits until all posted messages are sent and received. Throws MachineError naming the peer, the operation and
+    /// its sequence number, at the deadline at the latest.
     void wait();
 
     std::int64_t bytes_sent() const { return bytes_sent_; }

@@ -35,7 +35,7 @@ std::set<std::int64_t> thread_ids() {
 // The clock of another thread's CPU time, as the kernel encodes it; glibc names it only for its own threads.
 clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((~thread_id << 3) | 6); }
 
-/// What the transport asks of a place to meet.
+/// Adapts a Meeting to the interface of the transport.
 class MeetingStore final : public gloo::rendezvous::Store {
  public:
   MeetingStore(Meeting& meeting, std::chrono::milliseconds timeout) : meeting_(meeting), timeout_(timeout) {}
@@ -70,7 +70,7 @@ std::shared_ptr<gloo::rendezvous::Store> make_store(Meeting* meeting, std::chron
   return std::make_shared<MeetingStore>(*meeting, timeout);
 }
 
-// The key by which member `i` of a communicator's group says that it has come.
+// The key that marks the arrival of member `i` of a communicator's group.
 std::string sign_of(std::uint32_t index, const Group& group, std::int32_t i) {
   return fmt::format("here-{}-{:016x}-{}", index,
                      std::hash<std::string>()(fmt::format("{}", fmt::join(group.members, ","))), i);
@@ -137,8 +137,8 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
   return connection;
 }
 
-// The transport connects pair by pair and each pair waits for itself: so all members come together first, where one
-// deadline holds, a failure wakes everybody, and who is missing is known.
+// The transport connects pair by pair, and each pair waits for itself. So all members meet first, with one deadline. A
+// failure then wakes all of them, and the missing members are known.
 void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& group) {
   const std::vector<std::int32_t> missing =
       meeting_ == nullptr ? wait_for_threads(index, group) : wait_for_processes(index, group);

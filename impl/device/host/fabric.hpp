@@ -31,7 +31,7 @@ namespace underlap::host {
 
 class Connection;
 
-/// What joins the ranks of one process, or the one rank of this process to those of others: the TCP transport, its
+/// Connects the ranks of one process, or the one rank of this process to those of others: the TCP transport, its
 /// connections, and the first failure of any rank of this process.
 ///
 /// Connections are kept and shared by all cells of a run, which use them one after the other.
@@ -53,16 +53,17 @@ class Fabric {
   std::chrono::milliseconds peer_timeout() const { return peer_timeout_; }
 
   /// Connects this member of `group` for the communicator number `index`; all members call it, each on its own thread.
-  /// Throws PeerError naming the communicator and this rank where a member does not come in time.
+  /// Throws PeerError naming the communicator and this rank if a member does not arrive in time.
   std::shared_ptr<Connection> connect(std::uint32_t index, std::string_view purpose, const Group& group);
 
   /// Takes down all ranks. The first failure is kept; what the others then see follows from it. Thread-safe.
   void fail(std::int32_t rank, const std::exception_ptr& error) noexcept;
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }
-  /// Throws the first failure, where there is one.
+  /// Throws the first failure, if any.
   void rethrow_failure() const;
 
-  /// Has `stop` called at the first failure, at once where one has happened; on any thread, and never after forget().
+  /// Registers `stop`, which is called at the first failure, or at once if one has happened; on any thread, and never
+  /// after forget().
   void on_failure(const void* owner, std::function<void()> stop);
   void forget(const void* owner) noexcept;
 
@@ -85,7 +86,7 @@ class Fabric {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;                // of present_ and failed_
-  std::map<Key, std::set<std::int32_t>> present_;  // (communicator, members): who has come to connect
+  std::map<Key, std::set<std::int32_t>> present_;  // (communicator, members): the members that arrived to connect
   std::map<Key, std::shared_ptr<Connection>> connections_;
   std::map<const void*, std::function<void()>> listeners_;
   std::atomic<bool> failed_{false};

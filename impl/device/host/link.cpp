@@ -7,12 +7,13 @@
 namespace underlap::host {
 namespace {
 
-// How long one piece occupies the link: short beside any transfer worth pacing, long beside a thread's wake-up.
+// How long one piece occupies the link: short compared with any transfer worth pacing, long compared with a thread's
+// wake-up.
 constexpr double kPieceSeconds = 500e-6;
 
-constexpr std::chrono::milliseconds kLook{100};  // between two looks at whether all is given up
+constexpr std::chrono::milliseconds kLook{100};  // between two checks of is_given_up
 
-// Whether nobody gave up before.
+// Returns whether no rank gave up.
 bool sleep_until(TimePoint wanted, const std::function<bool()>& is_given_up) {
   for (TimePoint now = std::chrono::steady_clock::now(); now + kLook < wanted; now = std::chrono::steady_clock::now()) {
     if (is_given_up()) return false;

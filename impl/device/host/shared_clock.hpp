@@ -10,7 +10,7 @@ namespace underlap::host {
 /// one's steady clock and an offset, which the run measures and sets while nothing is measured. One for a process.
 using Clock = std::chrono::steady_clock;
 
-/// What is added to this machine's steady clock; 0 until it is set.
+/// The offset that is added to this machine's steady clock; 0 until it is set.
 void set_clock_offset(std::int64_t ns) noexcept;
 std::int64_t clock_offset_ns() noexcept;
 

@@ -64,7 +64,7 @@ void StreamWorker::run() {
       }
       const std::lock_guard lock(mutex_);
       if (++num_done_ < next_wanted_) continue;
-      next_wanted_ = kNobodyWaits;  // whoever wants a later position says so again
+      next_wanted_ = kNobodyWaits;  // threads that wait for a later position set it again
       progressed_.notify_all();
     }
     batch.clear();

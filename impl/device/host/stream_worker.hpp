@@ -17,7 +17,7 @@
 
 namespace underlap::host {
 
-/// What a stream can be told to do. Built by the enqueuing thread, so that the stream's thread allocates nothing.
+/// A command for a stream. Built by the enqueuing thread, so that the stream's thread does not allocate.
 struct LaunchCommand {
   Tag tag;
   Operation operation;
@@ -50,8 +50,8 @@ class StreamWorker {
  public:
   using Execute = std::function<void(Command&)>;
 
-  /// `execute` runs each command on the worker's thread. What it throws goes to `fail` on the same thread; from then on
-  /// commands are passed over.
+  /// `execute` runs each command on the worker's thread. Its exceptions go to `fail` on the same thread; later commands
+  /// are then skipped.
   StreamWorker(std::uint32_t id, Execute execute, std::function<void(std::exception_ptr)> fail);
   ~StreamWorker();
   StreamWorker(const StreamWorker&) = delete;
@@ -67,7 +67,7 @@ class StreamWorker {
   /// Blocks until `position` commands are done, or the stream is stopped. Returns false where it was stopped before.
   bool wait_for(std::uint64_t position);
 
-  /// Releases everybody who waits for this stream, now and later. Commands still queued are passed over.
+  /// Releases all threads that wait for this stream, now and later. Queued commands are skipped.
   void stop() noexcept;
 
   /// Waits until the thread has run or passed over all that is queued, and ends it. Idempotent.
@@ -88,7 +88,7 @@ class StreamWorker {
   std::condition_variable progressed_;
   std::vector<Command> queue_;
   std::uint64_t num_done_ = 0;
-  std::uint64_t next_wanted_ = kNobodyWaits;  // the least position that somebody waits for: nobody is woken before
+  std::uint64_t next_wanted_ = kNobodyWaits;  // the lowest awaited position: no thread is woken before it
   bool closing_ = false;
   std::atomic<bool> stopped_{false};  // set under the mutex
   std::thread thread_;                // last: it uses all of the above

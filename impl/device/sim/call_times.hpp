@@ -32,7 +32,7 @@ class CallTimes {
 
   const TimeModel& time_;
   std::vector<std::unordered_map<Shapes, Call, Hash>> known_;  // by communicator, which has the members and the hints
-  Shapes shapes_;                                              // of the call that is asked for
+  Shapes shapes_;                                              // of the requested call
 };
 
 }  // namespace underlap::sim

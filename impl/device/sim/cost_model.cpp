@@ -36,7 +36,7 @@ double clock_of(const Hardware& hardware) {
 
 int sms_of(const Hardware& hardware) { return static_cast<int>(hardware.gpu.sms.value); }
 
-// SMs that are left beside a margin, which `what` names.
+// The SMs that a margin leaves; `what` is the margin's name for the error.
 int sms_beside(const Hardware& hardware, std::string_view what, int margin) {
   const int all = sms_of(hardware);
   if (margin >= 0 && margin < all) return all - margin;
@@ -50,7 +50,8 @@ int sms_for(const Hardware& hardware, const Cost& cost) {
   return cost.sms > 0 ? std::min(cost.sms, sms) : sms;
 }
 
-// Bytes at the device's bandwidth, which a few SMs saturate; with fewer than those, proportionally slower.
+// Time to move the bytes at the device's bandwidth, which a few SMs saturate; with fewer SMs it is proportionally
+// slower.
 KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
   const int saturation = static_cast<int>(hardware.gpu.memory_saturation_sms.value);
   const int sms = std::min(sms_for(hardware, cost), saturation);
@@ -63,9 +64,9 @@ KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
           .hbm_bytes = bytes};
 }
 
-// A block for each multiprocessor. Rows that one block can hold are launched like any kernel, and blocks that find no
-// place run behind the others; longer ones are parted among blocks that wait for each other, and those are launched
-// together or not at all.
+// One block for each multiprocessor. Kernels whose rows fit one block are launched normally, and excess blocks run
+// after the others. Longer rows are split among blocks that wait for each other, which need a cooperative launch: all
+// at once or not at all.
 // Source: Transformer Engine, normalization/rmsnorm/rmsnorm_{fwd,bwd}_*_cuda_kernel.cu: one CTA a row up to 8192
 // columns, above that cudaLaunchCooperativeKernel.
 KernelTime persistent_norm(const Hardware& hardware, const Cost& cost, int margin) {
@@ -85,7 +86,7 @@ struct Tiles {
   std::int64_t rows, cols, count;
 };
 
-// Where whole tiles leave SMs without work, libraries take smaller ones.
+// If whole tiles leave SMs without work, libraries use smaller tiles.
 Tiles tiles_of(const Hardware& hardware, std::int64_t m, std::int64_t n, int sms) {
   std::int64_t rows = static_cast<std::int64_t>(hardware.kernels.gemm_tile_rows.value);
   std::int64_t cols = static_cast<std::int64_t>(hardware.kernels.gemm_tile_cols.value);
@@ -132,7 +133,7 @@ KernelTime gemm(const Hardware& hardware, const Cost& cost) {
           .hbm_bytes = bytes_of(cost)};
 }
 
-// Efficiency at a head size between two curves lies between theirs; outside, it is that of the nearest.
+// Efficiency is interpolated between the curves of two head sizes; outside, the nearest curve applies.
 double attention_efficiency(const std::vector<AttentionCurve>& curves, double sequence, double head_size) {
   std::vector<Curve::Point> at_sequence;
   for (const AttentionCurve& curve : curves)
@@ -140,9 +141,9 @@ double attention_efficiency(const std::vector<AttentionCurve>& curves, double se
   return Curve(std::move(at_sequence))(head_size);
 }
 
-// The length of the causal sequence whose rows meet as many of the other side, on average, as those of `cost`: the loop
-// of a block is as long then. A tile without a diagonal is as efficient as a causal sequence of twice its length, and
-// by FlashAttention's published figures (Dao 2023, Shah et al. 2024) a little more.
+// The length of the causal sequence whose rows attend on average to as many positions as those of `cost`: the loop of a
+// block then has the same length. A tile without a diagonal is as efficient as a causal sequence of twice its length,
+// and slightly more by FlashAttention's published figures (Dao 2023, Shah et al. 2024).
 double causal_length(const Cost& cost) {
   const auto [rows, head_size, sequences_times_heads] = cost.extent;
   const double products = cost.work == Work::attention_forward ? 2 : 5;
@@ -155,7 +156,7 @@ KernelTime attention(const Hardware& hardware, const Cost& cost) {
   const auto& curves =
       cost.work == Work::attention_forward ? hardware.kernels.attention_forward : hardware.kernels.attention_backward;
   const int sms = sms_for(hardware, cost);
-  // The curves were measured with more blocks than SMs; with fewer, some SMs have no work.
+  // The curves were measured with more blocks than SMs; with fewer blocks, some SMs have no work.
   const std::int64_t blocks = ceil_divide(rows, kAttentionBlockRows) * sequences_times_heads;
   const int busy = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, sms));
   const double efficiency = attention_efficiency(curves, causal_length(cost), static_cast<double>(head_size));

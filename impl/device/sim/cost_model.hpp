@@ -11,7 +11,7 @@ namespace underlap::sim {
 
 /// Where ranks sit: rank r is GPU r % gpus_per_node of node r / gpus_per_node.
 struct Placement {
-  std::int32_t gpus_per_node = 0;  ///< 0: as the hardware description says
+  std::int32_t gpus_per_node = 0;  ///< 0: from the hardware description
 };
 
 /// Durations on one kind of machine, from its description. A pure function of its arguments, by additions,

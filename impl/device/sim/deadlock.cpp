@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom where nothing goes on: the engine's last words.
+// Reports which streams and hosts wait for which others when the engine is stuck.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string missing_text(const std::vector<std::int32_t>& ranks) {
 
 }  // namespace
 
-// What holds up the front of a stream.
+// Describes what blocks the front of a stream.
 std::string Engine::explain(std::int32_t r, const InFlight& front) const {
   Rank& rank = *ranks_[static_cast<std::size_t>(r)];
   const std::int32_t number = rank.number;
@@ -36,7 +36,7 @@ std::string Engine::explain(std::int32_t r, const InFlight& front) const {
     const auto id = static_cast<SharedDevice::Id>(running - rank.running.begin());
     const auto is_here = [r, id](const Member& member) { return member.rank == r && member.id == id; };
     for (const Rendezvous::Entry& entry : running->entries)
-      if (std::ranges::any_of(flows_[entry.flow].members, is_here))  // or it is over, and its number may be another's
+      if (std::ranges::any_of(flows_[entry.flow].members, is_here))  // else it is over; its number may be reused
         line += " waits for " + missing_text(rendezvous_.missing(entry.flow));
     return line;
   }

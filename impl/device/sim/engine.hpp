@@ -18,36 +18,36 @@ namespace underlap::sim {
 
 struct EngineOptions {
   std::int32_t connections = 0;  ///< hardware queues of a rank (CUDA_DEVICE_MAX_CONNECTIONS); 0: one for each stream
-  double jitter = 0;             ///< every duration is stretched by up to this share of it, at random
+  double jitter = 0;             ///< every duration is stretched by a random share, up to this one
   std::uint64_t seed = 1;        ///< of the jitter
   bool records_slices = true;    ///< false: marks only
-  std::vector<std::int32_t> simulated = {};  ///< global ranks of the sources, rising; empty: 0, 1, ...
-  VirtualMemory* memory = nullptr;  ///< computes values in virtual time; null: none has memory. Outlives the engine
+  std::vector<std::int32_t> simulated = {};  ///< global ranks of the sources, ascending; empty: 0, 1, ...
+  VirtualMemory* memory = nullptr;  ///< computes values in virtual time; null: no rank has memory. Outlives the engine
 };
 
-/// Plays the programs of all ranks in virtual time.
+/// Simulates the programs of all ranks in virtual time.
 ///
-/// A discrete-event simulation: hosts enqueue, hardware queues pass on in order, streams are FIFO, kernels share a
-/// device (SharedDevice), a transfer begins to move when the last of its members has begun it, and goes as fast as the
-/// slowest of them lets it. Of ranks that do the same it is enough to play one: a member of a group that is not
-/// simulated is taken to be where its likeness is, and transfers take what the whole group needs (see Rendezvous). All
-/// times are whole nanoseconds from 0. Equal input gives equal output, to the bit.
+/// A discrete-event simulation. Hosts enqueue, hardware queues are in order, streams are FIFO, and kernels share a
+/// device (SharedDevice). A transfer starts to move data when its last member has started it, at the speed of its
+/// slowest member. Only one of several ranks that do the same needs to be simulated. A group member that is not
+/// simulated is assumed to be where its simulated equivalent is, and transfers take the time of the whole group (see
+/// Rendezvous). All times are whole nanoseconds from 0. Equal input gives identical output.
 class Engine {
  public:
-  /// One source a rank that is simulated, in rank order. `time` outlives the engine.
-  /// Throws std::invalid_argument where the simulated ranks are not as many, or values are to be computed without all.
+  /// One source for each simulated rank, in rank order. `time` outlives the engine. Throws std::invalid_argument if the
+  /// numbers of sources and simulated ranks differ, or if values are computed without all ranks.
   Engine(const TimeModel& time, const EngineOptions& options, std::vector<RankQueues::Source> sources);
   ~Engine();
 
-  /// Plays until every source is dry and everything has run; may be called again once sources have more to give.
-  /// Throws MachineError where nothing can go on, with who waits for whom; std::invalid_argument where the members of a
-  /// transfer do not mean the same.
+  /// Simulates until every source is dry and everything has run; may be called again after sources have more to give.
+  /// Throws MachineError, with the waits of each rank, if nothing can continue; std::invalid_argument if the members of
+  /// a transfer do not match.
   void play();
 
   /// Slices, marks and groups of all ranks since the last call.
   Trace take_trace();
 
-  /// From here on what of a rank ends before its next mark leaves no slice: no window holds it.
+  /// From here on, operations of a rank that end before its next mark leave no slice: no window contains them.
   void leave_out_first_steps();
 
   std::int64_t now_ns() const { return now_; }
@@ -61,7 +61,7 @@ class Engine {
   struct Event {
     std::int64_t ns = 0;
     std::uint64_t order = 0;
-    std::int32_t rank = -1;  // index of a simulated one; -1: a flow
+    std::int32_t rank = -1;  // index among the simulated ranks; -1: a flow
     std::uint32_t flow = 0;
     std::uint64_t version = 0;  // of the flow
     bool operator>(const Event& other) const { return ns != other.ns ? ns > other.ns : order > other.order; }
@@ -88,7 +88,7 @@ class Engine {
   void name_tracks(std::int32_t rank, const Program& program);
   std::int32_t number_of(std::int32_t rank) const;
   double stretched(double ns, std::int32_t rank, const InFlight& item) const;
-  /// Throws std::invalid_argument where an operation takes longer than virtual time counts.
+  /// Throws std::invalid_argument if an operation takes longer than the range of virtual time.
   void refuse_endless(std::int32_t rank, const InFlight& item, double ns) const;
   [[noreturn]] void report_deadlock() const;
   std::string explain(std::int32_t rank, const InFlight& front) const;

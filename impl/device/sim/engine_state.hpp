@@ -10,10 +10,10 @@
 
 namespace underlap::sim {
 
-// Something that the device works on.
+// An item that the device works on.
 struct Engine::Running {
-  InFlight item;                           // without a chunk: nothing, its id is free
-  std::int64_t handed_ns = 0;              // when its queue let go of it
+  InFlight item;                           // without a chunk: unused, its id is free
+  std::int64_t handed_ns = 0;              // when its queue released it
   std::int64_t start_ns = -1;              // -1: waits for its place on the device
   std::int64_t last_arrival_ns = 0;        // of a call
   const CallTimes::Call* call = nullptr;   // null: no call
@@ -29,13 +29,13 @@ struct Engine::Rank {
 
   const Program& program() const { return queues.newest_program(); }
 
-  // Of the operation of a stream that ends next, among the stream's.
+  // Of the next operation that ends on a stream: its number on the stream.
   std::uint32_t next_index(std::uint32_t stream) {
     if (slices.size() <= stream) slices.resize(stream + 1);
     return static_cast<std::uint32_t>(slices[stream].size());
   }
 
-  std::int32_t number;  // global; everything else knows it by its place among the simulated
+  std::int32_t number;  // global; elsewhere a rank is an index among the simulated ranks
   RankQueues queues;
   SharedDevice device;
   std::vector<std::optional<KernelTime>> launches;  // by number of their cost
@@ -46,7 +46,7 @@ struct Engine::Rank {
   std::vector<std::uint32_t> groups;               // by communicator
   std::vector<std::vector<std::uint32_t>> slices;  // of the operations of each stream, in order
   std::uint32_t last_stream = 0;                   // of the operation that ended last
-  std::int64_t last_end_ns = -1;                   // when that was
+  std::int64_t last_end_ns = -1;                   // end of that operation
   std::int64_t scheduled_ns = -1;                  // of the newest event in the heap
   bool is_touched = false;
   bool leaves_no_slices = false;  // until its next mark
@@ -54,12 +54,12 @@ struct Engine::Rank {
   std::vector<InFlight> begin;
 };
 
-// One rank in a flow; twice where it stands for the other end of its own message.
+// One rank in a flow; it appears twice if it also represents the other end of its own message.
 struct Engine::Member {
   std::int32_t rank = 0;
   SharedDevice::Id id = 0;
   std::size_t part = 0;  // of its call
-  double limit = 1;      // the speed that its device leaves the flow
+  double limit = 1;      // the speed that its device allows the flow
 };
 
 struct Engine::Flow {

@@ -24,12 +24,12 @@ namespace {
 constexpr std::string_view kSchema = "underlap.hardware/1";
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr Range kEfficiency{.low = 0, .high = 1, .above_low = true};
-constexpr double kUnread = std::numeric_limits<double>::quiet_NaN();  // in no conflict with any other figure
+constexpr double kUnread = std::numeric_limits<double>::quiet_NaN();  // conflicts with no other figure
 constexpr Range kChannels{.low = 1, .high = 64, .whole = true};
 constexpr Range kNvlsChannels{.low = 2, .high = 64, .whole = true};
 constexpr Range kRanks{.low = 1, .high = 1 << 20, .whole = true};
 
-/// Reads one description; what is wrong goes to the problems, and the rest is read all the same.
+/// Reads one description. Errors are added to the problems, and reading continues after them.
 class Reader {
  public:
   explicit Reader(yaml::Problems& problems) : problems_(problems) {}
@@ -65,7 +65,7 @@ class Reader {
       if (const auto text = read_text(*entry.value, "a source", problems_)) sources_.emplace(entry.key, *text);
   }
 
-  /// The text behind a source's name. Every figure has one.
+  /// The text for a source's name. Every figure has a source.
   std::string source(Section& section) {
     const yaml::Node* node = section.get("source");
     if (node == nullptr) return {};
@@ -99,7 +99,7 @@ class Reader {
     return figure;
   }
 
-  /// Reads `key` of `parent` into `out`; where the figure is optional it may be absent.
+  /// Reads `key` of `parent` into `out`; an optional figure may be absent.
   void read(Section& parent, const std::string& prefix, std::string_view key, const Range& range, Figure& out) {
     if (const auto* node = parent.get(key)) out = figure(*node, fmt::format("{}.{}", prefix, key), range);
   }
@@ -179,7 +179,7 @@ class Reader {
     return Curve::Point{*x, *y};
   }
 
-  /// Reads points, source and mark of `section`; an unreadable curve is one point, so that reading can go on.
+  /// Reads points, source and mark of `section`; an unreadable curve gets one point, so that reading can continue.
   SourcedCurve curve(Section& section, const std::string& path) {
     SourcedCurve out;
     std::vector<Curve::Point> points;
@@ -279,7 +279,7 @@ class Reader {
     check_algorithms(node);
   }
 
-  /// Figures that no source stands behind here: each was one of this file's, and those have theirs.
+  /// Figures without their own source: each was copied from a figure of this file, which has one.
   void read_taken_on(const yaml::Node& node) {
     Section section(node, "collectives_taken_on", problems_);
     TakenOn taken_on{.nccl = hardware_.nccl};

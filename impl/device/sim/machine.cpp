@@ -26,7 +26,7 @@ class Machine final : public TimeModel {
   KernelTime copy(std::int64_t bytes) const override { return model_.copy_from_host(bytes); }
   TransferTime transfers(std::span<const TransferShape> group, std::span<const std::int32_t> members,
                          const CommunicatorHints& hints) const override {
-    // Of a message the sender comes first; whose view it is makes no difference to anything else.
+    // The sender of a message comes first; the view's owner makes no other difference.
     const bool receives = group.size() == 1 && group[0].collective == Collective::receive;
     return model_.transfers(group, members, receives ? 1 : 0, hints);
   }

@@ -17,31 +17,32 @@ struct RunConfig;
 
 namespace underlap::sim {
 
-/// What run.hardware describes, with GEMMs and attention at run.speed of what it says. Throws as load_hardware() does.
+/// The machine of run.hardware, with GEMMs and attention at run.speed times the described rate. Throws as
+/// load_hardware() does.
 Hardware hardware_of(const plan::RunConfig& run);
 
-/// Its name where people read it: "h100-sxm", "h100-sxm at speed 0.8".
+/// Its display name: "h100-sxm", "h100-sxm at speed 0.8".
 std::string hardware_words(const plan::RunConfig& run);
 
-/// The data sheet's dense peak of one GPU in the format that `config`'s products are in: what MFU is a share of,
-/// whatever run.speed is.
+/// The data sheet's dense peak of one GPU in the format of `config`'s products. MFU is a share of this peak, regardless
+/// of run.speed.
 struct Peak {
   double tflops = 0;
   std::string of;  ///< "h100-sxm, bf16"
 };
 /// Throws as load_hardware() does.
 Peak peak_of(const plan::Config& config);
-/// The same of a GPU that CUDA calls so, by the description that comes with the program; nothing where none is of it.
+/// The same for a GPU with this CUDA name, from the built-in descriptions; nothing if no description matches.
 std::optional<Peak> peak_of(const plan::Config& config, std::string_view cuda_name);
 
-/// The machine that `config` asks for: run.hardware at run.speed, run.gpus_per_node and the LayerNorm SM margin of its
+/// The machine of `config`: run.hardware at run.speed, run.gpus_per_node and the LayerNorm SM margin of its
 /// environment. Throws std::invalid_argument with every error of the hardware file, each with file, line and column.
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config);
 
-/// The same with what hardware_of() gave: reading a description takes as long as a thousand operations.
+/// The same with the result of hardware_of(): reading a description takes as long as a thousand operations.
 std::unique_ptr<TimeModel> make_time_model(const plan::Config& config, Hardware hardware);
 
-/// Memory of one GPU that `config` asks for. Throws as make_time_model() does.
+/// Memory of one GPU in the machine of `config`. Throws as make_time_model() does.
 std::int64_t gpu_memory_bytes(const plan::Config& config);
 
 /// A described machine. `layernorm_sm_margin`: SMs that its persistent norms leave free.

@@ -95,7 +95,7 @@ class MeasuredReader {
     return node == nullptr ? range.low : read_number(*node, key, range, problems_).value_or(range.low);
   }
 
-  /// Where a measured value comes from, in words, and off the list of what nobody verified.
+  /// Describes the source of a measured value, and removes it from the unverified figures.
   std::string source_of(const std::string& path, double samples, double spread) {
     std::erase(hardware_.unverified, path);
     hardware_.measured.push_back(path);

@@ -30,9 +30,9 @@ constexpr std::array<Limits, 3> kLimits{{
     {141, {36.7, 36.7, 36.7}, {36.7, 36.7, 29}, {38.7, 41.4, 36}, {0, 57.7, 45.5}, 0.85},
     {282, {40, 40, 40}, {55.6, 31.67, 20}, {70, 42.8, 24}, {0, 96, 43.8}, 0.74},
 }};
-constexpr ByScale kLlAcrossNodes{0, 39, 20.4};  // by the CPU there, not by the GPU
+constexpr ByScale kLlAcrossNodes{0, 39, 20.4};  // limited by the CPU, not by the GPU
 
-// What trees reach of their model in the middle of the range, by powers of two from 64 bytes.
+// Efficiency of trees compared with their model in the middle of the range, by powers of two from 64 bytes.
 constexpr std::array<std::array<double, 23>, 3> kTreeCorrection{{
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
@@ -50,7 +50,7 @@ double ll_limit(const Machine& machine, const Group& group) {
   return group.nodes == 1 ? limits(machine).ll_one_node : kLlAcrossNodes[scale(group)];
 }
 
-// Steps of the ring, and how many of them cross nodes.
+// Steps of the ring, and the number of them that cross nodes.
 struct Steps {
   double all, across_nodes;
 };
@@ -64,18 +64,18 @@ Steps ring_steps(Collective collective, const Group& group) {
 }
 
 struct Channels {
-  double count, gb_per_s;  // of one
+  double count, gb_per_s;  // of one channel
   double busbw() const { return count * gb_per_s; }
 };
 
-// Of the channels across nodes, all ports of a node taking part: no faster than their lines.
+// Bus bandwidth across nodes with all ports of a node: limited by the line rate.
 double all_ports(const Machine& machine) {
   const NcclFigures& figures = machine.figures;
   return std::min(figures.network_channels.value * figures.network_channel_gb_per_s.value,
                   machine.gpus_per_node * machine.network_gb_per_s);
 }
 
-// Across nodes rings are as fast as the ports of the members in a node together. None is faster than NVLink.
+// Across nodes rings are as fast as the ports of all members in a node together. NVLink limits every ring.
 Channels ring_channels(const Machine& machine, const Group& group) {
   const NcclFigures& figures = machine.figures;
   if (group.nodes == 1) {
@@ -139,7 +139,7 @@ double nvls_channel(const Machine& machine, Collective collective, const Group& 
   const double count = machine.figures.nvls_channels->value;
   const double line = std::min(machine.figures.nvls_channel_gb_per_s->value, machine.nvlink_gb_per_s / count);
   const double channel = line * limits(machine).nvls_efficiency * (count - 1) / count;
-  if (collective == Collective::all_reduce) return channel * 2;  // reduces one part while it spreads another
+  if (collective == Collective::all_reduce) return channel * 2;  // reduces one part while it broadcasts another
   return channel * (group.ranks_per_node() - 1) / group.ranks_per_node();
 }
 
@@ -168,7 +168,7 @@ Estimate pat(const Machine& machine, const Group& group) {
 bool can_run(Collective collective, const Group& group, Algorithm algorithm, Protocol protocol) {
   const bool simple = protocol == Protocol::simple;
   const bool all_reduce = collective == Collective::all_reduce;
-  const bool in_switch = group.ranks_per_node() > 2;  // NCCL leaves two GPUs of a node to their rings
+  const bool in_switch = group.ranks_per_node() > 2;  // with two GPUs per node NCCL uses rings
   switch (algorithm) {
     case Algorithm::ring: return true;
     case Algorithm::tree: return all_reduce;

@@ -6,10 +6,10 @@
 
 #include "impl/device/sim/hardware.hpp"
 
-// How NCCL chooses an algorithm and a protocol: its own latency and bandwidth model, fed with constants that it carries
-// and with channel counts and rates that its topology search finds. The model ranks; it leaves out launch and
-// synchronisation, so a time comes from it only where nothing was measured.
-// Source: NCCL 2.28.9, src/graph/tuning.cc. Assumed: Intel CPUs, InfiniBand that passes LL128, trees that are balanced.
+// How NCCL chooses an algorithm and a protocol: its own latency and bandwidth model, with its built-in constants and
+// with the channel counts and rates that its topology search finds. The model ranks choices and leaves out launch and
+// synchronization, so its times are used only if nothing was measured. Source: NCCL 2.28.9, src/graph/tuning.cc.
+// Assumed: Intel CPUs, InfiniBand that passes LL128, balanced trees.
 namespace underlap::sim::nccl {
 
 /// The ranks of a communicator, spread evenly over nodes; nodes are NVLink domains.
@@ -20,7 +20,7 @@ struct Group {
   double ranks_per_node() const { return static_cast<double>(ranks) / nodes; }
 };
 
-/// What the model needs of a machine.
+/// The properties of a machine that the model needs.
 struct Machine {
   const NcclFigures& figures;
   std::int32_t gpus_per_node = 0;  ///< that the channels across nodes were found with
@@ -42,9 +42,9 @@ struct Estimate {
   double time_us(std::int64_t bytes) const { return latency_us + static_cast<double>(bytes) / (1000 * algbw_gb_per_s); }
 };
 
-/// What NCCL expects of one algorithm and protocol for a message of `bytes` (the larger buffer of the collective);
-/// nothing where it cannot run that collective on that group. `collective` is none of all_to_all, send and receive,
-/// which have no algorithm to choose.
+/// NCCL's estimate for one algorithm and protocol with a message of `bytes` (the larger buffer of the collective);
+/// nothing if it cannot run that collective on that group. `collective` must not be all_to_all, send or receive, which
+/// have no algorithm to choose.
 std::optional<Estimate> estimate(const Machine& machine, Collective collective, const Group& group, std::int64_t bytes,
                                  Algorithm algorithm, Protocol protocol);
 
@@ -58,7 +58,7 @@ struct Choice {
 std::optional<Choice> choose_protocol(const Machine& machine, Collective collective, const Group& group,
                                       std::int64_t bytes, Algorithm algorithm);
 
-/// What NCCL runs: the pair with the smallest expected time among the machine's algorithms.
+/// NCCL's choice: the pair with the smallest estimated time among the machine's algorithms.
 Choice choose(const Machine& machine, Collective collective, const Group& group, std::int64_t bytes);
 
 }  // namespace underlap::sim::nccl

@@ -72,7 +72,7 @@ void RankQueues::run_host(std::int64_t now) {
   }
 }
 
-// What the host enqueues from here on follows what it waited for.
+// Later commands of the host follow the operations that it waited for.
 void RankQueues::follow_host_wait(const ProgramCommand& command) {
   const bool waits = command.type == Type::synchronize || (command.type == Type::host_work && host_.synchronizes);
   if (!waits) return;
@@ -168,13 +168,13 @@ InFlight& RankQueues::StreamState::next_out() {
   return fifo[num_out - num_run];
 }
 
-// Whether the head of a queue stays for the reason that it stayed for last.
+// Whether the head of a queue is blocked for the same reason as last time.
 bool RankQueues::is_stuck(const Queue& queue, std::int64_t now) {
   if (queue.ready_ns > now) return wake_at(queue.ready_ns), true;
   return queue.awaited != kNoStream && streams_[queue.awaited].num_run == queue.seen;
 }
 
-// Whether the head of a queue gets out of the way.
+// Tries to release the head of a queue; returns whether it left.
 bool RankQueues::try_head(Queue& queue, std::int64_t now, std::vector<InFlight>& begin) {
   StreamState& stream = streams_[queue.fifo.front()];
   InFlight& head = stream.next_out();
@@ -203,7 +203,7 @@ void RankQueues::ripen(std::uint32_t stream) {
   if (std::find(ripe_.begin(), ripe_.end(), stream) == ripe_.end()) ripe_.push_back(stream);
 }
 
-// In the order of the streams, as their marks are told.
+// In the order of the streams, so that their marks are reported in this order.
 void RankQueues::pass_ripe(std::int64_t now) {
   if (ripe_.empty()) return;
   std::sort(ripe_.begin(), ripe_.end());
@@ -214,7 +214,7 @@ void RankQueues::pass_ripe(std::int64_t now) {
   });
 }
 
-// Lets go of what is over at the front of a stream, and of marks that come to it.
+// Pops finished items at the front of a stream, and the instant commands that reach it.
 void RankQueues::pass_instants(std::uint32_t id, std::int64_t now) {
   StreamState& stream = streams_[id];
   while (!stream.fifo.empty()) {

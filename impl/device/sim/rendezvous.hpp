@@ -16,41 +16,41 @@
 
 namespace underlap::sim {
 
-/// Which transfers of different ranks belong together.
+/// Matches the transfers of different ranks.
 ///
 /// ChannelNumbers identifies communicators. All collectives of one call are one flow: the k-th such call
 /// of every member matches. A send matches the receive with the same number between the same two members.
 ///
-/// match_transfers() does the same for whole programs. This class works while ranks still record their steps, forgets
-/// flows that are over, and lets one rank stand for several.
+/// match_transfers() does the same for whole programs. This class works while ranks still record their steps, drops
+/// finished flows, and lets one rank represent several.
 ///
-/// Where not all ranks are simulated, those that are stand for the others. A collective takes the simulated members. A
-/// message to or from a member that is not simulated is another of the messages over the same distance round the group,
-/// of which the one simulated member sends and receives one each: these two are its ends. So are the two of a call that
-/// swaps with one member, on whichever side that is: to each of the two the other is what it is to the other.
+/// If only some ranks are simulated, they represent the others. A collective takes the simulated members. A message to
+/// or from a member that is not simulated equals the other messages over the same distance around the group. The
+/// simulated member sends one such message and receives one: these two are its ends. The same holds for both messages
+/// of a call that swaps with one member, on either side: each member is the other's peer.
 class Rendezvous {
  public:
   using FlowId = std::uint32_t;
 
-  /// `simulated`: the global ranks that enter, rising; empty: all.
+  /// `simulated`: the global ranks that enter, ascending; empty: all.
   explicit Rendezvous(std::vector<std::int32_t> simulated = {}) : simulated_(std::move(simulated)) {}
 
-  /// Tells the communicators of `rank`, once, before its first call.
+  /// Registers the communicators of `rank`, once, before its first call.
   void add_rank(std::int32_t rank, const Program& program);
 
-  /// One flow of a call, as its rank enters it: that of the part in the same place.
+  /// One flow of a call, as its rank enters it, for the part at the same index.
   struct Entry {
     FlowId flow = 0;
-    std::size_t num_ends = 0;  ///< of the flow, which begins when all have been entered and arrived
+    std::size_t num_ends = 0;  ///< of the flow, which starts after all have entered and arrived
   };
 
-  /// Numbers the flows of a call, which is in `parts`, into `entries`. Calls of one communicator are told in their
-  /// order; program and parts stay until their flows are over.
-  /// Throws std::invalid_argument naming both ranks where what they bring does not fit.
+  /// Numbers the flows of a call, which is in `parts`, into `entries`. Calls of one communicator come in their order;
+  /// program and parts must stay until their flows are over. Throws std::invalid_argument naming both ranks if their
+  /// transfers do not match.
   void enter(std::int32_t rank, const Program& program, const ProgramCommand& call, std::span<const CallPart> parts,
              std::vector<Entry>& entries);
 
-  /// The flow is over: its number may be given again.
+  /// The flow is over: its number may be reused.
   void forget(FlowId flow);
 
   /// Members that have not entered the flow, as global ranks.
@@ -66,7 +66,7 @@ class Rendezvous {
   struct Key {
     std::uint32_t communicator = 0;
     std::int32_t from = -1;  // -1: a collective; -2: a member that is not simulated
-    std::int32_t to = -1;    // or the distance that the message goes
+    std::int32_t to = -1;    // or the distance around the group
     std::uint64_t number = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };

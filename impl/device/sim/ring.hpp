@@ -7,15 +7,15 @@
 
 namespace underlap::sim {
 
-/// A queue in one piece of memory, which only grows: what goes through it allocates nothing once it is as long as it
-/// gets. Pushing moves elements, so nobody keeps a reference to one.
+/// A queue in one piece of memory, which only grows: at its maximum length it no longer allocates. Pushing moves
+/// elements, so references to them do not stay valid.
 template <class T>
 class Ring {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
-  /// The element `i` places behind the front.
+  /// The element `i` places after the front.
   T& operator[](std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
   const T& operator[](std::size_t i) const { return slots_[(first_ + i) & (slots_.size() - 1)]; }
   T& front() { return (*this)[0]; }

@@ -109,8 +109,8 @@ bool SharedDevice::is_between_waves(const Work& w) const {
   return done > 0 && whole_ns(std::max(0.0, beyond) / w.speed) == 0;
 }
 
-// Takes finished waves out of the plan. Between two of them all is placed anew; a last wave that is not a whole one
-// holds what it needs. Returns whether it gave up any.
+// Removes finished waves from the plan. Between two waves all are placed again; a partial last wave keeps only the
+// multiprocessors it needs. Returns whether it released any.
 bool SharedDevice::pass_waves(Work& w) {
   const std::int64_t left = w.tiles - waves_done(w) * w.held;
   if (left <= 0 || left == w.tiles) return false;
@@ -199,7 +199,7 @@ void SharedDevice::share_copy_engines(Changes& changes) {
 
 // Bandwidth -----------------------------------------------------------------------------------------------------------
 
-// Lowers the speeds of those who want more than a fair share of `capacity`.
+// Limits each speed above a fair share of `capacity`.
 void SharedDevice::share_max_min(std::vector<Share>& shares, double capacity) {
   double total = 0;
   for (const Share& share : shares) total += share.demand;
@@ -260,7 +260,7 @@ void SharedDevice::share_bandwidth() {
 
 // What comes next -----------------------------------------------------------------------------------------------------
 
-// Until `w` ends, or gives up multiprocessors that somebody waits for, or may take more.
+// Time until `w` ends, releases multiprocessors that other work waits for, or may take more.
 double SharedDevice::ns_to_event(const Work& w, bool younger_wait, bool older_wait) const {
   const double to_end = w.left_ns / w.speed;
   if (!is_waves(w)) return to_end;

@@ -11,7 +11,7 @@
 
 namespace underlap::sim {
 
-/// What a transfer in flight takes from one of its members, each as bytes per nanosecond at full speed.
+/// The resources that a transfer in flight takes from one of its members, each as bytes per nanosecond at full speed.
 struct FlowDemand {
   double hbm = 0;
   double nvlink_out = 0;
@@ -22,13 +22,15 @@ struct FlowDemand {
 
 /// The multiprocessors, memory bandwidth, links and copy engines of one device, shared out in virtual time.
 ///
-/// Multiprocessors. Kernels are served by priority, then in the order of their start; one that still has blocks to
-/// place keeps what comes free from those behind it. A block that runs is never taken off: a kernel of waves gives up
-/// multiprocessors only between two waves, which is where one of higher priority gets them. A transfer holds its own
+/// Multiprocessors. Kernels are served by priority, then in the order of their start. A kernel that still has blocks to
+/// place gets free multiprocessors before later kernels. Running blocks are never preempted: a kernel of waves releases
+/// multiprocessors only between two waves, when one of higher priority gets them. A transfer holds its multiprocessors
 /// from its start to its end, also while it waits for peers.
-/// Bandwidth. Memory and each direction of each link are shared max-min fair: who wants less than an equal share gets
-/// all it wants. A kernel slowed in one respect is slowed as a whole.
-/// Source of the rules: NVIDIA, CUDA C++ Programming Guide, on streams, priorities and concurrent kernels; that blocks
+///
+/// Bandwidth. Memory and each direction of each link are shared max-min fair: work that needs less than an equal share
+/// gets all it needs. A kernel that is slowed by one resource is slowed as a whole.
+///
+/// Source of the rules: NVIDIA, CUDA C++ Programming Guide, on streams, priorities and concurrent kernels. That blocks
 /// are placed kernel after kernel is observed (Amert et al. 2017), not documented.
 class SharedDevice {
  public:
@@ -48,7 +50,7 @@ class SharedDevice {
   void begin_flow(std::uint64_t flow, const FlowDemand& demand);
   void end_flow(std::uint64_t flow);
 
-  /// What happened by `now`.
+  /// The changes up to `now`.
   struct Changes {
     std::vector<Id> started;      ///< got their multiprocessors, in order
     std::vector<Id> finished;     ///< kernels and copies; their ids are free again
@@ -57,7 +59,7 @@ class SharedDevice {
   /// Whether advance() would change anything.
   bool has_to_advance(std::int64_t now) const { return has_news_ || now > now_ || now >= next_event_ns_; }
 
-  /// Moves everything on to `now` and shares out anew. `now` never goes back.
+  /// Moves everything to `now` and divides resources again. `now` never decreases.
   void advance(std::int64_t now, Changes& changes);
 
   /// When advance() must be called next if nothing else happens; kNever where nothing runs.

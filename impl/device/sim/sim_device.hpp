@@ -11,7 +11,7 @@
 
 namespace underlap::sim {
 
-/// What a rank's program runs on in virtual time: everything is recorded, and an engine plays it.
+/// The device of a rank's program in virtual time: it records all calls, and an engine simulates them.
 class SimDevice final : public RecordingDevice {
  public:
   /// `memory` null: nothing has memory. It outlives the device.

@@ -10,12 +10,11 @@
 
 namespace underlap::sim {
 
-/// What a launch, an upload or a call of a program takes on a machine that it has to itself, for step_bounds().
+/// The duration of a launch, an upload or a call on a machine without other work, for step_bounds().
 ///
-/// Rounded down everywhere, since a bound must never be above what an engine plays. A kernel needs of the device what
-/// its blocks would take if they were packed without a gap, so several streams of GEMMs are bound by the whole device
-/// together. The parts of a call run at once, each at the rate of its own; each direction of a link carries its bytes
-/// at the line rate.
+/// Everything is rounded down, since a bound must never exceed a simulated time. A kernel needs the device for the time
+/// of its blocks packed without gaps, so several streams of GEMMs are limited by the whole device together. The parts
+/// of a call run at once, each at its own rate; each direction of a link carries its bytes at the line rate.
 class TimesAlone {
  public:
   /// Both outlive this.

@@ -17,7 +17,7 @@ bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
 }
 
-// The description's entry for an algorithm that comes nearest to the group.
+// The description's entry for an algorithm whose group is nearest to `group`.
 const CollectiveTimes* nearest_times(const Hardware& hardware, Collective collective, nccl::Algorithm algorithm,
                                      const nccl::Group& group) {
   const CollectiveTimes* best = nullptr;
@@ -40,16 +40,16 @@ const Segment& segment_of(const CollectiveTimes& times, double bytes) {
   return found == times.segments.end() ? times.segments.back() : *found;
 }
 
-// How a group on this machine compares with the one that an entry is known for, on the machine where it was taken, as
-// the tuner expects both.
+// Compares a group on this machine with the entry's group on the machine where it was measured, by the tuner's
+// estimates for both.
 struct Comparison {
   double latency = 1;    // of the group over the entry's
   double bandwidth = 1;  // likewise, of large messages
 };
 
-// One ratio for all sizes, so that a time does not jump where only the protocol changes: latencies of the protocol with
-// the smallest one, bandwidths of Simple, which uses all of the links. Below the line stands what no figure of this
-// machine changes, so a machine with a faster link is never expected to be slower.
+// One ratio for all sizes, so that a time does not jump where only the protocol changes: the latency of the protocol
+// with the smallest one, the bandwidth of Simple, which uses all of the links. The denominator does not depend on this
+// machine's figures, so a faster link never gives a slower estimate.
 std::optional<Comparison> compare(const Hardware& hardware, const CollectiveTimes& times, const nccl::Group& group) {
   const nccl::Group known{times.ranks, times.nodes};
   const nccl::Machine here = nccl::machine_of(hardware), there = nccl::machine_taken_on(hardware);
@@ -65,9 +65,9 @@ std::optional<Comparison> compare(const Hardware& hardware, const CollectiveTime
                     bandwidth(here, group)->algbw_gb_per_s / bandwidth(there, known)->algbw_gb_per_s};
 }
 
-// The entry's time, carried over to another group or machine: read at the message that would load the links of the
-// entry's group as this one loads those of `group`. Segments are fits, each by itself, and once their latencies are
-// scaled one may begin below the end of the one before; no message is faster than a smaller one, so that end holds.
+// The entry's time, converted to another group or machine. It is read at the message that would load the links of the
+// entry's group as this one loads those of `group`. Segments are separate fits, so with scaled latencies one may start
+// below the end of the previous one. No message is faster than a smaller one, so that end is the minimum.
 nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comparison, double bus_factor,
                             std::int64_t bytes) {
   const double loading_alike = static_cast<double>(bytes) / comparison.bandwidth;
@@ -79,8 +79,8 @@ nccl::Estimate carried_over(const CollectiveTimes& times, const Comparison& comp
   double smaller_us = 0;  // the longest that a smaller message takes
   for (const Segment* s = times.segments.data(); s != &segment; ++s)
     smaller_us = std::max(smaller_us, time_us(*s, static_cast<double>(s->up_to_bytes)));
-  // What is missing to that end is latency: transfers of one call share theirs, so time that went over from moving
-  // bytes to latency as the segment's latency grows would make the call faster.
+  // The time missing to that end is added to the latency. Transfers of one call share their latency. So time that
+  // shifts from moving bytes to latency, as the segment's latency grows, would make the call faster.
   const double missing_us = std::max(0.0, smaller_us - time_us(segment, loading_alike));
   return {latency_us(segment) + missing_us, segment.busbw_gb_per_s / bus_factor * comparison.bandwidth};
 }
@@ -89,8 +89,7 @@ bool is_in_switch(nccl::Algorithm algorithm) {
   return algorithm == nccl::Algorithm::nvls || algorithm == nccl::Algorithm::nvls_tree;
 }
 
-// SMs of a group, one for each channel, where all GPUs of a node would take `all`: across nodes channels come with
-// ports.
+// SMs of a group, one for each channel, if all GPUs of a node would take `all`: across nodes, channels belong to ports.
 int sms_with_ports(const Hardware& hardware, nccl::Algorithm algorithm, const nccl::Group& group, int all) {
   const auto& per_port = hardware.nccl.channels_per_port;
   if (!per_port || group.nodes == 1 || is_in_switch(algorithm)) return all;

@@ -27,11 +27,11 @@ double bus_factor(Collective collective, std::int32_t ranks);
 
 /// NCCL's choice for a message of `bytes`, and its time.
 ///
-/// The time comes from the description's segments for what was chosen: those of a group inside one node or across nodes
-/// as `group` is, of the largest number of nodes not above the group's (or else the smallest). Another number of ranks
-/// or nodes than theirs is carried over by what the tuner expects of the one and of the other: latency by the ratio of
-/// the latencies, bandwidth by that of the bandwidths, and the segment is that of the message which would load the
-/// links there as this one does here. Where the description has no times, the tuner's own expectation stands.
+/// The time comes from the description's segments for that choice. They are for a group inside one node or across
+/// nodes, as `group` is, with the largest number of nodes up to the group's (otherwise the smallest). Other numbers of
+/// ranks or nodes are scaled by the tuner's estimates for both groups: latency by the ratio of latencies, bandwidth by
+/// that of bandwidths. The segment is that of the message which would load the measured links as this one loads these.
+/// Without times in the description, the tuner's estimate is used.
 CollectiveTime time_of_collective(const Hardware& hardware, Collective collective, const nccl::Group& group,
                                   std::int64_t bytes);
 

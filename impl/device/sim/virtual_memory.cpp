@@ -39,7 +39,7 @@ void VirtualMemory::allocate(std::int32_t rank, const Program& program) {
 }
 
 BoundView VirtualMemory::bind(std::int32_t rank, const View& view) const {
-  // What is bound is only read by const callers; the tensors themselves are not const.
+  // Const callers only read through this view; the tensors themselves are not const.
   const auto& bytes = memory_[static_cast<std::size_t>(rank)].at(view.tensor.id - 1);
   if (view.offset < 0 || static_cast<std::size_t>(view.end() * size_of(view.tensor.dtype)) > bytes.size())
     throw std::invalid_argument("a view reaches beyond its tensor");
@@ -124,7 +124,7 @@ void reduce(std::span<const Side> sides, std::int64_t begin, std::int64_t elemen
                        out);
 }
 
-// What one member of a collective ends up with.
+// Computes the result of one member of a collective.
 void receive(std::span<const Side> sides, std::size_t me) {
   const Transfer& t = *sides[me].transfer;
   std::byte* const out = sides[me].output;
@@ -157,7 +157,7 @@ void VirtualMemory::exchange(std::span<const Member> members) {
     for (const Member& member : members) {
       InWork& work = *works_[member.token];
       const std::size_t position = member.positions[i];
-      if (work.is_tainted) work.copies[2 * position].poison();  // what it sends is published by those who receive it
+      if (work.is_tainted) work.copies[2 * position].poison();  // its receivers then publish NaN too
       sides.push_back({&work.transfers[position], work.copies[2 * position].view().data,
                        work.copies[2 * position + 1].view().data});
     }

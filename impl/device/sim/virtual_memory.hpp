@@ -11,11 +11,11 @@
 
 namespace underlap::sim {
 
-/// Values in virtual time: the tensors of all ranks, and what is being done to them.
+/// Values in virtual time: the tensors of all ranks, and the operations in flight.
 ///
-/// An operation takes its `in` and `inout` views as they stand when it begins, with `out` filled with NaN, and what it
-/// computes appears when it ends. Where two uses that conflict are in flight on one rank at once, both publish NaN, and
-/// so do the peers that receive from one of them: a race that the times of this run let happen cannot go unnoticed.
+/// An operation reads its `in` and `inout` views when it starts, with `out` filled with NaN. Its results appear when it
+/// ends. If two conflicting uses are in flight on one rank, both publish NaN, and so do the peers that receive from one
+/// of them: a race that occurs at the times of this run is always noticed.
 class VirtualMemory {
  public:
   using Token = std::uint32_t;
@@ -23,27 +23,27 @@ class VirtualMemory {
   explicit VirtualMemory(std::size_t num_ranks);
   ~VirtualMemory();
 
-  /// Makes room for what `rank` allocated. Idempotent.
+  /// Allocates memory for the tensors of `rank`. Idempotent.
   void allocate(std::int32_t rank, const Program& program);
 
-  /// A launch, an upload or a group of transfers begins; `program` keeps operations and outlives end().
+  /// A launch, an upload or a group of transfers starts; `program` keeps operations and outlives end().
   Token begin(std::int32_t rank, const Program& program, const ProgramCommand& command);
 
   /// All members of some transfers of a group have moved their bytes. `positions` are the transfers of one flow in the
-  /// member's call, for a message the one transfer; members stand in group order, a sender before its receiver.
+  /// member's call, for a message the one transfer; members are in group order, a sender before its receiver.
   struct Member {
     Token token = 0;
     std::span<const std::uint32_t> positions;
   };
   void exchange(std::span<const Member> members);
 
-  /// It ends: its results appear.
+  /// The operation ends: its results appear.
   void end(Token token);
 
   /// Copies a dense view to the host.
   void download(std::int32_t rank, const View& source, std::span<std::byte> bytes) const;
 
-  /// How often an operation published NaN because another was at the same place.
+  /// How often an operation published NaN because of a conflicting operation.
   std::int64_t num_conflicts() const { return num_conflicts_; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace underlap::sim {
 
-/// What a number may be.
+/// The allowed values of a number.
 struct Range {
   double low = 0;
   double high = 1e15;
@@ -36,19 +36,19 @@ std::optional<std::string> read_text(const yaml::Node& node, std::string_view wh
 /// The items of a list that is not empty; anything else is added to `problems`, and gives no items.
 std::vector<const yaml::Node*> read_list(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
-/// The keys of one mapping, asked for one by one; what nobody asked for is a mistake.
+/// The keys of one mapping, read one by one; a key that is never read is an error.
 class Section {
  public:
   /// Adds to `problems` where `node` is no mapping. `node` and `problems` outlive the section.
   Section(const yaml::Node& node, std::string_view what, yaml::Problems& problems);
 
-  /// The value of a key that must be there; null where it is not, which is then among the problems.
+  /// The value of a required key; null if it is missing, which is added to the problems.
   const yaml::Node* get(std::string_view key);
 
   /// The value of a key that may be absent.
   const yaml::Node* find(std::string_view key);
 
-  /// Adds every key that was never asked for to the problems, with the nearest one that was.
+  /// Adds every key that was never read to the problems, with the nearest one that was.
   void finish() const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace underlap::plan {
 
-/// What each data-parallel rank holds a part of with Megatron-FSDP, each with what stands before it.
+/// The data that Megatron-FSDP shards over data-parallel ranks; each value includes the previous ones.
 enum class ShardingStrategy : std::uint8_t { no_shard, optim, optim_grads, optim_grads_params };
 
 /// Megatron-FSDP, of which the memory alone is planned.

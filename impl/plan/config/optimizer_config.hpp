@@ -12,7 +12,7 @@ struct EdgeLayers {
   std::int32_t at_start = 0, at_end = 0;
 };
 
-/// What of the precision recipe is not in DdpConfig already. What its name says: impl/plan/precision.hpp.
+/// The parts of the precision recipe that are not in DdpConfig. The meaning of its name: impl/plan/precision.hpp.
 struct MixedPrecisionConfig {
   std::string recipe = "bf16_mixed";
   bool fp8_param_gather = false;

@@ -19,7 +19,7 @@ struct ParallelConfig {
   std::int32_t tensor_model_parallel_size = 1;
   std::int32_t pipeline_model_parallel_size = 1;
   std::int32_t virtual_pipeline_model_parallel_size = 1;
-  bool interleaves_one_chunk = false;  ///< a virtual size of 1 was asked for, which is not the same as none
+  bool interleaves_one_chunk = false;  ///< a virtual size of 1 was requested, which differs from none
   std::int32_t context_parallel_size = 1;
   std::int32_t data_parallel_size = 1;
   bool sequence_parallel = false;

@@ -9,21 +9,21 @@
 
 namespace underlap::plan {
 
-/// A stand-in for the link between GPUs, where there is one GPU: a rank of a symmetric group runs alone, and each of
-/// its transfers takes the time that the link would take.
+/// Replaces the link between GPUs if there is only one GPU: a rank of a symmetric group runs alone, and each of its
+/// transfers takes the time that the link would take.
 struct EmulatedLink {
   double gb_per_s = 0;       ///< 1e9 bytes a second, in each direction of a rank
   int sms = 16;              ///< blocks of a transfer's kernel, one on each multiprocessor
-  int cga_size = 0;          ///< blocks of a thread-block cluster; 0: as NCCL launches them on that GPU
-  bool copy_engine = false;  ///< copy engines move what needs no addition; reductions are kernels all the same
+  int cga_size = 0;          ///< blocks of a thread-block cluster; 0: NCCL's default on that GPU
+  bool copy_engine = false;  ///< copy engines move data that needs no addition; reductions remain kernels
   double latency_us = 0;     ///< of each step of a ring
 };
 
-/// Which of the traces that ranks record a run keeps. Figures come from all of them: ranks make their own.
+/// Which of the recorded traces a run keeps. Metrics use all traces, because each rank computes its own.
 struct KeptTraces {
   enum class Which : std::uint8_t { all, none, worst, sample };
-  Which which = Which::all;    ///< worst: of each cell the block with its longest step, of all ranks
-  std::int64_t num_ranks = 0;  ///< sample: so many, evenly spread
+  Which which = Which::all;    ///< worst: for each cell the block with its longest step, of all ranks
+  std::int64_t num_ranks = 0;  ///< sample: this many ranks, evenly spread
 };
 
 struct RunConfig {
@@ -32,26 +32,26 @@ struct RunConfig {
   std::int64_t blocks = 5;
   std::int64_t warmup = 2;  ///< unmeasured steps of each cell before its first block
   std::uint64_t seed = 1;
-  std::optional<std::string> link;            ///< as written; nullopt: the link that is there
-  std::optional<EmulatedLink> emulated_link;  ///< cuda: what `link` says; nullopt: the link that is there
+  std::optional<std::string> link;            ///< as written; nullopt: the real link
+  std::optional<EmulatedLink> emulated_link;  ///< cuda: the parsed `link`; nullopt: the real link
   double link_gbps = 0;                       ///< Gbit/s of each rank and direction; 0: not paced
   double link_latency_us = 0;
   double peer_timeout_s = 30;
-  bool rank_processes = false;  ///< each rank is a process of its own, and not threads of one
-  bool trace = true;            ///< false: windows from marks alone, for the cost of tracing
+  bool rank_processes = false;  ///< each rank is a process instead of threads of one process
+  bool trace = true;            ///< false: windows from marks alone, to measure the cost of tracing
   bool trace_strict = false;    ///< cuda: a block whose capture is incomplete fails its cell
   std::string traces = "all";   ///< as written
-  KeptTraces kept_traces;       ///< what `traces` says
+  KeptTraces kept_traces;       ///< parsed `traces`
   bool no_comm = false;         ///< the same plan with every transfer removed: T_comp
-  std::string hardware;         ///< sim: name or path of a hardware file, the one for gpu_arch where none was written
-  double speed = 1;             ///< sim: of GEMMs and attention, as a part of what the hardware file says
-  std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: as the hardware file says
+  std::string hardware;         ///< sim: name or path of a hardware file; default: the file for gpu_arch
+  double speed = 1;             ///< sim: rate of GEMMs and attention, as a fraction of the hardware file's rate
+  std::optional<std::int64_t> gpus_per_node;  ///< sim; nullopt: from the hardware file
   bool numerics = false;                      ///< sim: values are computed in virtual time
-  double jitter_pct = 0;                      ///< sim: each duration is varied by up to so much, seeded by `seed`
-  bool fold = true;  ///< sim: of ranks whose programs are equal one is simulated for all, and it stands for the others
+  double jitter_pct = 0;                      ///< sim: each duration varies by at most this much, seeded by `seed`
+  bool fold = true;                           ///< sim: simulate one rank for all ranks with equal programs
 
   const BackendTraits& traits() const { return traits_of(backend); }
-  /// Whether a run computes anything from the text that it trains on.
+  /// Whether a run computes anything from its training text.
   bool reads_values() const { return traits().measures_time || numerics; }
 };
 

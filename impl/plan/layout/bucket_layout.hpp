@@ -48,14 +48,15 @@ struct BucketLayout {
 /// Lays `parameters`, given in the order of the forward pass, out in reverse: bucket 0 holds the end of the model,
 /// whose gradients come first.
 ///
-/// A parameter begins at a multiple of 64 elements. A bucket is closed once it holds bucket_size parameters or more:
-/// the size is a minimum. Its end is padded to a multiple of lcm(num_shards, 128), or of
-/// lcm(num_shards, 128, 2^16) for high bus bandwidth. A shared embedding has a bucket of its own. Without shards
-/// nothing is padded, and a shared embedding lies with the others. fp8 parameters have buckets of their own, which come
-/// first; then each of their buckets is a group, and all other buckets join the last group, the start of the model, so
-/// that they hold none of the earlier ones back. Without fp8, or with one_bucket_a_group, every bucket is a group.
-/// Throws std::invalid_argument for bucket_size < 1, num_shards < 1 or an empty parameter.
-/// Source: Megatron Core, distributed data parallel.
+/// A parameter starts at a multiple of 64 elements. A bucket is closed when it holds bucket_size parameters or more:
+/// the size is a minimum. Its end is padded to a multiple of lcm(num_shards, 128), or of lcm(num_shards, 128, 2^16) for
+/// high bus bandwidth. A shared embedding has its own bucket. Without shards nothing is padded, and a shared embedding
+/// is in a bucket with others. fp8 parameters have their own buckets, which come first; each of these is a group. All
+/// other buckets join the last group, the start of the model, so that they do not delay the earlier ones. Without fp8,
+/// or with one_bucket_a_group, every bucket is a group.
+///
+/// Throws std::invalid_argument for bucket_size < 1, num_shards < 1 or an empty parameter. Source: Megatron Core,
+/// distributed data parallel.
 BucketLayout lay_out(std::span<const Parameter> parameters, const BucketOptions& options);
 
 }  // namespace underlap::plan

@@ -7,9 +7,9 @@ namespace underlap::plan {
 
 struct Config;
 
-/// Whether the linear layers of layer `layer` multiply in fp8 with one scale for a tensor from its own values: under
-/// the current-scaling recipe all but those of the first and last layers that first_last_layers_bf16 keeps in bf16, one
-/// at each end unless told otherwise. Embedding, norms and head never do. Source: Megatron-Bridge's
+/// Whether the linear layers of layer `layer` multiply in fp8, with one scale per tensor from its own values. Under the
+/// current-scaling recipe all layers do, except the first and last layers that first_last_layers_bf16 keeps in bf16 (by
+/// default one at each end). Embedding, norms and head never do. Source: Megatron-Bridge's
 /// bf16_with_fp8_current_scaling_mixed.
 bool multiplies_in_fp8(const Config& config, std::int32_t layer);
 

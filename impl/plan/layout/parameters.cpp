@@ -122,8 +122,8 @@ void add_layer(Parts& parts, const ModelConfig& model, std::int32_t i, LayerPara
   layer.fc2_bias = row_bias("fc2_bias");
 }
 
-/// Numbers the weights of a range by their place in the whole model, in the order of the forward pass, biases behind
-/// them: a weight begins with the same values whatever else the model has, and wherever it is cut.
+/// Numbers the weights of a range by their place in the whole model, in the order of the forward pass, then the biases.
+/// So a weight has the same initial values for any other contents and any split of the model.
 void number_layers(ModelParameters& parameters, const ModelConfig& model, const LayerRange& range) {
   constexpr std::int32_t kEmbeddings = 2, kOfLayer = 6;  // of weights, and as many biases
   const bool is_tied = model.share_embeddings_and_output_weights;

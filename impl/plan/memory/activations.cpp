@@ -9,10 +9,10 @@
 namespace underlap::plan {
 namespace {
 
-/// Bytes a token that one layer leaves, by the part of it that leaves them.
+/// Bytes per token that one layer keeps, by the part of it that keeps them.
 struct LayerBytes {
-  double attention = 0;  ///< the layer's input and its norm, query, key, value, and what attention made of them
-  double mlp_input = 0;  ///< the sum behind attention, which the second norm reads
+  double attention = 0;  ///< the layer's input and its norm, query, key, value, and attention's output
+  double mlp_input = 0;  ///< the sum after attention, which the second norm reads
   double mlp = 0;        ///< that norm, fc1's output and the activation
   double all() const { return attention + mlp_input + mlp; }
 };
@@ -23,32 +23,32 @@ LayerBytes bytes_in_16_bits(const RankShape& s) {
           .mlp = 2 * (s.hidden / s.sequence_ranks + (s.up + 1) * s.ffn / s.tp)};
 }
 
-/// The inputs of the four products, as `scaling` keeps them for the gradients of weights.
+/// The inputs of the four products, as `scaling` stores them for the weight gradients.
 LayerBytes scaled_inputs(const RankShape& s, Scaling scaling) {
   const double bytes = input_bytes(scaling);
   return {.attention = bytes * (s.hidden / s.sequence_ranks + s.attention / s.tp),
           .mlp = bytes * (s.hidden / s.sequence_ranks + s.ffn / s.tp)};
 }
 
-/// The same in 16 bits, where nothing but those products reads them: not what attention made, which its backward pass
+/// The same in 16 bits, if only those products read them: without the output of attention, which its backward pass
 /// needs.
 LayerBytes inputs_in_16_bits(const RankShape& s) {
   return {.attention = 2 * s.hidden / s.sequence_ranks, .mlp = 2 * (s.hidden / s.sequence_ranks + s.ffn / s.tp)};
 }
 
-/// What weight gradients that are put off need of the gradients of four products' outputs.
+/// Gradients of the outputs of four products, which deferred weight gradients need.
 double gradients_per_token(const RankShape& s) {
   return 2 * (2 * s.hidden / s.sequence_ranks + 2 * s.kv_of_rank + (s.attention + s.up * s.ffn) / s.tp);
 }
 
-/// What is there once, for the layer or group that runs, and not for each microbatch in flight.
+/// Memory that exists once, for the running layer or group, instead of for each microbatch in flight.
 struct Once {
-  double recomputed = 0;  ///< the largest group of layers, or part of a layer, that runs forward again
-  double inputs = 0;      ///< of a layer's products in 16 bits, where layers keep them in fewer
-  double on_the_way = 0;  ///< a layer on its way from or to the host
+  double recomputed = 0;  ///< the largest group of layers, or part of a layer, that is recomputed
+  double inputs = 0;      ///< of a layer's products in 16 bits, if layers keep them in fewer bits
+  double on_the_way = 0;  ///< a layer in transfer from or to the host
 };
 
-/// What the layers of a chunk keep a token, one chunk after the other.
+/// Bytes per token that the layers of each chunk keep.
 class ChunkBytes {
  public:
   ChunkBytes(const Config& config, const RankShape& shape)
@@ -81,7 +81,7 @@ class ChunkBytes {
   const Once& once() const { return once_; }
 
  private:
-  /// Of a layer that runs forward: 16 bits everywhere, and the scaled inputs besides.
+  /// Of a layer in its forward pass: everything in 16 bits, plus the scaled inputs.
   LayerBytes while_it_runs(bool is_low) const {
     if (!is_low) return in_16_bits_;
     return {in_16_bits_.attention + scaled_.attention, in_16_bits_.mlp_input, in_16_bits_.mlp + scaled_.mlp};
@@ -117,7 +117,7 @@ double passes_of_warmup(const Config& c, const Stage& stage) {
   return per_stage * behind + (chunks - 1) * double(c.pipeline.microbatch_group_size_per_vp_stage);
 }
 
-/// The chunk of a stage's k-th pass: groups of microbatches take one chunk after the other.
+/// The chunk of a stage's k-th pass: groups of microbatches run through one chunk after the other.
 class ChunkOrder {
  public:
   ChunkOrder(const Config& c, std::size_t num_chunks)
@@ -130,15 +130,15 @@ class ChunkOrder {
     const std::int64_t size = std::clamp<std::int64_t>(microbatches_ - groups_before * group_, 1, group_);
     return static_cast<std::size_t>(std::min((pass - groups_before * group_ * chunks_) / size, chunks_ - 1));
   }
-  /// Passes after which the pattern has come around twice.
+  /// Number of passes after which the pattern has repeated twice.
   std::int64_t two_rounds() const { return 2 * group_ * chunks_; }
 
  private:
   std::int64_t microbatches_, group_, chunks_;
 };
 
-/// The most that chunks of unlike sizes hold at once: forward passes run ahead of backward passes by the warm-up, and
-/// which chunks they are of changes on the way.
+/// The maximum that chunks of different sizes hold at once. Forward passes are earlier than backward passes by the
+/// warm-up, and their chunks change over time.
 double most_in_flight(const Config& c, const Stage& stage, const std::vector<double>& kept) {
   const ChunkOrder order(c, kept.size());
   const auto warmup = static_cast<std::int64_t>(passes_of_warmup(c, stage));
@@ -152,7 +152,7 @@ double most_in_flight(const Config& c, const Stage& stage, const std::vector<dou
   return most;
 }
 
-/// Beyond, a bound: as if all chunks were as large as the largest.
+/// More stages use an upper bound: all chunks as large as the largest.
 constexpr std::int32_t kMostStagesPlayed = 1024;
 
 double in_flight_bytes(const Config& c, const Stage& stage, const std::vector<double>& kept, double count) {
@@ -162,7 +162,7 @@ double in_flight_bytes(const Config& c, const Stage& stage, const std::vector<do
   return most_in_flight(c, stage, kept);
 }
 
-/// Microbatches that keep what the head's weight gradient is made of.
+/// Microbatches that keep the inputs of the head's weight gradient.
 double wgrads_put_off(const Config& c) {
   const PipelineConfig& p = c.pipeline;
   if (!p.defer_embedding_wgrad_compute) return 0;
@@ -170,8 +170,8 @@ double wgrads_put_off(const Config& c) {
   return double(std::min(limit, c.train.num_microbatches));
 }
 
-/// Megatron Core's own loss holds the logits in 16 bits and their exponentials, which become the gradient, in 32;
-/// Transformer Engine's writes the gradient over the logits. Sources: Megatron Core's fused_cross_entropy.py;
+/// Megatron Core's own loss holds the logits in 16 bits and their exponentials, which become the gradient, in 32 bits.
+/// Transformer Engine's loss writes the gradient over the logits. Sources: Megatron Core's fused_cross_entropy.py;
 /// Transformer Engine's triton/cross_entropy.py.
 double bytes_of_a_logit(const Config& c) { return c.model.cross_entropy_fusion_impl == "te" ? 2 : 6; }
 

@@ -46,8 +46,8 @@ Changes more_recomputed_layers(const Config& c) {
   return changes;
 }
 
-/// `config` on as many ranks and with as many samples a step, where data-parallel ranks have become ranks of another
-/// kind; nothing where they do not divide.
+/// `config` with the same ranks and samples per step, after converting data-parallel ranks to ranks of another kind;
+/// nothing if they do not divide.
 std::optional<Config> with_fewer_replicas(Config config, std::int32_t factor) {
   std::int32_t& replicas = config.parallel.data_parallel_size;
   if (!divides(factor, replicas)) return std::nullopt;
@@ -117,7 +117,7 @@ Changes sharded_optimizer(const Config& c) {
   return {changed};
 }
 
-/// Of a ring each rank has two parts of a sequence.
+/// In a ring each rank has two parts of a sequence.
 Changes more_context_ranks(const Config& c) {
   Changes changes;
   if (c.context.cp_comm_type != std::vector{CpCommType::p2p}) return changes;
@@ -157,7 +157,7 @@ std::optional<Config> first_that_fits(const Config& config, std::int64_t bytes) 
   return std::nullopt;
 }
 
-/// Of each kind the change that saves most, with what then fits besides.
+/// The first pair of changes that fits: for each kind, the change that saves most and a second change.
 std::optional<Config> first_two_that_fit(const Config& config, std::int64_t bytes) {
   for (const auto& kind : kKindsOfChanges) {
     const Changes changes = kind(config);

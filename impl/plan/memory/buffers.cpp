@@ -42,7 +42,7 @@ double messages(const Config& c, const Stage& stage) {
 
 double ring_bytes(double kv, double ranks) { return ranks > 1 ? std::max(ranks - 1, 4.0) * kv : 0; }
 
-/// What attention sends and receives in the layer that needs most.
+/// Attention's sent and received data in the layer with the largest need.
 double attention_exchange_bytes(const Config& c, const RankShape& s) {
   const double ranks = c.parallel.context_parallel_size;
   if (ranks == 1) return 0;
@@ -75,8 +75,8 @@ double gemm_workspaces(const Config& c) {
   return of_torch + of_engine * (uses_userbuffers(c) ? 1 + 3 : 1);
 }
 
-/// Of attention's backward pass: the sums of dq in fp32; where they are added in one order, 2 bytes a query, key and
-/// head of a sequence besides. Source of the latter: cuDNN's plan for its deterministic engine.
+/// Workspace of attention's backward pass: the sums of dq in fp32. If they are added in a fixed order, also 2 bytes per
+/// query, key and head of a sequence. Source of the latter: cuDNN's plan for its deterministic engine.
 double attention_workspace(const Config& c, const RankShape& s) {
   const double sums = 4 * s.tokens * s.attention / s.tp;
   return c.model.deterministic_mode ? sums + 2 * s.tokens * double(c.model.seq_length) * s.heads / s.tp : sums;

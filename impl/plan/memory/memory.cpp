@@ -8,9 +8,8 @@
 //   stage       its layers, as they are dealt out; on the first the embedding V H / n, and S H of learned positions; on
 //               the last the head V H / n (unless tied on one stage) and norm H
 //   parameters  2 bytes each. The weights of products in fp8 or fp4 take b bytes each, b = 1 with one scale for a
-//   tensor,
-//               1 + 4 / 128^2 in blocks, 1 + 1 / 32 in mxfp8, 1 / 2 + 1 / 16 in nvfp4, twice where the backward pass
-//               needs them another way (impl/plan/precision.hpp), and 2 bytes besides where they are gathered in bf16
+//               tensor, 1 + 4 / 128^2 in blocks, 1 + 1 / 32 in mxfp8, 1 / 2 + 1 / 16 in nvfp4, twice if the backward
+//               pass needs another layout (impl/plan/precision.hpp), and 2 bytes more if they are gathered in bf16
 //   gradients   2 or 4 bytes each, whole
 //   optimizer   12 bytes each, with the distributed optimizer over the ranks of one instance: dp c /
 //               num_distributed_optimizer_instances; 10 with use_precision_aware_optimizer where they are in bf16
@@ -31,7 +30,7 @@
 //               once. Of the layers that are offloaded one is there, on its way.
 //               On the last stage 6 V / n a token for the logits and their gradient, 2 V / n with Transformer Engine's
 //               loss, and 2 H / s + 2 V / n for each microbatch whose weight gradient of the head is put off.
-//               A schedule that splits backward passes says itself how many chunks are in flight; for each of those
+//               A schedule that splits backward passes defines how many chunks are in flight; for each of those
 //               between the halves (2 H / s + 2 K / k + (H + U F) / n) * 2 bytes a token and layer, the gradients of
 //               products' outputs, and of all but one of either count 2 V / n a token on the last stage
 //   userbuffers T H * 2 bytes, or 1 with fp8_buf, for each slot in userbuffers: allocated once, and (2 n - 1) / n of it
@@ -45,7 +44,7 @@
 //   Left out, as each is below a thousandth of a layer's activations: what norms keep of a token, 4 bytes, or 8 with
 //               LayerNorm, and the table of rotations, S / c numbers for each feature of a head.
 //   workspaces  of GEMMs and of attention; communicators  of NCCL; context  of CUDA: buffers.cpp has their sources, and
-//               says which nobody measured
+//               marks unmeasured ones as unverified
 #include "impl/plan/memory/memory.hpp"
 
 #include <fmt/format.h>
@@ -61,7 +60,7 @@
 namespace underlap::plan {
 namespace {
 
-/// predict_memory() refuses what leaves 64 bits. The sum of all members stays within them.
+/// predict_memory() rejects values beyond 64 bits. The sum of all members stays in range.
 std::int64_t to_bytes(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 1e18)); }
 
 PeakMemory memory_of(const Config& c, const Stage& stage) {
@@ -91,10 +90,10 @@ PeakMemory predicted_memory(const Config& config) {
 
 namespace {
 
-/// Sizes that each may have are too much together: beyond this, counts of bytes and elements leave 64 bits.
+/// Sizes that are valid separately can be too large together: beyond this, counts of bytes and elements exceed 64 bits.
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
 
-/// A size that memory grows with, and its value for a message.
+/// A size that affects memory, and its value for a message.
 struct Factor {
   std::string_view path;
   std::int64_t value;

@@ -8,18 +8,19 @@
 
 namespace underlap::plan {
 
-/// The sizes that a rank's memory follows from. Doubles: products of absurd but permitted sizes leave 64 bits.
+/// The sizes that determine a rank's memory. Doubles, because products of absurd but permitted sizes exceed 64 bits.
 struct RankShape {
   double hidden, ffn, vocab, heads;
   double up;              ///< widths of fc1's output: 2 for a gated activation, else 1
   double attention;       ///< width of the queries
-  double kv;              ///< width of the keys, as of the values
+  double kv;              ///< width of the keys, equal to that of the values
   double tp;              ///< ranks that split a layer
-  double sequence_ranks;  ///< those that split what lies between its products: tp with sequence parallelism, else 1
-  double kv_of_rank;      ///< where keys have fewer heads than there are ranks, several hold the same
+  double sequence_ranks;  ///< ranks that split the activations between its products: tp with sequence parallelism, else
+                          ///< 1
+  double kv_of_rank;      ///< if keys have fewer heads than there are ranks, several ranks hold the same head
   double tokens;          ///< of a microbatch on this rank
-  double norm;            ///< parameters of a norm: LayerNorm has a bias beside the weight
-  double positions;       ///< parameters of a table of learned positions, which each rank holds whole
+  double norm;            ///< parameters of a norm: LayerNorm has a bias and a weight
+  double positions;       ///< parameters of a table of learned positions, which each rank holds in full
   bool has_biases;        ///< the four products of a layer have one each
   bool has_qkv_bias;      ///< the first of them has one
 
@@ -43,14 +44,15 @@ struct RankShape {
         has_biases(c.model.add_bias_linear),
         has_qkv_bias(c.model.has_qkv_bias()) {}
 
-  /// Of the four products of a layer.
+  /// Parameters of the four products of a layer.
   double linear_parameters() const { return hidden * (attention + 2 * kv + attention + (up + 1) * ffn) / tp; }
-  /// Biases of the layer: ranks split those of columns, and each has those of rows whole.
+  /// Biases of the layer. Ranks split those of column-parallel products; each rank holds those of row-parallel products
+  /// in full.
   double bias_parameters() const {
     return (has_qkv_bias ? (attention + 2 * kv) / tp : 0) + (has_biases ? up * ffn / tp + 2 * hidden : 0);
   }
   double layer_parameters() const { return linear_parameters() + bias_parameters() + 2 * norm; }
-  /// Of the embedding, and as many of the head.
+  /// Parameters of the embedding, and equally of the head.
   double table_parameters() const { return vocab * hidden / tp; }
 };
 

@@ -23,7 +23,7 @@ struct Stage {
   double low_precision_layers(const Config& config) const;
 };
 
-/// Parameters of one tensor-parallel rank, by where they are.
+/// Parameters of one tensor-parallel rank, by location.
 struct StageParameters {
   double low_precision = 0;  ///< weights of products in fewer than 16 bits
   double layers = 0;         ///< of all layers, these included
@@ -32,8 +32,8 @@ struct StageParameters {
 };
 StageParameters stage_parameters(const Config& config, const RankShape& shape, const Stage& stage);
 
-/// The stages of which one needs most: all of them where layers are dealt out unevenly. Else the first, the second and
-/// the last, since those between hold what the second does, for fewer microbatches.
+/// The stages that may have the largest need: all of them if layers are split unevenly. Otherwise the first, the second
+/// and the last, because the others hold as much as the second, for fewer microbatches.
 std::vector<Stage> stages_to_compare(const Config& config);
 
 }  // namespace underlap::plan

@@ -17,8 +17,8 @@ bool shards(const Config& c, ShardingStrategy what) { return c.ddp.fsdp && c.ddp
 
 double gradient_bytes(const Config& c) { return c.ddp.grad_reduce_in_fp32 ? 4 : 2; }
 
-/// Bytes of a weight whose product is in fewer than 16 bits, with the bf16 one where it is gathered as that. A shard of
-/// Megatron-FSDP has no transposed copy of a weight with one scale: that is made of the gathered one.
+/// Bytes of a weight whose product is in fewer than 16 bits, with the bf16 weight if it is gathered in bf16. A shard of
+/// Megatron-FSDP has no transposed copy of a weight with one scale, because the copy is made from the gathered weight.
 double bytes_of_low_precision_weight(const Config& c, bool is_shard) {
   const Scaling scaling = scaling_of(c);
   const bool is_made_later = is_shard && (scaling == Scaling::delayed || scaling == Scaling::tensorwise);

@@ -18,7 +18,7 @@ namespace underlap::plan {
 
 struct Config;
 
-/// What the ranks of a group share out: each has a part.
+/// The data that the ranks of a group split: each has a part.
 enum class Shared : std::uint8_t { weights, tables, heads, tokens };
 
 /// Where a search puts a model.
@@ -53,8 +53,8 @@ struct SearchSwitch {
   std::vector<std::pair<std::string, std::string>> off;  ///< knobs and values that switch it off
 };
 
-/// What one kind of parallelism is to a plan: how it numbers ranks, what its ranks share out, and what a search may
-/// choose. Code that treats all modes alike asks for every record and names no mode.
+/// The properties of one kind of parallelism for a plan: how it numbers ranks, what its ranks split, and what a search
+/// may choose. Code for all modes iterates over the records and names no mode.
 struct ModeRules {
   Mode mode = Mode::none;
   std::string_view word;         ///< "tensor", as in "tensor (8) * pipeline (2)"
@@ -90,7 +90,7 @@ struct RegisterModeRules {
   explicit RegisterModeRules(ModeRules);
 };
 
-/// The rules of a mode; nullptr where it has none.
+/// The rules of a mode; nullptr if it has none.
 const ModeRules* find_mode_rules(Mode mode);
 
 /// The modes that number the ranks of dense layers, the innermost first.

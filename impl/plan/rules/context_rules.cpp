@@ -78,7 +78,7 @@ void read_groups(Resolution& r) {
     r.tell_no_effect(kGroups, fmt::format("no layer's cp_comm_type is {}", kTypeNames[CpCommType::a2a_p2p]));
 }
 
-/// The heads of a rank are dealt out to the ranks of an all-to-all. Query heads divide where these do.
+/// The ranks of an all-to-all split the heads of a rank. If these divide evenly, so do query heads.
 void check_heads(Resolution& r) {
   const Config& c = r.config();
   const auto& groups = c.context.hierarchical_context_parallel_sizes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism, as Megatron-Bridge's CommOverlapConfig decides it: with the distributed optimizer an absent value
-// is true (bucket_size: 134217728 parameters) above one data-parallel rank, and off on one. What the user wrote under
-// comm_overlap stands. Without ddp.use_distributed_optimizer Bridge skips these rules, what stands under comm_overlap
-// included.
+// Data parallelism, as decided by Megatron-Bridge's CommOverlapConfig. With the distributed optimizer an absent value
+// is true (bucket_size: 134217728 parameters) if there are several data-parallel ranks, and off otherwise. Values under
+// comm_overlap stay as written. Without ddp.use_distributed_optimizer Bridge skips these rules, and ignores the values
+// under comm_overlap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,19 +17,19 @@ constexpr std::int64_t kBridgeBucket = 134'217'728;
 constexpr std::string_view kBucket = "comm_overlap.bucket_size";
 constexpr std::string_view kNumBuckets = "ddp.num_buckets";
 
-/// Why Bridge's rules do not run; empty where they do.
+/// The reason why Bridge's rules do not run; empty if they do.
 std::string why_no_rules(const Resolution& r) {
   if (!r.settings.without_overlap_rules.empty()) return r.settings.without_overlap_rules;
   if (!r.settings.distributed_in_ddp()) return "ddp.use_distributed_optimizer is false";
   return "";
 }
 
-/// The value stands where Bridge's skipped rules would have been its only way into effect.
+/// Whether only Bridge's skipped rules would have applied this value.
 bool skipped_with_the_rules(const Resolution& r, std::string_view path) {
   return r.settings.given(path) && r.settings[path].spelling.starts_with("comm_overlap.");
 }
 
-/// Context-parallel ranks share the gradients as well, but Bridge looks at the data-parallel size alone.
+/// Context-parallel ranks share the gradients as well, but Bridge considers only the data-parallel size.
 std::string why_automatic(const Resolution& r) {
   const auto dp = r.plan.config.parallel.data_parallel_size;
   if (dp > 1) return fmt::format("data_parallel_size is {}, above 1", dp);
@@ -47,7 +47,7 @@ void decide_overlap(Resolution& r, std::string_view path, bool& field, std::stri
   r.decide(path, std::move(decision));
 }
 
-/// What Megatron Core's DistributedDataParallel takes where bucket_size is None.
+/// The default of Megatron Core's DistributedDataParallel if bucket_size is None.
 std::int64_t core_bucket(const Config& config) {
   const ParallelConfig& p = config.parallel;
   return std::max<std::int64_t>(40'000'000, 1'000'000 * p.num_replicas());
@@ -90,7 +90,7 @@ void check_contradictions(Resolution& r) {
             "Megatron Core stops in the first forward pass; set one of them to the other's value");
 }
 
-/// Megatron Core exchanges all to all whatever the gradients' type.
+/// Megatron Core's all-to-all does not depend on the gradients' type.
 void tell_of_fp32_accumulation(Resolution& r) {
   constexpr std::string_view kPath = "ddp.reduce_scatter_with_fp32_accumulation";
   const DdpConfig& ddp = r.config().ddp;
@@ -104,7 +104,7 @@ void tell_of_fp32_accumulation(Resolution& r) {
                          kPath));
 }
 
-/// Each instance shards a whole optimizer state over its ranks; gradients are summed over instances besides.
+/// Each instance shards a complete optimizer state over its ranks; gradients are also summed over instances.
 void check_instances(Resolution& r) {
   constexpr std::string_view kPath = "ddp.num_distributed_optimizer_instances";
   const DdpConfig& ddp = r.config().ddp;

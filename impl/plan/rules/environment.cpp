@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launch environment, by the rules of Megatron-Bridge's PerfEnvPlugin (library version, removed 2026-07-20): 8
-// hardware queues, 32 with a flex dispatcher; then 32 on sm_100 where TP or CP meets DP or PP, and 1 on older ones with
-// TP or CP, unless the experts' all-to-all overlaps. What is in effect goes to Config as well, for virtual time.
+// hardware queues, 32 with a flex dispatcher. Then 32 on sm_100 with TP or CP and DP or PP, and 1 on older ones with TP
+// or CP, unless the experts' all-to-all overlaps. Effective values also go to Config, for virtual time.
 #include <fmt/format.h>
 
 #include "impl/plan/modes/mode_rules.hpp"
@@ -67,9 +67,10 @@ void plan_margin(Resolution& r) {
                                   reason, std::string(kMargin)});
 }
 
-// A hop of a ring and the kernel that it should run under become ready at one moment. With one queue the hop, which was
-// launched first, gets its SMs first; with many the kernel may, and keeps them to its end unless the hop goes before
-// it. Source: launches by Megatron-Bridge's performance recipes, which set this beside 32 queues.
+// A hop of a ring and the kernel that should run during it become ready at the same time. With one queue the hop, which
+// was launched first, gets its SMs first. With many queues the kernel may get them first and keep them to its end,
+// unless the hop has priority. Source: launches by Megatron-Bridge's performance recipes, which set this together with
+// 32 queues.
 void plan_priority(Resolution& r) {
   constexpr std::string_view kReason =
       "many queues: without it a transfer waits for the kernel that it should run under";
@@ -93,15 +94,15 @@ void plan_nccl(Resolution& r) {
     r.plan.environment.push_back({"NCCL_P2P_NET_CHUNKSIZE", fmt::format("{}", *environment.nccl_pp_comm_chunksize),
                                   r.set_at(kChunk), std::string(kChunk)});
   }
-  // As Megatron-Bridge's launcher does: buffers that NCCL knows let few SMs, and the switch, do the work.
+  // As in Megatron-Bridge's launcher: with registered buffers, NCCL needs few SMs or uses the switch.
   if (r.config().ddp.nccl_ub && in_scope(Scope::dp, r))
     for (const char* name : {"NCCL_NVLS_ENABLE", "NCCL_CTA_POLICY"})
       r.plan.environment.push_back({name, "1", r.set_at(kUserBuffers), std::string(kUserBuffers)});
   plan_priority(r);
 }
 
-// A kernel that is loaded at its first launch takes the driver's locks, which a spinning collective may hold. The
-// kernels of an emulated link wait for no peer. Loading all of cuBLASLt and cuDNN takes seconds and gigabytes.
+// Loading a kernel at its first launch takes the driver's locks, which a spinning collective may hold. The kernels of
+// an emulated link wait for no peer. Loading all of cuBLASLt and cuDNN takes seconds and gigabytes.
 void plan_loading(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.traits().runs_on_gpus) return;
@@ -113,8 +114,8 @@ void plan_loading(Resolution& r) {
         {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded beside a running collective can hang", ""});
 }
 
-// From 2.22 on NCCL connects an algorithm at the first transfer that it chooses it for, with allocations that may wait
-// for a kernel that spins.
+// From 2.22 on NCCL connects an algorithm at the first transfer that uses it, with allocations that may wait for a
+// spinning kernel.
 void plan_connecting(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (run.traits().runs_on_gpus && !run.emulated_link)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with experts. Their dense part is planned: attention, norms, embedding and head as they are, and each MLP as
-// one of ffn_hidden_size. What Megatron-Bridge and Megatron Core check of experts is checked, and what a plan of the
-// dense part does not say is listed.
+// one of ffn_hidden_size. The checks of Megatron-Bridge and Megatron Core for experts are made, and the limits of a
+// plan of the dense part are listed.
 #include <fmt/format.h>
 
 #include <vector>

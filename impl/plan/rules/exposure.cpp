@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration leaves exposed, though each of its settings is in effect: a line for each kind of transfer that
-// nothing runs beside, with what it costs and how to mend it.
+// Finds exposed communication in a configuration whose settings are all in effect. Each kind of transfer without
+// concurrent compute gets a message with its cost and the fix.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ void expose_context(Resolution& r) {
                          c.context.cp_comm_type.size() == 1 ? "every layer" : fmt::format("{} layers", num)));
 }
 
-/// Megatron's timers of level 1 meet in front of a step's passes and of its last reductions.
+/// Megatron's timers of level 1 have barriers before a step's passes and before its last reductions.
 void expose_barriers(Resolution& r) {
   constexpr std::string_view kLevel = "logger.timing_log_level", kBarrier = "model.barrier_with_L1_time";
   if (r.config().parallel.world_size() == 1 || r.settings.integer(kLevel, 0) < 1 || !r.settings.flag(kBarrier, true))

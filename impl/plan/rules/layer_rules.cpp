@@ -29,7 +29,7 @@ std::int32_t num_ranges(const Resolution& r) {
   return p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
 }
 
-/// Layers of each stage, dealt out to its chunks; nothing, and an error, where they do not divide.
+/// Layers of each stage, divided among its chunks; nothing, and an error, if they do not divide.
 std::optional<Counts> by_stage(Resolution& r, const Counts& of_stage) {
   const std::int32_t chunks = r.config().parallel.virtual_pipeline_model_parallel_size;
   Counts counts;
@@ -83,7 +83,7 @@ std::optional<Counts> with_ends_counted(Resolution& r, bool embedding, bool loss
   return counts;
 }
 
-/// "E|t*3|(t|)*2L" with its repetitions written out: "E|ttt|t|t|L". Nothing where it is not well formed.
+/// "E|t*3|(t|)*2L" with its repetitions expanded: "E|ttt|t|t|L". Nothing if it is malformed.
 std::optional<std::string> written_out(std::string_view& text, bool in_group) {
   std::string out, last;
   const auto repeat = [&](std::size_t times) {
@@ -116,7 +116,7 @@ std::optional<std::string> written_out(std::string_view& text, bool in_group) {
   return in_group ? std::nullopt : std::optional(out);
 }
 
-/// A list of ranges, each a list of words, as the same letters; nothing where it holds anything else.
+/// A list of ranges, each a list of words, as the same letters; nothing if it contains anything else.
 std::optional<std::string> letters_of(const ValueList& ranges) {
   std::string out;
   for (const Value& range : ranges) {
@@ -183,7 +183,7 @@ std::optional<Counts> by_layout(Resolution& r) {
   return counts;
 }
 
-/// The layers of each range of an uneven pipeline; nothing where it is even, or an error was reported.
+/// The layers of each range of an uneven pipeline; nothing if it is even, or after an error.
 std::optional<Counts> uneven_ranges(Resolution& r) {
   const bool embedding = r.settings.flag(kEmbedding, false), loss = r.settings.flag(kLoss, false);
   if (r.settings.given(kLayout)) return by_layout(r);

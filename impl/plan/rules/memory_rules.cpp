@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is planned for its memory alone: Megatron-FSDP, activations that wait in the host's memory, and an optimizer
-// that keeps less of main parameters.
+// Settings that are planned only for their memory: Megatron-FSDP, activations offloaded to the host's memory, and an
+// optimizer that keeps less of main parameters.
 #include <fmt/format.h>
 
 #include "impl/plan/rules/resolution.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan may hold and `run` of this version does not do.
+// Settings that a plan supports and `run` of this version does not.
 #include <fmt/format.h>
 
 #include "impl/plan/modes/mode_rules.hpp"
@@ -11,7 +11,7 @@
 namespace underlap::plan {
 namespace {
 
-/// What GPUs multiply in fp8: whole groups of 16 along the dimension that is summed over, of 8 along the others.
+/// GPUs multiply in fp8 in whole groups of 16 along the summed dimension and of 8 along the others.
 void refuse_fp8_sizes(Resolution& r) {
   constexpr std::string_view kHidden = "model.hidden_size";
   const ModelConfig& m = r.config().model;

@@ -91,8 +91,8 @@ void decide_group_size(Resolution& r) {
   }
 }
 
-/// Gathers are started by the schedule of virtual stages alone. Under another one Megatron Core starts each where it is
-/// first needed, and none ahead: align_param_gather is what tells it to leave the next bucket to the schedule.
+/// Only the schedule of virtual stages starts gathers. With other schedules Megatron Core starts each gather at its
+/// first use, and none early: align_param_gather makes it leave the next bucket to the schedule.
 void decide_aligned_gather(Resolution& r) {
   DdpConfig& ddp = r.config().ddp;
   const bool automatic = has_chunks(r) && r.config().parallel.data_parallel_size > 1;
@@ -212,7 +212,7 @@ void decide_scatter_gather(Resolution& r) {
     gate("sequence_parallel is true: each rank of a stage holds other tokens and sends no more than these");
 }
 
-/// What was asked for, and another choice leaves without work.
+/// Reports requests that have no effect because of another choice.
 void tell_of_idle_knobs(Resolution& r) {
   const Config& c = r.config();
   if (c.extensions.overlap_without_virtual_stages && is_interleaved(r))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mixed-precision recipe of Megatron-Bridge implies: formats and scaling, and for the wire the type of gradients
-// and of gathered parameters. A recipe may also be given as a dump of Bridge gives it, by its fields.
+// Implications of Megatron-Bridge's mixed-precision recipes: formats and scaling, and the communicated types of
+// gradients and gathered parameters. A recipe may also be given as in a dump of Bridge, by its fields.
 #include <fmt/format.h>
 
 #include <utility>
@@ -22,7 +22,7 @@ constexpr std::string_view kGradsFp32 = "mixed_precision.grad_reduce_in_fp32";
 constexpr std::string_view kGatherFp8 = "mixed_precision.fp8_param_gather";
 constexpr std::string_view kGatherFp4 = "ddp.fp4_param_gather";
 
-/// The recipe that a dump's fields describe.
+/// The recipe that matches a dump's fields.
 std::string recipe_of_fields(const Resolution& r) {
   const std::string base = r.settings.flag(kFp16, false) ? "fp16" : "bf16";
   if (r.settings.given(kFp4)) return "bf16_with_nvfp4_mixed";
@@ -44,7 +44,7 @@ void decide_recipe(Resolution& r) {
       return r.decide(kRecipe, {recipe, "user", "from the fields of mixed_precision, " + r.set_at(path)});
 }
 
-/// A field that follows from the recipe. Bridge lets a field beside a recipe override it.
+/// A field that follows from the recipe. In Bridge, an explicit field overrides the recipe.
 void decide_field(Resolution& r, std::string_view field, const Value& by_recipe) {
   const std::string path = fmt::format("mixed_precision.{}", field);
   const bool is_spelled_out = r.settings.is_dump && r.settings[path].value == by_recipe;
@@ -53,7 +53,7 @@ void decide_field(Resolution& r, std::string_view field, const Value& by_recipe)
   r.decide(path, {r.settings[path].value, "user", r.set_at(path)});
 }
 
-/// A field that makes a recipe the recipe it is: another value beside the recipe's name contradicts it.
+/// A field that defines the recipe: another value together with the recipe's name is a contradiction.
 void decide_format(Resolution& r, std::string_view field, const Value& by_recipe) {
   const std::string path = fmt::format("mixed_precision.{}", field);
   const Value& requested = r.settings[path].value;
@@ -65,8 +65,8 @@ void decide_format(Resolution& r, std::string_view field, const Value& by_recipe
 
 Value word_or_null(std::string_view word) { return word.empty() ? Value() : Value(std::string(word)); }
 
-/// More layers in bf16 than the first or last stage has stop Megatron Core. Its stages are num_layers over the
-/// pipeline's size, chunks and uneven stages apart.
+/// Megatron Core stops if more layers are in bf16 than the first or last stage has. Here it computes the stage's layers
+/// as num_layers over the pipeline's size, ignoring chunks and uneven stages.
 void check_edge_layers(Resolution& r) {
   const std::int64_t of_stage = r.config().model.num_layers / r.config().parallel.num_stages();
   if (r.decisions.at(row_index("mixed_precision.first_last_layers_bf16")).effective != Value(true)) return;
@@ -128,7 +128,7 @@ void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool
   r.decide(path, {by_recipe, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
 }
 
-/// What Megatron Core's own checks of a recipe's fields refuse, whichever recipe has them.
+/// Checks that Megatron Core makes on the fields of any recipe.
 void check_fields(Resolution& r, Scaling scaling) {
   constexpr std::string_view kEdges = "mixed_precision.first_last_layers_bf16";
   if (scaling == Scaling::delayed && r.settings.flag(kEdges, false))
@@ -143,7 +143,7 @@ void check_fields(Resolution& r, Scaling scaling) {
 }
 
 /// The recipe reuses the gradients' buffer, whether or not parameters are gathered in mxfp8. Megatron-FSDP has no such
-/// buffer, and Bridge then takes the reuse back.
+/// buffer, so that Bridge disables the reuse.
 void check_mxfp8(Resolution& r) {
   if (in_scope(Scope::fsdp, r))
     return r.decide(kReuse, {false, r.settings.flag(kReuse, false) ? "gate" : "auto",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recomputation of activations: which layers run forward again in backward, as Megatron Core's TransformerConfig reads
-// it. What that does not check and its transformer block then takes in another sense, or stumbles over, is an error:
-// more layers than a chunk has.
+// it. It is an error to recompute more layers than a chunk has: TransformerConfig does not check this, and its
+// transformer block then misinterprets it or fails.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::string_view kModules = "model.recompute_modules";
 constexpr std::array<std::string_view, 3> kOfTheseModels{"core_attn", "layernorm", "mlp"};
 constexpr std::array<std::string_view, 4> kOfOtherModels{"mla_up_proj", "moe", "moe_act", "shared_experts"};
 
-/// Of the largest chunk. 0 where the sizes do not divide, which is an error of its own.
+/// Layers of the largest chunk. 0 if the sizes do not divide, which is reported separately.
 std::int64_t layers_of_chunk(const Config& c) {
   if (const auto& ranges = c.parallel.layers_of_ranges; !ranges.empty()) return *std::ranges::max_element(ranges);
   const std::int64_t chunks = c.parallel.num_chunks();

@@ -59,7 +59,7 @@ Decision without_rule(Resolution& r, std::size_t i) {
   return decision;
 }
 
-/// Every knob of a kind of parallelism is listed where that kind is in use.
+/// Every setting of a kind of parallelism in use is listed.
 bool is_listed(const Row& row, const Resolution& r) {
   return row.listed || (row.scope != Scope::always && in_scope(row.scope, r));
 }
@@ -80,7 +80,7 @@ const Setting* overwritten_copy(const Resolution& r, std::size_t row, const Valu
   return nullptr;
 }
 
-/// What is written over is a request all the same, unless it is the default of a dump.
+/// An overwritten value is still a request, unless it is the default of a dump.
 void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob& knob) {
   const std::string_view path = rows()[i].path;
   const bool is_overlap = path.starts_with("comm_overlap.");
@@ -101,7 +101,7 @@ void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob
                   is_overlap ? std::string(path) : fmt::format("mixed_precision.{}", path.substr(path.find('.') + 1)));
 }
 
-/// A dump spells defaults out, and nobody asked for them. Those of CommOverlapConfig are null.
+/// A dump lists defaults that the user did not request. Those of CommOverlapConfig are null.
 void call_defaults_of_dump_automatic(const Resolution& r, std::size_t i, Knob& knob) {
   if (!r.settings.is_dump || knob.source != "user") return;
   if (knob.effective != default_of(i) && in_scope(rows()[i].scope, r)) return;

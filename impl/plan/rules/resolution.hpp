@@ -11,15 +11,15 @@
 
 namespace underlap::plan {
 
-/// What a rule made of one knob.
+/// A rule's decision on one setting.
 struct Decision {
   Value effective;
   std::string source;  ///< user, auto or gate
   std::string reason;
-  std::optional<Value> requested = {};  ///< nullopt: what was written
+  std::optional<Value> requested = {};  ///< nullopt: the written value
 };
 
-/// The work on one cell: what was requested, and the plan that grows out of it rule by rule.
+/// The state while one cell is resolved: the requests, and the plan that rules build step by step.
 struct Resolution {
   const Settings& settings;
   Problems& problems;
@@ -29,7 +29,7 @@ struct Resolution {
   Config& config() { return plan.config; }
   void decide(std::string_view path, Decision decision) { decisions[row_index(path)] = std::move(decision); }
 
-  /// Where the first of `paths` that was written stands; else where the model is described.
+  /// The place of the first of `paths` that was written; otherwise the place of the model section.
   Place place_of(std::initializer_list<std::string_view> paths) const;
   void error(std::initializer_list<std::string_view> paths, std::string message) {
     problems.add(place_of(paths), std::move(message));
@@ -37,34 +37,34 @@ struct Resolution {
   void notice(std::initializer_list<std::string_view> paths, std::string message) {
     plan.notices.push_back({problems.text(place_of(paths)), std::move(message)});
   }
-  /// Whether what the backend makes of a setting is news: a dump without one is of a training elsewhere.
+  /// Whether to report how the backend changes a setting: a dump without a backend describes training elsewhere.
   bool has_backend() const { return !settings.is_dump || settings.given("run.backend"); }
-  /// What keeps communication from overlapping, though it is set as it was meant.
+  /// Reports settings that work as intended but prevent overlap.
   void expose(std::initializer_list<std::string_view> paths, std::string message) {
     plan.exposed.push_back({problems.text(place_of(paths)), std::move(message)});
   }
   void not_run(std::initializer_list<std::string_view> paths, std::string message) {
     plan.not_run.push_back({problems.text(place_of(paths)), std::move(message)});
   }
-  /// Keeps the user's value of `path` and says that it does nothing. Silent where nobody wrote it; most values of a
-  /// dump are defaults that nobody asked for, and get no notice.
+  /// Keeps the user's value of `path` and reports that it has no effect. Does nothing if it was not written. A dump
+  /// gets no notice, because most of its values are defaults that the user did not request.
   void tell_no_effect(std::string_view path, const std::string& why);
   /// "set at config.yaml:3:5".
   std::string set_at(std::string_view path) const;
 };
 
-/// Whether a kind of parallelism has several ranks; of a scope that is none, true.
+/// Whether a kind of parallelism has several ranks; true for a scope that is no kind of parallelism.
 bool has_ranks(Scope scope, const ParallelConfig& parallel);
 
-/// Whether something in `config` makes keys of `scope` matter.
+/// Whether keys of `scope` have an effect with this configuration.
 bool in_scope(Scope scope, const Resolution& resolution);
 
-/// What is in effect of a knob of CommOverlapConfig's data-parallel block: `automatic` is its own value, `core` what
-/// stands where it does not run.
+/// The effective value of a setting in CommOverlapConfig's data-parallel block: `automatic` is that block's default,
+/// `core` the default if the block does not run.
 Decision decide_dp_knob(const Resolution& resolution, std::string_view path, const Value& automatic, const Value& core,
                         const std::string& why_automatic);
 
-/// The value that the row has where nothing was written.
+/// The value of the row if nothing was written.
 Value default_of(std::size_t row);
 
 /// Applies every rule to `settings`: the plan of one cell. Errors go to `problems`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend decides of the section run: whether ranks are processes; with sim which machine it stands for, and how
-// often a step is worth repeating; with cuda what may stand in for a link.
+// How a backend changes the section run: whether ranks are processes. For sim: which machine it simulates, and how
+// often to repeat a step. For cuda: what may replace a link.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace underlap::plan {
 namespace {
 
-/// 0 where only the hardware file knows, which the plan does not open.
+/// 0 if only the hardware file has the number, because the plan does not open this file.
 std::int64_t gpus_per_node(const RunConfig& run) {
   const UsualHardware* usual = usual_hardware_named(run.hardware);
   return run.gpus_per_node.value_or(usual == nullptr ? 0 : usual->gpus_per_node);
@@ -38,8 +38,8 @@ void decide_hardware(Resolution& r) {
   r.error({kArch}, fmt::format("no hardware file ships for {} {}; name one with {}", kArch, arch, kPath));
 }
 
-/// One step in virtual time is like the next, so repeating it buys nothing. Nothing warms up: the step that settles in
-/// front of each block is the one from idle devices.
+/// All steps in virtual time are equal, so repeating them gains nothing. No warm-up is needed: the unmeasured step
+/// before each block starts from idle devices.
 void decide_repetitions(Resolution& r) {
   RunConfig& run = r.config().run;
   const std::string why = run.jitter_pct > 0
@@ -63,7 +63,7 @@ void check_warmup(Resolution& r) {
                                       run.traits().name));
 }
 
-/// One rank can stand for others only where all that it meets is as theirs.
+/// One rank can represent others only if everything that it waits for is the same for them.
 void decide_folding(Resolution& r) {
   constexpr std::string_view kPath = "run.fold";
   RunConfig& run = r.config().run;
@@ -79,7 +79,7 @@ constexpr std::string_view kDeterministic = "model.deterministic_mode";
 constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration";
 constexpr std::string_view kLink = "run.link";
 
-/// A flag is meant for this run, and must do something. A file may be shared between backends.
+/// A command-line flag is for this run, so it must have an effect. A file may be shared between backends.
 void tell_of_other_backends(Resolution& r) {
   const std::string_view backend = r.config().run.traits().name;
   for (const Row& row : rows()) {
@@ -101,7 +101,7 @@ void apply_sim_rules(Resolution& r) {
   decide_folding(r);
 }
 
-/// Launch environment, the driver's locks and CUPTI are per process: a rank that owns a GPU is one.
+/// Launch environment, the driver's locks and CUPTI are per process, so each rank with its own GPU is a process.
 void decide_rank_processes(Resolution& r) {
   constexpr std::string_view kPath = "run.rank_processes";
   RunConfig& run = r.config().run;
@@ -120,7 +120,6 @@ void read_link(Resolution& r) {
   for (std::string& error : errors) r.error({kLink}, std::move(error));
 }
 
-/// A rank that is alone knows when its peers are there only where they do the same at the same time as itself.
 void read_traces(Resolution& r) {
   constexpr std::string_view kPath = "run.traces";
   constexpr std::string_view kSample = "sample:";
@@ -147,6 +146,7 @@ void read_traces(Resolution& r) {
                                  kPath, text));
 }
 
+/// A rank that runs alone knows when its peers are ready only if they do the same at the same time.
 void check_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link) return;
@@ -162,7 +162,7 @@ void check_emulated_link(Resolution& r) {
                                  kPp, stages));
 }
 
-/// Peer copies go from GPU to GPU of one node, and an emulated link has no peer to copy to.
+/// Peer copies connect GPUs of one node, and an emulated link has no peer.
 void check_peer_copies(Resolution& r) {
   constexpr std::string_view kTransport = "extensions.tp_ring_transport";
   const Config& c = r.config();
@@ -181,7 +181,7 @@ void check_peer_copies(Resolution& r) {
                                            kTransport, kTp, tp, node->arch, node->gpus_per_node));
 }
 
-/// What a multiprocessor of an H200 carries over the emulated link in an all-gather; 25 in a reduce-scatter. Source:
+/// Rate of an H200's multiprocessor over the emulated link in an all-gather; 25 in a reduce-scatter. Source:
 /// results/h200 (16 of them: 302 GB/s).
 constexpr double kGbPerSOfAnSm = 19;
 
@@ -203,7 +203,7 @@ void tell_of_emulated_link(Resolution& r) {
                                   link.sms, most, link.gb_per_s, std::ceil(link.gb_per_s / kGbPerSOfAnSm)));
 }
 
-/// NCCL alone has user buffers.
+/// Only NCCL has user buffers.
 void tell_of_user_buffers(Resolution& r) {
   const RunConfig& run = r.config().run;
   const DdpConfig& ddp = r.config().ddp;

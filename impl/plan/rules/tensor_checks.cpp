@@ -14,7 +14,7 @@ namespace {
 
 bool is_of_userbuffers(TensorMethod method) { return method != TensorMethod::nccl && method != TensorMethod::waited; }
 
-/// Why no kernel of a collective runs in clusters; empty where NCCL is asked for them.
+/// The reason why collectives' kernels do not run in clusters; empty if NCCL is asked for clusters.
 std::string why_no_clusters(const Config& c) {
   if (!c.run.traits().runs_on_gpus)
     return fmt::format("run.backend is {}, and clusters are of NCCL's kernels (cuda)", to_string(c.run.backend));
@@ -24,7 +24,7 @@ std::string why_no_clusters(const Config& c) {
   return "";
 }
 
-/// One notice stands for every slot that asks and whose collective runs beside a GEMM. A preset is not a person.
+/// One notice covers all slots that request clusters and whose collective runs during a GEMM. Presets get no notice.
 void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
   const std::string why = why_no_clusters(r.config());
   if (why.empty() || !r.has_backend()) return;
@@ -63,7 +63,7 @@ void check_tensor_nodes(Resolution& r, std::int64_t gpus_per_node) {
   const std::int64_t groups =
       std::int64_t{p.pipeline_model_parallel_size} * p.context_parallel_size * p.data_parallel_size;
   if (gpus_per_node < 1 || tp < 2) return;
-  // The ranks of a group are consecutive. Where the first ones of all groups begin repeats after gpus_per_node groups.
+  // The ranks of a group are consecutive. The position of a group in its node repeats after gpus_per_node groups.
   bool crosses = false;
   for (std::int64_t group = 0; group < std::min(groups, gpus_per_node); ++group)
     crosses |= group * tp / gpus_per_node != ((group + 1) * tp - 1) / gpus_per_node;

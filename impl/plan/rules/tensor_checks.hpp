@@ -22,14 +22,14 @@ struct SlotInEffect {
   void notice(std::string_view what) const;
 };
 
-/// Checks the settings in effect for each slot, where tp_comm_overlap is: splits must divide what they cut, and a field
-/// that was asked for and does nothing is a notice.
+/// Checks the effective settings of each slot if tp_comm_overlap is on: splits must divide the size that they split,
+/// and a requested field without effect gets a notice.
 void check_tensor_slots(Resolution& resolution, const TensorConfig& config);
 
-/// Userbuffers move within one NVLink domain: a tensor-parallel group of virtual time that spans nodes is an error
-/// where a slot uses them, else a notice.
+/// Userbuffers work within one NVLink domain: in virtual time, a tensor-parallel group that spans nodes is an error if
+/// a slot uses them, else a notice.
 ///
-/// gpus_per_node  of the machine; 0: nobody knows
+/// gpus_per_node  of the machine; 0: unknown
 void check_tensor_nodes(Resolution& resolution, std::int64_t gpus_per_node);
 
 }  // namespace underlap::plan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tp_comm_overlap_cfg: a preset's name, or entries for slots as Megatron-Bridge's classes and Transformer
-// Engine's initialize_ub name their fields. An entry that names one of Bridge's classes in `_target_` has that class's
-// own defaults; any other is laid over Transformer Engine's.
+// Reads tp_comm_overlap_cfg: a preset's name, or entries for slots with the field names of Megatron-Bridge's classes
+// and Transformer Engine's initialize_ub. An entry that names one of Bridge's classes in `_target_` has that class's
+// defaults. All others are merged over Transformer Engine's defaults.
 #include "impl/plan/rules/tensor_request.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPresetPrefix = "userbuffers_";
 
-/// Bridge's classes for `_target_`, with what an entry of that class says without being written.
+/// Bridge's classes for `_target_`, with the default fields of an entry of that class.
 struct EntryClass {
   std::string_view name;
   TensorSlotRequest defaults;
@@ -38,14 +38,14 @@ const std::vector<EntryClass>& classes() {
   return instance;
 }
 
-/// A field that is known by name alone.
+/// A field that is known only by name.
 struct KnownField {
   std::string_view name;
   Type type = Type::boolean;
-  std::optional<bool> harmless = {};  ///< the value that changes nothing; of a number there is none
+  std::optional<bool> harmless = {};  ///< the value that changes nothing; numbers have no such value
   std::string_view value = "";        ///< the part that is not run, printed after its name
   std::string_view instead = "leave it out";
-  std::string_view problem = "";  ///< why it is an error, printed after its path; empty: `run` alone refuses it
+  std::string_view problem = "";  ///< why it is an error, printed after its path; empty: only `run` refuses it
 };
 constexpr KnownField kKnownFields[] = {
     {.name = "atomic_gemm",
@@ -113,10 +113,10 @@ class EntryReader {
            (node.items[0]->text == "false" || node.items[0]->text == "False");
   }
 
-  /// Nothing and a problem where the value does not fit; nothing for null.
+  /// Returns nothing and adds a problem if the value is invalid; returns nothing for null.
   std::optional<Value> value_of(const Row& row, const Node& written) {
     Node node = written;
-    // Megatron-LM's own files write 0 and 1 for flags.
+    // Megatron-LM's own files write flags as 0 and 1.
     if (row.type == Type::boolean && !node.is_quoted && (node.text == "0" || node.text == "1"))
       node.text = node.text == "1" ? "true" : "false";
     auto value = read_value(row, node, r_.problems);
@@ -192,7 +192,7 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
     return std::nullopt;
   }
   auto preset = find_userbuffers_preset(node.text);
-  // Each of Bridge's names begins so, and they are often cited without.
+  // All of Bridge's names have this prefix, which users often omit.
   const std::string_view prefix = node.text.starts_with(kPresetPrefix) ? "" : kPresetPrefix;
   if (!preset)
     r.error({kTensorOverlapConfig},
@@ -201,7 +201,7 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
   return preset;
 }
 
-/// With rs_dgrad the dgrad GEMM's own output is reduced, so nothing is left to reduce beside wgrad.
+/// With rs_dgrad the dgrad GEMM reduces its own output, so nothing is left to reduce during wgrad.
 void check_pairs(Resolution& r, const TensorRequests& slots) {
   for (const auto& [dgrad, wgrad] : {std::pair(TensorSlot::qkv_dgrad, TensorSlot::qkv_wgrad),
                                      std::pair(TensorSlot::fc1_dgrad, TensorSlot::fc1_wgrad)}) {

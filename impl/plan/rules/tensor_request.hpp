@@ -8,13 +8,13 @@
 
 namespace underlap::plan {
 
-/// What tp_comm_overlap_cfg and the keys beneath it ask for.
+/// The requests of tp_comm_overlap_cfg and the keys beneath it.
 struct TensorConfig {
   std::optional<UserbuffersPreset> preset;
-  TensorRequests slots;  ///< the preset's, with every written entry laid over it; null unsets one
+  TensorRequests slots;  ///< the preset's entries, with every written entry merged over them; null unsets one
 };
 
-/// Reads all of it; what is wrong is an error whether or not tp_comm_overlap is on.
+/// Reads all of it; invalid entries are errors even if tp_comm_overlap is off.
 TensorConfig read_tensor_config(Resolution& resolution);
 
 }  // namespace underlap::plan

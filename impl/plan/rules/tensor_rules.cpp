@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor parallelism: the gates of Megatron-Bridge's CommOverlapConfig in their order. Its third, a Transformer Engine
-// that cannot be imported, does not arise here. Bridge takes any userbuffers preset for any shape; the plan does not.
+// Tensor parallelism: the gates of Megatron-Bridge's CommOverlapConfig in their order. Its third gate, a failed import
+// of Transformer Engine, does not occur here. Bridge accepts any userbuffers preset for any shape; the plan does not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,7 @@ std::string closed_gate(const Resolution& r) {
   return "";
 }
 
-/// Neither Megatron-Bridge nor Transformer Engine compares a preset with what it is used for: it runs, tuned for
-/// something else.
+/// Neither Megatron-Bridge nor Transformer Engine checks that a preset fits the job: it runs, tuned for another job.
 void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
   const Config& c = r.config();
   std::vector<std::string> differences;
@@ -48,7 +47,7 @@ void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
              fmt::format("the userbuffers preset was tuned for {}", fmt::join(differences, ", for ")));
 }
 
-/// Blocks of a tensor have no single scale, and userbuffers knows no other.
+/// Block scaling has no single scale per tensor, and userbuffers supports no other.
 void check_quantizer(Resolution& r) {
   const Scaling scaling = scaling_of(r.config());
   if (scaling != Scaling::blockwise && scaling != Scaling::nvfp4) return;
@@ -58,7 +57,7 @@ void check_quantizer(Resolution& r) {
                       r.config().mixed_precision.recipe));
 }
 
-/// Why nothing overlaps; empty where it does.
+/// The reason why nothing overlaps; empty if something does.
 std::string decide_overlap(Resolution& r) {
   if (!r.settings.flag(kTensorOverlap, false)) return "tp_comm_overlap is false";
   if (const std::string gate = closed_gate(r); !gate.empty()) {
@@ -69,7 +68,7 @@ std::string decide_overlap(Resolution& r) {
   return "";
 }
 
-/// What no GPU has run is nobody's default.
+/// A transport that has not run on a GPU cannot be the default.
 void decide_ring_transport(Resolution& r) {
   constexpr std::string_view kPath = "extensions.tp_ring_transport";
   Config& c = r.config();
@@ -82,7 +81,7 @@ void decide_ring_transport(Resolution& r) {
             "not run on a GPU yet"});
 }
 
-/// Megatron's collectives of a backward pass run beside the other one of its two products.
+/// In backward passes Megatron runs each collective during the other one of its two products.
 void decide_async_collectives(Resolution& r) {
   constexpr std::string_view kPath = "extensions.tp_async_collectives";
   Config& c = r.config();

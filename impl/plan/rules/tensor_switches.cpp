@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Megatron Core's switches leave of a slot, as Transformer Engine's linear layers read them:
+// The effect of Megatron Core's switches on a slot, as Transformer Engine's linear layers read them:
 //   tp_comm_overlap_ag                gathers inside GEMMs: qkv and fc1 forward, proj and fc2 dgrad
 //   tp_comm_overlap_rs                reductions inside GEMMs: proj and fc2 forward
-//   tp_comm_bulk_dgrad, _bulk_wgrad   collectives beside GEMMs: qkv and fc1 backward
+//   tp_comm_bulk_dgrad, _bulk_wgrad   collectives during GEMMs: qkv and fc1 backward
 //   tp_comm_overlap_rs_dgrad          qkv and fc1: dgrad reduces its own output, and both bulk overlaps are off
 //   tp_comm_overlap_disable_qkv, _fc1 that layer's forward gather and its rs_dgrad are off; bulk overlaps stay
 // A slot that is switched off communicates through NCCL, as without userbuffers.
@@ -30,11 +30,11 @@ bool is_qkv(TensorSlot slot) { return kTensorSlotNames[slot].starts_with("qkv");
 
 bool is_column_fprop(TensorSlot slot) { return slot == TensorSlot::qkv_fprop || slot == TensorSlot::fc1_fprop; }
 
-/// A slot on its way into effect. `reason` says what made it another than was set up.
+/// The effective settings of a slot. `reason` is why they differ from the setup.
 struct Outcome {
   TensorSlotOverlap overlap;
   std::string reason = {};
-  bool is_gated = false;  ///< what was asked for is not done
+  bool is_gated = false;  ///< the request is not met
 };
 
 class Switches {
@@ -45,7 +45,7 @@ class Switches {
   /// How a slot communicates outside userbuffers.
   TensorMethod without_userbuffers() const { return without_; }
 
-  /// The switch that keeps a layer out of ring gathers and rs_dgrad.
+  /// The switch that disables ring gathers and rs_dgrad for a layer.
   static std::string_view disabling(TensorSlot slot) { return is_qkv(slot) ? kDisableQkv : kDisableFc1; }
   bool is_disabled(TensorSlot slot) const { return on(disabling(slot), false); }
 
@@ -72,7 +72,7 @@ class Switches {
 
   Outcome off(std::string reason) const { return {{.method = without_}, std::move(reason), true}; }
 
-  /// Asked for by the slot itself.
+  /// The slot itself requests a method outside userbuffers.
   Outcome outside(TensorMethod method) const {
     const bool waits = method == TensorMethod::nccl && without_ == TensorMethod::waited;
     return {{.method = waits ? without_ : method}, waits ? fmt::format("{} is false", kAsync) : "", waits};
@@ -118,7 +118,7 @@ class Switches {
   TensorMethod without_;
 };
 
-/// Who asked for the slot, in words; empty: nobody.
+/// The source of the request for the slot, as text; empty: not requested.
 std::string origin(const Resolution& r, const TensorConfig& config, std::size_t i) {
   const bool is_preset = config.preset && config.preset->slots[i] != TensorSlotRequest{};
   const Setting& written = r.settings[kTensorSlotPaths[i]];
@@ -148,7 +148,7 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
   r.decide(kTensorSlotPaths[i], std::move(decision));
 }
 
-/// What a slot does where every rank holds whole activations.
+/// What a slot does if every rank holds whole activations.
 std::string_view without_sequence_parallel(TensorSlot slot) {
   switch (kind_of(slot)) {
     case TensorSlotKind::gemm_scatter: return "its output is all-reduced";
@@ -157,14 +157,14 @@ std::string_view without_sequence_parallel(TensorSlot slot) {
   }
 }
 
-/// Whether somebody wants to know of the slots.
+/// Whether the configuration mentions the slots.
 bool is_asked(const Resolution& r) {
   return r.settings.flag("comm_overlap.tp_comm_overlap", false) ||
          r.settings.given("comm_overlap.tp_comm_overlap_cfg") ||
          std::ranges::any_of(kTensorSlotPaths, [&](std::string_view path) { return r.settings.given(path); });
 }
 
-/// Off, unless a slot asks otherwise: one value for all of them.
+/// Sets every slot to its method without userbuffers, and reports `why` the switches have no effect.
 void decide_without(Resolution& r, const Switches& switches, std::string_view why) {
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dump holds every field of every dataclass, so a value in it need not be anybody's wish: `ddp.overlap_grad_reduce:
+// A dump contains every field of every dataclass, so a value may not be the user's choice: `ddp.overlap_grad_reduce:
 // false` is a default that CommOverlapConfig overwrites. Some fields have other names than ours, or none.
 #include "impl/plan/schema/bridge_dump.hpp"
 
@@ -19,7 +19,7 @@ bool is_ours(std::string_view section) {
   return section == "run" || section == "extensions" || section == "environment";
 }
 
-/// Fields that say something under another name than ours.
+/// Fields whose information has another name here.
 bool is_read_for_the_model(std::string_view path) {
   constexpr std::array<std::string_view, 4> kFields = {"model.activation_func", "model.gated_linear_unit",
                                                        "model.should_pad_vocab", "model.make_vocab_size_divisible_by"};

@@ -5,13 +5,12 @@
 
 namespace underlap::plan {
 
-/// Whether `root` is a dump of Megatron-Bridge's ConfigContainer: `_target_` stands at the top or in one of its
-/// sections.
+/// Whether `root` is a dump of Megatron-Bridge's ConfigContainer: `_target_` is at the top or in one of its sections.
 bool is_bridge_dump(const Node& root);
 
-/// Reads what a dump says of overlap, as Bridge would apply it: where comm_overlap or mixed_precision is there, the
-/// copies of their fields in other sections do not count. What has nothing to do with overlap is ignored, with one
-/// notice for each section. Underlap's own sections (run, extensions, environment) may stand beside Bridge's.
+/// Reads the overlap settings of a dump, as Bridge would apply them: if comm_overlap or mixed_precision is present, the
+/// copies of their fields in other sections do not count. Settings unrelated to overlap are ignored, with one notice
+/// for each section. Underlap's own sections (run, extensions, environment) may be mixed with Bridge's.
 void read_bridge_dump(Settings& settings, const Node& root, Problems& problems);
 
 }  // namespace underlap::plan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's command line: each argument is a knob under a name of its own, some are switches that turn one off, and
-// what is left out has other defaults than in Megatron-Bridge. The list becomes a document of the same sections as a
-// configuration, with the places of its words, and is read as one.
+// Megatron-LM's command line. Each argument is a setting with its own name, some switches turn a setting off, and
+// omitted arguments have other defaults than in Megatron-Bridge. The list becomes a document with the sections of a
+// configuration and the places of its words, and is read as one.
 #include "impl/plan/schema/megatron_arguments.hpp"
 
 #include <fmt/format.h>
@@ -26,14 +26,14 @@ namespace {
 
 constexpr std::string_view kCheckForNan = "ddp.check_for_nan_in_grad";
 
-/// An argument that is a knob.
+/// An argument that is a setting.
 struct Argument {
   std::string_view name, path;
   std::string_view sets;  ///< the value that a switch sets; empty: the argument takes a value
   bool takes_list = false;
 };
 
-/// knobs/megatron_arguments.yaml, which the program carries.
+/// knobs/megatron_arguments.yaml, which is built into the program.
 class ArgumentTable {
  public:
   static const ArgumentTable& instance() {
@@ -66,24 +66,23 @@ class ArgumentTable {
             .takes_list = list != text.npos};
   }
 
-  Document document_;  // the views above are of its texts
+  Document document_;  // the views above refer to its texts
 };
 
-/// A word of the list, and where it stands.
+/// A word of the list, and its place.
 struct Word {
   std::string text;
   Place place;
   bool is_argument() const {
     return text.size() > 2 && text.starts_with("--") && std::isalpha(static_cast<unsigned char>(text[2])) != 0;
   }
-  /// NAME=value in front of the command.
+  /// NAME=value before the command.
   bool is_variable() const {
     return text.find('=') != text.npos && std::isupper(static_cast<unsigned char>(text[0])) != 0;
   }
 };
 
-/// Words between blanks, without what belongs to the shell: comments, line continuations, quotes and the brackets of an
-/// array.
+/// Words between blanks, without shell syntax: comments, line continuations, quotes and the brackets of an array.
 std::vector<Word> words_of(const std::string& text) {
   std::vector<Word> words;
   Place here{.line = 1, .column = 1};
@@ -110,7 +109,7 @@ std::vector<Word> words_of(const std::string& text) {
   return words;
 }
 
-/// A size that reading will take, as a number; anything else is `otherwise` here, and an error there.
+/// A valid size as a number. Any other text gives `otherwise` here, and an error when the document is read.
 std::int64_t size_of(const std::string& digits, std::int64_t otherwise) {
   constexpr std::size_t kMostDigits = 9;
   const bool is_number = !digits.empty() && digits.size() <= kMostDigits &&
@@ -119,14 +118,14 @@ std::int64_t size_of(const std::string& digits, std::int64_t otherwise) {
   return size > 0 ? size : otherwise;
 }
 
-/// Builds the document of a configuration out of paths and values.
+/// Builds the document of a configuration from paths and values.
 class ArgumentDocument {
  public:
   explicit ArgumentDocument(Document& document) : document_(document) {
     document_.root = &add_node(Node::Kind::mapping, {});
   }
 
-  /// The last value of a path counts, as in argparse.
+  /// The last value of a path wins, as in argparse.
   void put(std::string_view path, Place place, const Node& value) {
     const std::size_t dot = path.find('.');
     if (dot == path.npos) return put_entry(root(), path, place, &value);
@@ -154,7 +153,7 @@ class ArgumentDocument {
     put(path, place, node);
   }
 
-  /// The entry of a path; nullptr: none.
+  /// The entry of a path; nullptr if there is none.
   const Entry* find(std::string_view path) const {
     const auto section = sections_.find(std::string(path.substr(0, path.find('.'))));
     return section == sections_.end() ? nullptr : find_entry(*section->second, path.substr(path.find('.') + 1));
@@ -250,7 +249,7 @@ class ArgumentReader {
       ignored.push_back("--" + name);
   }
 
-  /// The argument that is a letter or two away; empty: none is.
+  /// A known argument that differs by a letter or two; empty if there is none.
   std::string_view slip_of(std::string_view name) const {
     if (std::ranges::find(table_.not_slips, name) != table_.not_slips.end()) return {};
     std::vector<std::string_view> names;
@@ -261,7 +260,7 @@ class ArgumentReader {
     return near.empty() ? std::string_view() : near.front();
   }
 
-  /// The table of learned positions is planned as long as the sequences are.
+  /// The plan's table of learned positions has the length of the sequences.
   void check_positions() {
     const std::string type = builder_.text("model.position_embedding_type");
     const std::string length = builder_.text("model.seq_length");
@@ -291,7 +290,7 @@ class ArgumentReader {
     if (find_row(path)) builder_.put(path, word.place, word.text.substr(equals + 1));
   }
 
-  /// What a script's $NAME or ${NAME} stands for, where it was set above; else the text as it is.
+  /// The value of a script's $NAME or ${NAME}, if it was set above; otherwise the text as it is.
   std::string expanded(const std::string& text) const {
     if (!text.starts_with('$')) return text;
     std::string name = text.substr(1);
@@ -305,7 +304,7 @@ class ArgumentReader {
   }
 
   void fill_defaults() {
-    // NaNs are what a loss scale that adapts itself looks for.
+    // Dynamic loss scaling relies on NaNs.
     if (names_.contains("fp16") && !names_.contains("loss-scale")) builder_.put(kCheckForNan, {}, "false");
     if (names_.contains("grad-reduce-in-bf16")) builder_.put("mixed_precision.grad_reduce_in_fp32", {}, "false");
     for (const auto& [path, value] : table_.defaults) put_default(path, std::string(value));
@@ -324,7 +323,7 @@ class ArgumentReader {
     if (ranks > 0 && !has_world_) builder_.put("world_size", ranks_of_node_.place, fmt::format("{}", ranks));
   }
 
-  /// Virtual stages, whose transfers overlap and whose gathers are aligned unless somebody says otherwise.
+  /// Virtual stages: their transfers overlap and their gathers are aligned by default.
   void fill_pipeline() {
     constexpr std::string_view kVpp = "model.virtual_pipeline_model_parallel_size";
     const std::int64_t stages = builder_.size("model.pipeline_model_parallel_size", 1);
@@ -339,9 +338,9 @@ class ArgumentReader {
       else
         builder_.put(kVpp, layers_of_chunk_.place, fmt::format("{}", layers / stages / of_chunk));
     }
-    // Its command line takes one chunk for none, and the plain schedule.
+    // On the command line one chunk means none, and the plain schedule.
     if (builder_.size(kVpp, 0) == 1) builder_.put_null(kVpp, builder_.find(kVpp)->place);
-    // A copy: each put() may move the entries.
+    // Copy the place, because each put() may move the entries.
     const bool has_chunks = builder_.size(kVpp, 0) > 0;
     const Place place = has_chunks ? builder_.find(kVpp)->place : Place{};
     const bool overlaps = has_chunks && builder_.text("model.overlap_p2p_comm") != "false";
@@ -360,7 +359,7 @@ class ArgumentReader {
                  fmt::format("{}", (size + multiple - 1) / multiple * multiple));
   }
 
-  /// What arguments.py asserts and no rule does.
+  /// Checks of arguments.py that no rule makes.
   void check() {
     const auto needs = [&](std::string_view path, std::string_view needed, std::string_view words) {
       if (builder_.is_on(path) && !builder_.is_on(needed))
@@ -409,8 +408,8 @@ class ArgumentReader {
   Problems& problems_;
   Word layers_of_chunk_, divisor_, positions_, checkpoint_format_;
   std::set<std::string, std::less<>> names_;      ///< of all arguments
-  Word ranks_of_node_, nodes_;                    ///< of torchrun, in whose command line the arguments stand
-  std::map<std::string, std::string> variables_;  ///< of the shell, as a script sets them
+  Word ranks_of_node_, nodes_;                    ///< of torchrun, whose command line contains the arguments
+  std::map<std::string, std::string> variables_;  ///< shell variables that a script sets
   bool has_groups_ = false, has_world_ = false;
 };
 

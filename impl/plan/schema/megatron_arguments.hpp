@@ -11,8 +11,8 @@ namespace underlap::plan {
 /// variables apart, begins with two hyphens.
 bool are_megatron_arguments(const std::string& text);
 
-/// Reads such a list as Megatron-LM's arguments.py does: what is not written has its defaults, not Megatron-Bridge's.
-/// What has nothing to do with overlap is ignored, with one notice. `document` holds the nodes and outlives `settings`.
+/// Reads such a list as Megatron-LM's arguments.py does: omitted arguments have its defaults, not Megatron-Bridge's.
+/// Arguments unrelated to overlap are ignored, with one notice. `document` holds the nodes and outlives `settings`.
 Settings read_megatron_arguments(const std::string& text, Document& document, Problems& problems);
 
 }  // namespace underlap::plan

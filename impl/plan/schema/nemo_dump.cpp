@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NeMo 2.0 keeps the same dataclasses in other places: the strategy has the parallel sizes and ddp, a plugin the
-// precision, a callback the communication overlap, and the model's class stands for its sizes.
+// NeMo 2.0 keeps the same dataclasses in other places. The strategy has the parallel sizes and ddp, a plugin the
+// precision, and a callback the communication overlap. The model's class implies its sizes.
 #include "impl/plan/schema/nemo_dump.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace underlap::plan {
 namespace {
 
-/// Configurations of NeMo whose sizes a preset has.
+/// Configurations of NeMo with the sizes of a preset.
 constexpr std::pair<std::string_view, std::string_view> kModels[] = {
     {"Llama3Config8B", "llama3-8b"},
     {"Llama31Config8B", "llama3-8b"},
@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, std::string_view> kModels[] = {
     {"Nemotron4Config340B", "nemotron4-340b"},
 };
 
-/// The mapping at `path`, each of whose steps is a key; nullptr: there is none.
+/// The mapping at `path`, with one key for each step; nullptr if there is none.
 const Node* find_mapping(const Node& root, std::initializer_list<std::string_view> path) {
   const Node* node = &root;
   for (const std::string_view key : path) {
@@ -81,7 +81,7 @@ class NemoBuilder {
     return node;
   }
 
-  /// One section out of several mappings; of a key that two have the first counts.
+  /// One section, merged from several mappings. The first occurrence of a key wins.
   void section(Node& root, const char* name, std::initializer_list<const Node*> parts) {
     Node& node = add(Node::Kind::mapping, nemo_.place);
     for (const Node* part : parts)
@@ -105,7 +105,7 @@ class NemoBuilder {
       section.entries.push_back(*length);
   }
 
-  /// "bf16-mixed" is a flag in Bridge.
+  /// Bridge has a flag for "bf16-mixed".
   void add_precision(Node& section, std::string_view name) {
     const Entry* precision = name == "mixed_precision" ? find_entry(section, "precision") : nullptr;
     if (precision == nullptr) return;

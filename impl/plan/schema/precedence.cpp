@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which copy of a knob counts where several sections have it, by Megatron-Bridge's runtime_config_update: mixed
-// precision, then comm_overlap, each written over model, optimizer and ddp with all of its fields, the automatic ones
-// too; the data-parallel fields only where ddp.use_distributed_optimizer is true. Then Bridge's validation turns flags
-// that ddp and the optimizer both have on in both where one has them on.
+// Which copy of a setting counts if several sections have it, by Megatron-Bridge's runtime_config_update. Mixed
+// precision, then comm_overlap, overwrite model, optimizer and ddp with all of their fields, including automatic ones.
+// The data-parallel fields do so only if ddp.use_distributed_optimizer is true. Then Bridge's validation turns on flags
+// of both ddp and the optimizer if either has them on.
 #include <algorithm>
 #include <array>
 

@@ -27,7 +27,7 @@ std::string_view table_spelling(std::string_view path, std::size_t row) {
   throw std::logic_error("a spelling that its row does not have");
 }
 
-/// Whether the knob is a part of another, and null there takes away what the other says of it.
+/// Whether the setting is part of another one, and null there removes the other's value for it.
 bool is_part(std::string_view path) {
   const std::string_view whole = path.substr(0, path.rfind('.'));
   const auto row = find_row(whole);

@@ -12,7 +12,7 @@ namespace underlap::plan {
 /// The kinds of techniques that carry out a slot.
 enum class SlotTechnique : std::uint8_t { gather_gemm, gemm_scatter, collective_beside_gemm, wgrad_drain };
 
-/// What of a slot's settings decides on its technique.
+/// The part of a slot's settings that selects its technique.
 struct SlotKey {
   TensorMethod method{};
   std::set<std::string_view> with = {};  ///< names of the flags that are on, of those that choose among its kind

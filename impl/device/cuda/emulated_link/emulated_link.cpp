@@ -21,7 +21,7 @@ DeviceMemory<T> device_memory(std::int64_t count) {
   void* memory = nullptr;
   const cudaError_t result = cudaMalloc(&memory, bytes);
   if (result == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();  // or the next launch would be blamed for it
+    (void)cudaGetLastError();  // otherwise the next launch would report this error
     std::size_t free = 0, total = 0;
     (void)cudaMemGetInfo(&free, &total);
     throw OutOfDeviceMemory(fmt::format("no memory for {} bytes of an emulated link: {} are free", bytes, free),
@@ -31,7 +31,7 @@ DeviceMemory<T> device_memory(std::int64_t count) {
   return DeviceMemory<T>(static_cast<T*>(memory));
 }
 
-/// Runs `enqueue` on a stream of its own, and waits for it.
+/// Runs `enqueue` on a separate stream, and waits for it.
 template <class Enqueue>
 void run_now(const Enqueue& enqueue) {
   struct Destroy {
@@ -48,7 +48,7 @@ bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
 }
 
-/// Hops of the last byte on its way.
+/// Hops of the last byte.
 std::int64_t num_steps(Collective collective, std::int64_t ranks) {
   switch (collective) {
     case Collective::all_gather:
@@ -78,7 +78,7 @@ LinkWork work_of(const DeviceTransfer& with_memory, const Group& group) {
           .output_bytes = t.output.bytes()};
 }
 
-/// The works of a group of transfers. A send and a receive go at the same time, so the i-th of each is one work.
+/// The works of a group of transfers. A send and a receive run at the same time, so the i-th of each is one work.
 std::vector<LinkWork> works_of(std::span<const DeviceTransfer> transfers, const Group& group) {
   std::vector<LinkWork> works;
   std::vector<LinkWork> receives;
@@ -95,7 +95,7 @@ std::vector<LinkWork> works_of(std::span<const DeviceTransfer> transfers, const 
   return works;
 }
 
-/// One copy of a copy engine, with what its bytes are on the link.
+/// One copy of a copy engine, and which of its bytes count on the link.
 struct EngineCopy {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
@@ -104,21 +104,21 @@ struct EngineCopy {
   bool is_received = false;
 };
 
-/// The first driver that hands a copy within one GPU to a copy engine where it is asked to. Source: NCCL, whose copy
-/// engine collectives count on it from CUDA 13.1 on; before, the programming guide says, the request is ignored.
+/// The first driver that honors a request to use a copy engine for a copy within one GPU. Source: NCCL, whose copy
+/// engine collectives rely on it from CUDA 13.1 on; according to the programming guide, earlier drivers ignore it.
 constexpr int kFirstDriverWithEngines = 13010;
 
 constexpr int kFirstWithClusters = 9;  // compute capability, major
 /// NCCL's default from sm_90 on. Source: NCCL 2.28.9, init.cc (cgaClusterSize).
 constexpr int kNcclCluster = 4;
 
-/// Whether two transfers differ in their memory alone.
+/// Whether two transfers differ only in their memory.
 bool has_same_shape(const LinkWork& a, const LinkWork& b) {
   return a.collective == b.collective && a.dtype == b.dtype && a.is_root == b.is_root && a.ranks == b.ranks &&
          a.input_bytes == b.input_bytes && a.output_bytes == b.output_bytes;
 }
 
-/// Startup of a kernel: until all its blocks run and have claimed their first bytes. It is not part of the link's rate.
+/// Startup time of a kernel: until all its blocks run and have claimed their first bytes. The link's rate excludes it.
 constexpr double kStartUs = 10;
 
 /// Rate of a transfer measured alone. At most the requested rate, unless that is 0 (no pacing).
@@ -129,10 +129,10 @@ double rate_alone(const LinkRecord& record, double latency_us, double asked_gb_p
   return us <= kStartUs ? asked_gb_per_s : std::min(bytes / (us - kStartUs) * 1e-3, asked_gb_per_s);
 }
 
-/// Copies within one piece: a copy engine may do them in any order.
+/// Copies within one piece: a copy engine may run them in any order.
 void copy_pieces(std::span<const EngineCopy> copies, cudaStream_t stream) {
 #if CUDART_VERSION >= 12080
-  // The plain copy between two places of one device runs on multiprocessors; this one is asked not to.
+  // A plain copy within one device runs on multiprocessors; the flag requests a copy engine.
   std::vector<void*> to;
   std::vector<const void*> from;
   std::vector<std::size_t> sizes;
@@ -154,7 +154,7 @@ void copy_pieces(std::span<const EngineCopy> copies, cudaStream_t stream) {
                                                 &attributes, &first, 1, &failed, stream);
 #endif
   if (code != cudaErrorCallRequiresNewerDriver && code != cudaErrorNotSupported) return check(code);
-  (void)cudaGetLastError();  // an old driver: the plain copy is all there is, and unmet() says so
+  (void)cudaGetLastError();  // an old driver supports only the plain copy, which unmet() reports
 #endif
   for (const EngineCopy& copy : copies)
     check(cudaMemcpyAsync(copy.to, copy.from, static_cast<std::size_t>(copy.bytes), cudaMemcpyDeviceToDevice, stream));
@@ -219,11 +219,11 @@ class EmulatedLink::EmulatedChannel final : public Channel {
       enqueue_kernels(works, latency_us, record, stream);
   }
 
-  /// Whether a knob gives this communicator fewer multiprocessors than the link has.
+  /// Whether a hint gives this communicator fewer multiprocessors than the link has.
   bool has_fewer_sms() const { return !by_copy_engine_ && launched_.blocks < link_.options_.link.sms; }
 
  private:
-  /// What NCCL does for a communicator of one rank (ncclLaunchOneRank): a plain copy, and nothing in place.
+  /// As NCCL for a communicator of one rank (ncclLaunchOneRank): a plain copy, or nothing if in place.
   static void copy_own(std::span<const DeviceTransfer> transfers, CUstream_st* stream) {
     for (const DeviceTransfer& t : transfers)
       if (t.input != nullptr && t.output != nullptr && t.input != t.output)
@@ -263,9 +263,9 @@ class EmulatedLink::EmulatedChannel final : public Channel {
     }
   }
 
-  /// What peers send, and where sent bytes end: one piece each, so that they stay in the cache.
+  /// The source of received bytes and the destination of sent bytes: one piece each, so that they stay in the cache.
   void prepare_copies(CUstream_st* stream) {
-    constexpr double kUnpaced = 500;  // GB/s: pieces of a link without a rate are as though it were so fast
+    constexpr double kUnpaced = 500;  // GB/s: pieces of an unpaced link have the size for this rate
     const double rate = link_.options_.link.gb_per_s;
     const double bytes = link_.options_.copy_piece_us * 1e3 * (rate > 0 ? rate : kUnpaced);
     copy_bytes_ = std::max<std::int64_t>(static_cast<std::int64_t>(bytes) / 256 * 256, 256);
@@ -311,7 +311,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
     return copies;
   }
 
-  /// The part of `copy` that lies at `offset`, on the pattern where a peer's bytes stand for something.
+  /// The part of `copy` at `offset`; the pattern replaces memory of a peer.
   EngineCopy piece_of(const EngineCopy& copy, std::int64_t offset) const {
     EngineCopy piece = copy;
     piece.bytes = std::min(copy.bytes - offset, copy_bytes_);
@@ -342,7 +342,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
     };
     for (const LinkWork& work : works) {
       std::vector<EngineCopy> copies = copies_of(work);
-      // A send and its receive use the two directions at the same time; everything else goes copy by copy.
+      // A send and its receive use the two directions at the same time; all other copies run one after another.
       const bool at_once = work.collective == Collective::send && copies.size() == 2;
       for (std::size_t first = 0; first < copies.size(); first += at_once ? 2 : 1) {
         const auto together = std::span(copies).subspan(first, at_once ? 2 : 1);
@@ -416,7 +416,7 @@ void EmulatedLink::forget(const EmulatedChannel& channel) {
     if (shape.channel == &channel) shape.channel = nullptr;
 }
 
-// A transfer that is too short to judge tells no rate.
+// A transfer that is too short to judge has no rate.
 void EmulatedLink::measure_alone() {
   constexpr int kRepetitions = 3;
   (void)report();

@@ -5,9 +5,10 @@
 //   all_gather    send own     take, keep and send on         take, keep
 //   reduce        send a part  take, add the own, send on     take, add the own, keep (all_reduce: and n-1 steps more)
 //
-// As in NCCL, a block's last warp moves nothing: its first thread claims the time of a step's bytes on the link while
-// the other warps move those of the step before, and waits until it is due. It sleeps, or it polls (LinkShape::polls),
-// as NCCL's waiting threads do. The other warps meet it at a barrier before each step, and are on their own in between.
+// As in NCCL, a block's last warp moves no data. Its first thread claims link time for a step's bytes while the other
+// warps move the bytes of the previous step. Then it waits until its slot ends, sleeping or polling (LinkShape::polls)
+// as NCCL's waiting threads do. The other warps meet it at a barrier before each step, and run independently between
+// barriers.
 #include <bit>
 #include <type_traits>
 
@@ -20,11 +21,11 @@ namespace {
 
 using Picoseconds = unsigned long long;
 
-constexpr int kUnroll = 8;  // 16-byte accesses in flight of one thread, as in NCCL's rings
-/// How far blocks run ahead of the link, a byte of a piece: as long as two steps take to move theirs, at the 22 GB/s of
-/// an H200's multiprocessor. So the bytes lie where they belong when the link has carried them.
+constexpr int kUnroll = 8;  // 16-byte accesses in flight per thread, as in NCCL's rings
+/// How much earlier than the link blocks may move a byte of a piece: the time in which two steps move their bytes, at
+/// the 22 GB/s of an H200's multiprocessor. So the bytes are at their destination when the link has carried them.
 constexpr Picoseconds kAheadPerByte = 2 * 45;
-constexpr unsigned kLongestSleep = 1000;  // ns; a sleep may take twice as long as asked for
+constexpr unsigned kLongestSleep = 1000;  // ns; a sleep may take twice as long as requested
 
 __device__ unsigned long long now_ns() {
 #ifdef __CUDACC__
@@ -38,7 +39,7 @@ __device__ unsigned long long now_ns() {
 
 __device__ Picoseconds now_ps(const LinkState& link) { return (now_ns() - link.base_ns) * 1000; }
 
-/// One round of polling: a load that no register or L1 cache may answer. A CPU has no such loads to show: it sleeps.
+/// One round of polling: a load that bypasses registers and the L1 cache. A CPU has no such loads and sleeps.
 __device__ void poll([[maybe_unused]] const LinkState& link, [[maybe_unused]] Picoseconds remaining) {
 #ifdef __CUDACC__
   (void)*static_cast<const volatile unsigned long long*>(&link.base_ns);
@@ -58,8 +59,8 @@ __device__ void wait_until(const LinkState& link, Picoseconds moment, bool polls
   }
 }
 
-/// Takes the next `duration` of one direction; returns its end. Slots never overlap: the first call only ever moves the
-/// free time on to now, and the second hands out what lies behind it once.
+/// Claims the next `duration` of one direction; returns its end. Slots never overlap: the first call only advances the
+/// free time to now, and the second reserves each later interval once.
 __device__ Picoseconds claim(Picoseconds& free_ps, Picoseconds duration, Picoseconds now) {
   atomicMax(&free_ps, now);
   return atomicAdd(&free_ps, duration) + duration;
@@ -82,12 +83,12 @@ __device__ void record_start(LinkRecord& record) {
   atomicMax(&record.placed_ns, now);
 }
 
-/// Threads of the block that move bytes: all but the last warp, where there are several.
+/// Threads of the block that move bytes: all except the last warp, if there are several warps.
 __device__ unsigned num_movers() { return blockDim.x > 32 ? blockDim.x - 32 : blockDim.x; }
-/// The thread that keeps time and accounts.
+/// The thread that keeps time and counts bytes.
 __device__ bool is_timekeeper() { return threadIdx.x == (blockDim.x > 32 ? blockDim.x - 32 : 0); }
 
-/// Where bytes come from and go to; what is null takes no part. With `addend` what both reduce to goes on.
+/// Sources and destinations of bytes; null pointers are skipped. With `addend`, the reduced value is written.
 struct Copy {
   const std::byte* source = nullptr;
   const std::byte* addend = nullptr;
@@ -95,13 +96,13 @@ struct Copy {
   std::byte* also_to = nullptr;
 };
 
-/// What a reduction makes of two values.
+/// How a reduction combines two values.
 struct Reduction {
-  float scale = 1;  ///< of their sum
+  float scale = 1;  ///< factor of the sum
   bool takes_largest = false;
 };
 
-/// Which of them is known when the kernel is compiled: of a loop that could do both, each element would.
+/// Known at compile time: a loop that supports both would decide for each element.
 enum class Adds { nothing, sum, largest };
 
 template <Adds adds, class T>
@@ -132,7 +133,7 @@ __device__ uint4 reduced_groups(const uint4& a, const uint4& b, float scale) {
   return std::bit_cast<uint4>(result);
 }
 
-/// `count` groups of 16 bytes by all movers; all addresses are multiples of 16.
+/// Moves `count` groups of 16 bytes with all movers; all addresses are multiples of 16.
 __device__ __attribute__((noinline)) void copy_groups(const uint4* source, uint4* to, uint4* also_to,
                                                       std::int64_t count) {
   const std::int64_t threads = num_movers();
@@ -225,11 +226,11 @@ __device__ __attribute__((noinline)) void add(const Copy& copy, DataType dtype, 
     case DataType::u8: return add_as<std::uint8_t>(copy, bytes, how);
     case DataType::f64: return add_as<double>(copy, bytes, how);
     case DataType::f8e4m3:
-    case DataType::f8e5m2: return;  // check_transfer refuses their sums
+    case DataType::f8e5m2: return;  // check_transfer refuses sums of this type
   }
 }
 
-/// One block's share of a launch. Every thread has one; only the timekeeper's knows times and sums.
+/// One block's share of a launch. Every thread has one; only the timekeeper's times and sums are valid.
 class LinkBlock {
  public:
   __device__ explicit LinkBlock(const LinkLaunch& launch)
@@ -266,7 +267,8 @@ class LinkBlock {
   }
 
  private:
-  /// Bytes of a member's shard; of an all_reduce rounded up, so that shards begin where 16-byte accesses may.
+  /// Bytes of a member's shard; for an all_reduce rounded up, so that shards start at addresses aligned for 16-byte
+  /// accesses.
   __device__ static std::int64_t shard_of(const LinkWork& work) {
     if (work.collective == Collective::all_to_all) return work.input_bytes / work.ranks;
     return (work.input_bytes / work.ranks + (work.input_bytes % work.ranks != 0) + 15) / 16 * 16;
@@ -281,7 +283,7 @@ class LinkBlock {
       body(at, end - at < launch_.piece_bytes ? end - at : launch_.piece_bytes);
   }
 
-  /// Waits until the link has nearly carried so many more bytes, with all that was moved before visible to the block.
+  /// Waits until the link has nearly carried this many more bytes, and makes all moved data visible to the block.
   __device__ void carry(std::int64_t out, std::int64_t in) {
     if (is_timekeeper()) {
       sum_.bytes_out += static_cast<unsigned long long>(out);
@@ -299,7 +301,7 @@ class LinkBlock {
     const std::int64_t slots = launch_.staging_bytes / launch_.piece_bytes;
     return staging_ + (cursor_ + step) % slots * launch_.piece_bytes;
   }
-  /// Two pieces that stay in the cache: what a peer sent, and where bytes go that leave this GPU for good.
+  /// Two pieces that stay in the cache: the source of a peer's bytes, and the destination of bytes that leave this GPU.
   __device__ const std::byte* pattern() const { return staging_ + launch_.staging_bytes; }
   __device__ std::byte* wire() const { return staging_ + launch_.staging_bytes + launch_.piece_bytes; }
 
@@ -319,7 +321,7 @@ class LinkBlock {
         times * ((copy.to != nullptr && copy.to != wire()) + (copy.also_to != nullptr && copy.also_to != wire()));
   }
 
-  /// The piece of `length` bytes at `offset` of every shard, once or (all_reduce) twice round.
+  /// Moves the piece of `length` bytes at `offset` of every shard, once or (all_reduce) twice round the ring.
   __device__ void ring(const LinkWork& work, std::int64_t offset, std::int64_t length) {
     const int n = work.ranks;
     const bool gathers = work.collective == Collective::all_gather;
@@ -362,7 +364,7 @@ class LinkBlock {
     cursor_ += n - 1;
   }
 
-  /// What the peer wrote, kept and, unless nobody wants it, sent on.
+  /// Keeps the bytes that the peer wrote and sends them on, if needed.
   __device__ void take(std::byte* output, std::int64_t length, bool sends_on) {
     move({.source = pattern(), .to = slot(0)}, length);
     __syncthreads();
@@ -387,7 +389,7 @@ class LinkBlock {
     const std::int64_t out = part(work.input_bytes);
     const std::int64_t in = part(work.output_bytes);
     carry(out, in);
-    const bool is_paired = out > 0 && in > 0;  // the sent bytes also serve as the received ones
+    const bool is_paired = out > 0 && in > 0;  // the sent bytes also serve as the received bytes
     if (out > 0) move({.source = work.input + offset, .to = is_paired ? slot(0) : wire()}, out);
     if (!is_paired) return in > 0 ? take(work.output + offset, in, false) : void();
     __syncthreads();
@@ -397,7 +399,7 @@ class LinkBlock {
 
   const LinkLaunch& launch_;
   std::byte* const staging_;
-  std::int64_t cursor_ = 0;  // slots of staging used so far
+  std::int64_t cursor_ = 0;  // staging slots used so far
   Picoseconds slot_end_ps_ = 0;
   LinkRecord sum_{.start_ns = 0};
 };

@@ -22,7 +22,7 @@ struct EmulatedLinkOptions {
   plan::EmulatedLink link;
   LinkShape shape;
   int num_records = 1 << 14;  ///< groups of transfers between two reports
-  /// How long a copy engine's piece is on the link: many times what it takes to start a copy.
+  /// Link time of a copy engine's piece: many times the time that starting a copy takes.
   double copy_piece_us = 20;
 };
 
@@ -32,21 +32,21 @@ struct FreeOnDevice {
 template <class T>
 using DeviceMemory = std::unique_ptr<T, FreeOnDevice>;
 
-/// Why this machine's copies within one GPU do not go through its copy engines, whatever is asked of them, and what
-/// would help; empty where they do.
+/// The reason why copies within one GPU do not use copy engines on this machine, even on request, and what would help;
+/// empty if they do.
 std::string why_no_copy_engine();
 
-/// The link of a rank that is alone on its GPU. Its peers are taken to do what it does at the same time: transfers
-/// begin when this rank is there, and waiting for peers is not emulated. What arrives means nothing (link_kernel.hpp).
+/// The link of a rank that is alone on its GPU. Its peers are assumed to do the same at the same time: transfers start
+/// when this rank starts them, and waiting for peers is not emulated. Received data has no meaning (link_kernel.hpp).
 ///
-/// A group of transfers is one kernel of `sms` blocks, or where copy engines are asked for, of all_gather, all_to_all,
-/// send, receive and broadcast, copies of a copy engine, with a kernel of one thread ahead of each piece that keeps the
-/// pace. All of them share one rate in each direction. Latency counts once for a group: its transfer with most steps.
-/// A communicator's hints (number of blocks, cluster size) replace those of the link. The kernel is launched with the
+/// A group of transfers is one kernel of `sms` blocks. If copy engines are requested, all_gather, all_to_all, send,
+/// receive and broadcast are copies of a copy engine; a kernel of one thread before each piece keeps the pace. All of
+/// them share one rate in each direction. Latency counts once for a group, by its transfer with most steps. A
+/// communicator's hints (number of blocks, cluster size) replace those of the link. The kernel is launched with the
 /// attributes of NCCL's.
 class EmulatedLink final : public Transport {
  public:
-  /// On the current device, with no kernel in flight. Throws MachineError where it has no memory.
+  /// On the current device, with no kernel in flight. Throws MachineError if the device lacks memory.
   explicit EmulatedLink(const EmulatedLinkOptions& options);
   ~EmulatedLink() override;
 
@@ -54,20 +54,20 @@ class EmulatedLink final : public Transport {
                                    const CommunicatorHints& hints, std::span<const RegisteredBuffer> buffers) override;
   std::string link() const override;
 
-  /// Transfers end by themselves; enqueue() throws from here on.
+  /// Transfers end by themselves; later calls of enqueue() throw.
   void abort() noexcept override { is_aborted_ = true; }
 
-  /// What was carried since the last call. The device is idle. Throws MachineError.
+  /// The traffic since the last call. The device is idle. Throws MachineError.
   LinkReport report();
-  /// When the transfers of the last report ran; those that a full table left out are missing.
+  /// The times of the transfers in the last report; transfers beyond a full table are missing.
   const std::vector<StampedTransfer>& stamps() const { return stamps_; }
 
-  /// Repeats each transfer of another shape that was enqueued so far and was not repeated yet, with nothing else
-  /// running, for alone_gb_per_s of the reports that follow. Overwrites the memory of the transfers' outputs. What was
-  /// carried before is not reported. The device is idle. Throws MachineError.
+  /// Repeats each shape of transfer that was enqueued and not repeated yet, with nothing else running, for
+  /// alone_gb_per_s of later reports. Overwrites the memory of the transfers' outputs. Unreported earlier traffic is
+  /// dropped. The device is idle. Throws MachineError.
   void measure_alone();
 
-  /// What was asked of it and is not so, one line each: what runs over it is not what it is said to be.
+  /// Requests that are not met, one line each: work over the link then differs from its description.
   std::vector<std::string> unmet() const;
 
  private:
@@ -79,7 +79,7 @@ class EmulatedLink final : public Transport {
     std::size_t shape = 0;  ///< in shapes_
     StampedTransfer stamp;
   };
-  /// Transfers of one channel that differ in their memory alone.
+  /// Transfers of one channel that differ only in their memory.
   struct TransferShape {
     EmulatedChannel* channel = nullptr;
     std::vector<LinkWork> works;  ///< the first of them
@@ -102,7 +102,7 @@ class EmulatedLink final : public Transport {
   std::vector<TransferShape> shapes_;
   std::vector<StampedTransfer> stamps_;
   std::int64_t num_unrecorded_ = 0;
-  bool has_copy_engines_ = false;  // asked for by the link or by a communicator
+  bool has_copy_engines_ = false;  // requested by the link or by a communicator
   std::atomic<bool> is_aborted_ = false;
 };
 

@@ -10,24 +10,24 @@
 
 namespace underlap::cuda {
 
-/// What an emulated link really carried.
+/// The traffic that an emulated link carried.
 struct LinkReport {
-  static constexpr double kLeastShare = 0.98;  ///< of the requested rate that transfers must reach alone
-  /// Shorter busy times are not judged: a timer that steps by up to a microsecond cannot tell 98 % from 100 % there.
+  static constexpr double kLeastShare = 0.98;  ///< share of the requested rate that transfers must reach alone
+  /// Shorter busy times are not judged: with timer steps of up to a microsecond, 98 % and 100 % look the same.
   static constexpr double kShortestUs = 100;
-  /// Blocks that begin so soon after each other were not held up.
+  /// Blocks whose starts are at most this far apart were not delayed.
   static constexpr double kPlacingUs = 5;
 
   double asked_gb_per_s = 0;
-  std::optional<double> achieved_gb_per_s = {};  ///< over all busy times long enough; nullopt: there were none
+  std::optional<double> achieved_gb_per_s = {};  ///< over all busy times that are long enough; nullopt: no such time
   std::optional<double> lowest_gb_per_s = {};    ///< of one busy time
   /// What the same transfers reach with nothing else running; nullopt: not measured
   std::optional<double> alone_gb_per_s = {};
   std::int64_t num_transfers = 0;
   std::int64_t num_too_short = 0;   ///< transfers in busy times below kShortestUs
   std::int64_t num_unrecorded = 0;  ///< enqueued when the records were full
-  /// By fewer multiprocessors than the link's, as a knob asks for: what these move limits them, and they are not
-  /// judged.
+  /// Transfers that a setting limits to fewer multiprocessors than the link's. These limit their rate, so that it is
+  /// not judged.
   std::int64_t num_with_fewer_sms = 0;
   double longest_placing_us = 0;  ///< from the first to the last of a transfer's blocks: its wait for multiprocessors
   std::int64_t bytes_out = 0;
@@ -39,19 +39,19 @@ struct LinkReport {
   std::optional<double> share() const {
     return achieved_gb_per_s ? std::optional(*achieved_gb_per_s / asked_gb_per_s) : std::nullopt;
   }
-  /// Below the rate next to compute is the interference that is measured. Below it alone too, the link is not the one
-  /// that was requested.
+  /// A low rate during compute is the interference to be measured. If the rate is also low alone, the link is not the
+  /// requested one.
   bool is_valid() const {
     const bool is_slow = share() && *share() < kLeastShare;
     return !is_slow || !alone_gb_per_s || *alone_gb_per_s >= kLeastShare * asked_gb_per_s;
   }
 };
 
-/// Transfers that overlap in time share the link, so a rate is that of a busy time: from the start of a transfer to the
-/// end of the last that overlaps with it or with one of those. Of a busy time's latency, that of one transfer is left
-/// out, and of the two directions the busier counts. A transfer whose blocks wait for multiprocessors seems slow, as
-/// NCCL's would be: whether that or the link made a rate low, longest_placing_us lets one tell. Source: bytes on the
-/// wire / (end - start), as recorded on the device.
+/// Transfers that overlap in time share the link, so rates are of busy times. A busy time starts with a transfer and
+/// ends with the last transfer that overlaps, directly or through others. The latency of one transfer is subtracted
+/// from each busy time, and the busier of the two directions counts. A transfer whose blocks wait for multiprocessors
+/// appears slow, as NCCL's would: longest_placing_us shows whether that or the link made the rate low. Source: bytes on
+/// the wire / (end - start), as recorded on the device.
 ///
 /// latency_us  of record i, all its steps together
 /// alone       GB/s of record i's transfer with nothing else running, 0: not known; or empty

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kWindowAlignment = 4096;
 /// NCCL's functions, found when the program runs. The names are NCCL's without their prefix. A test puts its own in.
 struct NcclApi {
   std::string path;  ///< of the library, for messages
-  int version = 0;   ///< of the library, as ncclGetVersion says it: 22809 is 2.28.9
+  int version = 0;   ///< of the library, as ncclGetVersion returns it: 22809 is 2.28.9
 
   decltype(&ncclGetErrorString) GetErrorString = nullptr;
   decltype(&ncclGetLastError) GetLastError = nullptr;
@@ -47,14 +47,14 @@ struct NcclApi {
   /// Both of the last two are there.
   bool has_windows() const { return CommWindowRegister != nullptr && CommWindowDeregister != nullptr; }
 
-  /// Opens libnccl.so.2. Throws MachineError where there is none, and where it is older than 2.20, naming both
+  /// Opens libnccl.so.2. Throws MachineError if it is missing. Throws also if it is older than 2.20, naming both
   /// versions.
   static NcclApi load();
-  /// The same of that file: a second file of the same library is a second instance, with state of its own.
+  /// The same for that file: a second file of the same library is a second instance, with its own state.
   static NcclApi load(const std::filesystem::path& file);
 };
 
-/// Throws MachineError where `version` is older than Underlap needs; `path` says whose it is.
+/// Throws MachineError if `version` is older than Underlap needs; `path` is the library's path for the message.
 void require_nccl_version(int version, const std::string& path);
 
 /// Throws MachineError with NCCL's words for `result` and its last message, unless it is ncclSuccess.

@@ -10,26 +10,27 @@
 
 namespace underlap::cuda {
 
-/// The buffers that one communicator knows, each as a symmetric window or by this rank's own registration.
+/// The registered buffers of one communicator, each as a symmetric window or by this rank's own registration.
 ///
-/// With windows all members map each other's memory, which is what transfers by copy engine and NCCL's symmetric
-/// kernels need; a registration of one rank's own spares copies through NCCL's buffers. Both end in the reverse order
-/// of their beginning, unless the communicator is gone: an abort takes them along.
+/// With windows all members map each other's memory, which transfers by copy engine and NCCL's symmetric kernels need.
+/// A registration by one rank avoids copies through NCCL's buffers. Both are released in reverse order, except after an
+/// abort, which releases them itself.
 ///
 /// Source: ncclCommRegister (2.19) and ncclCommWindowRegister (2.27; collective, addresses and sizes in whole 4 KiB of
-/// memory from ncclMemAlloc). NCCL makes no window, and says that all is well, where ranks are not in one NVLink domain
-/// or NCCL_CUMEM_ENABLE is 0; the buffer is then registered by each rank alone. Up to 2.28 it hands out that
+/// memory from ncclMemAlloc). NCCL makes no window, yet returns success, if ranks are not in one NVLink domain or
+/// NCCL_CUMEM_ENABLE is 0; the buffer is then registered by each rank alone. Up to 2.28 it returns that registration as
+/// the window.
 /// registration as the window.
 class NcclRegistration {
  public:
   explicit NcclRegistration(const NcclApi& api) : api_(api) {}
 
-  /// Registers `buffers` in order. All members call it together. `notices` gets a line for what was asked for and is
-  /// not to be had. Throws MachineError naming the buffer that NCCL refuses; those before it stay registered.
+  /// Registers `buffers` in order. All members call it together. `notices` gets a line for each request that cannot be
+  /// met. Throws MachineError naming the buffer that NCCL refuses; earlier buffers stay registered.
   void add(ncclComm_t communicator, const std::string& purpose, std::span<const RegisteredBuffer> buffers,
            std::vector<std::string>& notices);
 
-  /// Every buffer has a window. Before 2.29 it may be none that is symmetric, which add() says.
+  /// Whether every buffer has a window. Before 2.29 a window may not be symmetric, which add() reports.
   bool has_windows() const;
 
   /// Ends all registrations, the last one first.

@@ -20,12 +20,12 @@
 namespace underlap::cuda {
 namespace {
 
-/// Up to this size all pairs of a group are connected at begin(); for more, that alone would take its time and memory.
+/// Up to this size all pairs of a group are connected at begin(); larger groups would take too much time and memory.
 constexpr std::int32_t kAllPairs = 32;
-/// How long an abort waits for a call of the rank's thread on the same communicator to return.
+/// How long an abort waits for the rank's thread to return from a call on the same communicator.
 constexpr std::chrono::seconds kCallMayTake{2};
 
-// Windows are made by all members together, and by NCCL without a deadline: they meet here first, and compare.
+// All members create windows together, and NCCL has no deadline for it: they meet here first, and compare.
 void meet_to_register(ControlPlane& control, const std::string& what, const Group& group,
                       std::span<const RegisteredBuffer> buffers) {
   std::array<std::int64_t, 3> mine{std::ssize(buffers), 0, 0};
@@ -40,7 +40,7 @@ void meet_to_register(ControlPlane& control, const std::string& what, const Grou
           fmt::format("{}: ranks {} and {} register buffers of other sizes", what, group.members[0], group.members[i]));
 }
 
-// Holds the mutex, or not where it is taken for longer than `time`. (The thread sanitizer of GCC 12 does not know
+// Holds the mutex; gives up if it stays taken for longer than `time`. (The thread sanitizer of GCC 12 does not support
 // std::timed_mutex.)
 std::unique_lock<std::mutex> lock_within(std::mutex& mutex, std::chrono::nanoseconds time) {
   std::unique_lock lock(mutex, std::try_to_lock);
@@ -69,7 +69,7 @@ std::vector<DeviceTransfer> warm_up_transfers(const Group& group, std::byte* mem
   return transfers;
 }
 
-// Where no plan gives hints, these are no conflict, and still to be told.
+// Without hints in the plan, these are no conflict, but still reported.
 std::vector<std::string> overriding_variables() {
   std::vector<std::string> notices;
   for (const char* name : plan::kInPlaceOfCommunicatorConfig)
@@ -94,7 +94,7 @@ struct NcclTransport::Communicator {
   CommunicatorHints hints;
   std::size_t watched = 0;
   std::chrono::milliseconds limit{};  // of a call that enqueues a group
-  std::mutex mutex;                   // of a call, and of the abort that frees what it is made on
+  std::mutex mutex;                   // held by a call, and by the abort that frees the communicator
   std::atomic<ncclComm_t> handle{nullptr};
 };
 
@@ -132,7 +132,7 @@ class NcclTransport::NcclChannel final : public Channel {
     }
   }
 
-  // Not of a communicator that was aborted, which took them along.
+  // Skipped for an aborted communicator, because the abort released them.
   void remove() noexcept {
     const std::lock_guard lock(communicator_.mutex);
     if (ncclComm_t const handle = communicator_.handle; handle != nullptr) registration_.remove(handle);
@@ -159,7 +159,7 @@ NcclTransport::NcclTransport(const NcclApi& api, ControlPlane& control, const Nc
                           .supervisor = &supervisor_},
           [this] { return find_error(); }, [this](const std::string& what) { give_up(what); })) {}
 
-// Members destroy their communicators together, and one that leaves by an exception cannot wait for the others.
+// Members destroy their communicators together; a member that leaves by an exception cannot wait for the others.
 NcclTransport::~NcclTransport() {
   watchdog_.reset();
   if (std::uncaught_exceptions() > num_exceptions_) abort();
@@ -215,8 +215,8 @@ HostCall NcclTransport::call_of(std::string_view operation, const Communicator& 
           .limit = options_.connecting_timeout};
 }
 
-// Everybody meets at the control plane first, where waiting has a deadline and names who is missing: NCCL's own wait
-// for its members has neither.
+// Members meet at the control plane first, where waiting has a deadline and names the missing ranks. NCCL's own wait
+// for members has neither.
 void NcclTransport::create(Communicator& communicator) {
   const Group& group = communicator.group;
   ncclUniqueId id{};
@@ -233,9 +233,9 @@ void NcclTransport::create(Communicator& communicator) {
   communicator.handle = handle;
 }
 
-// NCCL connects pairs at their first use, and allocates: later that would happen beside spinning kernels. So it does
-// with algorithms from 2.22 on, of which these transfers use those for few bytes: NCCL_RUNTIME_CONNECT=0, in the launch
-// environment, has it connect all of them when it joins.
+// NCCL connects pairs at their first use, and allocates memory then. Without this warm-up that would happen during
+// spinning kernels. From 2.22 on NCCL also connects each algorithm at its first use, and these transfers use only the
+// algorithms for few bytes. NCCL_RUNTIME_CONNECT=0 in the launch environment connects all of them at the start.
 void NcclTransport::warm(Communicator& communicator) {
   const Supervisor::Scope warms(supervisor_, call_of("warm-up", communicator));
   const auto elements = static_cast<std::size_t>(2 * communicator.group.size());
@@ -270,7 +270,7 @@ std::string NcclTransport::link() const { return "nccl " + release_text(api_.ver
 
 std::optional<std::string> NcclTransport::find_error() {
   if (auto others = control_.failure()) return others;
-  if (auto late = supervisor_.late()) return late;  // the control plane may be gone: ranks meet while they connect
+  if (auto late = supervisor_.late()) return late;  // the control plane may be gone: ranks use it while they connect
   const std::lock_guard lock(mutex_);
   for (const auto& communicator : communicators_) {
     ncclComm_t const handle = communicator->handle;
@@ -303,15 +303,15 @@ void NcclTransport::end_with(const std::string& what) noexcept {
   abort_communicators();
 }
 
-// All at once, a thread each: an abort may wait for the whole device before it returns, and kernels of a communicator
-// that is not aborted yet would keep it waiting.
+// Aborts all communicators at once, each on its own thread. An abort may wait for the whole device before it returns,
+// and kernels of a communicator that is not aborted yet would block it.
 void NcclTransport::abort_communicators() noexcept {
   const std::lock_guard lock(mutex_);
   std::vector<std::jthread> threads;
   for (const auto& communicator : communicators_)
     threads.emplace_back([this, &communicator = *communicator] {
       (void)cudaSetDevice(options_.device);
-      // The rank's thread may be inside a call on it that only the abort ends: then it is not waited for any longer.
+      // The rank's thread may be inside a call that only the abort ends; then stop waiting for it.
       const std::unique_lock call = lock_within(communicator.mutex, kCallMayTake);
       if (ncclComm_t const handle = communicator.handle.exchange(nullptr); handle != nullptr)
         (void)api_.CommAbort(handle);

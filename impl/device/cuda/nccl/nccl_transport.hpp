@@ -26,15 +26,15 @@ struct NcclOptions {
   std::chrono::milliseconds connecting_timeout{60'000};  ///< of a call that joins or registers
   std::chrono::milliseconds poll_interval{100};          ///< of the watchdog; 0: the owner polls
   SupervisorOptions supervisor = {};                     ///< its rank is `rank`
-  /// Ends the process of a rank whose host hangs, and says why; empty: nobody supervises.
+  /// Ends the process of a rank whose host hangs, with the reason; empty: no supervisor.
   std::function<void(const std::string&)> end_process = {};
 };
 
-/// One rank's communicators of NCCL: blocking, one for each that a device declares, made in the order of the
-/// declarations. They are kept: a later device that declares the same ones again gets the same communicators. What a
-/// channel registers with its communicator it takes back when it goes.
+/// One rank's NCCL communicators: blocking, one for each communicator that a device declares, created in the order of
+/// the declarations. They are kept: a later device with the same declarations gets the same communicators. A channel
+/// deregisters its buffers from its communicator when it is destroyed.
 ///
-/// Used by the rank's thread; abort() by any. `api` and `control` outlive it.
+/// Used by the rank's thread; any thread may call abort(). `api` and `control` outlive it.
 class NcclTransport final : public Transport {
  public:
   NcclTransport(const NcclApi& api, ControlPlane& control, const NcclOptions& options);
@@ -70,7 +70,7 @@ class NcclTransport final : public Transport {
   const NcclApi& api_;
   ControlPlane& control_;
   NcclOptions options_;
-  int num_exceptions_ = std::uncaught_exceptions();  // under way when this was made
+  int num_exceptions_ = std::uncaught_exceptions();  // in progress when this was constructed
   std::vector<std::string> notices_;
   std::mutex mutex_;  // of the list, which the watchdog reads
   std::vector<std::unique_ptr<Communicator>> communicators_;

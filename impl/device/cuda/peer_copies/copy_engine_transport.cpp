@@ -21,7 +21,7 @@
 namespace underlap::cuda {
 namespace {
 
-constexpr std::size_t kFlagBytes = 2 << 20;  // a page of the driver's, so that a handle shows nothing else
+constexpr std::size_t kFlagBytes = 2 << 20;  // a driver page, so that a handle exposes nothing else
 constexpr std::size_t kNodeBytes = 128;
 
 bool is_point_to_point(const DeviceTransfer& t) {
@@ -32,7 +32,7 @@ DeviceBytes make_zeros(std::size_t bytes) {
   DeviceBytes memory = make_device_bytes(bytes);
   const StreamHandle stream = make_stream(0);
   check(cudaMemsetAsync(memory.get(), 0, bytes, stream.get()));
-  check(cudaStreamSynchronize(stream.get()));  // before anybody may see them
+  check(cudaStreamSynchronize(stream.get()));  // before any peer can see them
   return memory;
 }
 
@@ -46,8 +46,8 @@ std::string this_node() {
   return fmt::format("{} {}", boot, shm.st_dev);
 }
 
-/// The sends and receives of one communicator of one device. What it counts, it counts for each peer and direction:
-/// the k-th send from i to j is the k-th receive at j from i.
+/// The sends and receives of one communicator of one device. Counts are for each peer and direction: the k-th send from
+/// i to j is the k-th receive at j from i.
 class CopyEngineTransport::PeerChannel final : public Channel {
  public:
   PeerChannel(CopyEngineTransport& transport, std::uint32_t number, const Named& name)
@@ -62,7 +62,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     warm();
   }
 
-  // Memory that a peer still maps may not go; one that leaves by a failure cannot wait for the others.
+  // Memory that a peer maps must stay; a rank that leaves by a failure cannot wait for the others.
   ~PeerChannel() override {
     memory_.reset();
     mailbox_.leave();
@@ -93,7 +93,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     const std::byte* from = nullptr;
     std::uint64_t bytes = 0;
   };
-  /// What one group is made of, in the order of its stream.
+  /// The parts of one group, in the order of its stream.
   struct Exchange {
     std::vector<FlagSignal> own_buffers_free;
     std::vector<FlagWait> peer_buffers_free;
@@ -110,7 +110,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     }
   };
 
-  // Flags of each peer: that its data have arrived here, and that its buffer for this rank's data is free.
+  // Flags of each peer: its data have arrived here, and its buffer is free for this rank's data.
   enum class Flag : std::uint8_t { arrived, free };
 
   std::vector<MemoryBlock> blocks() const {
@@ -141,7 +141,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     return wait;
   }
 
-  // A flag that is signalled twice in one group carries the larger of its values.
+  // A flag that is signaled twice in one group gets the larger value.
   static void signal(std::vector<FlagSignal>& signals, const FlagSignal& signal) {
     const auto same = std::ranges::find(signals, signal.flag, &FlagSignal::flag);
     if (same == signals.end())
@@ -185,7 +185,8 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     flags(exchange_.data_sent, exchange_.data_received);
   }
 
-  // One tiny message between every two members: peer access, kernels and flags are all set up when begin() returns.
+  // One tiny message between every two members, so that peer access, kernels and flags are set up before begin()
+  // returns.
   void warm() {
     const std::int32_t n = name_.group.size();
     const std::int32_t me = name_.group.my_index;
@@ -209,12 +210,12 @@ class CopyEngineTransport::PeerChannel final : public Channel {
   CopyEngineTransport& transport_;
   std::uint32_t number_;
   Named name_;
-  int num_exceptions_ = std::uncaught_exceptions();  // under way when this was made
+  int num_exceptions_ = std::uncaught_exceptions();  // in progress when this was constructed
   HostMailbox mailbox_;
   DeviceBytes flags_;                 // block 0
   std::optional<PeerMemory> memory_;  // after the flags, which are its first block
   std::vector<Peer> peers_;
-  Exchange exchange_;  // of the group at hand: here so that it allocates once
+  Exchange exchange_;  // of the current group; a member, so that it allocates once
 };
 
 CopyEngineTransport::CopyEngineTransport(Transport& others, ControlPlane& control, const CopyEngineOptions& options)
@@ -300,7 +301,7 @@ std::string CopyEngineTransport::describe(const Poison& poison) const {
   }
 }
 
-// Who is poisoned by a peer leaves it to that peer to say why, and an abort to whoever called it.
+// Returns no error for poison from a peer, which reports its own error, nor for an abort, which its caller reports.
 std::optional<std::string> CopyEngineTransport::find_error() const {
   if (auto told = control_.failure()) return told;
   try {
@@ -323,7 +324,7 @@ void CopyEngineTransport::give_up(const std::string& what) const noexcept {
 void CopyEngineTransport::end_with(const std::string& what) const noexcept {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = what;
-  // In this order: once a stream runs dry because of the second, nobody may take what it holds for a result.
+  // In this order: when the abort lets a stream run dry, its contents must not be taken for a result.
   has_failed_.store(true, std::memory_order_seq_cst);
   std::atomic_ref(status_->is_aborted).store(1, std::memory_order_release);
 }
@@ -339,7 +340,7 @@ void CopyEngineTransport::rethrow_any_failure() const {
   if (const auto told = control_.failure()) throw MachineError(*told);
 }
 
-// Streams of a poisoned rank run dry before the watchdog looks: whoever waited for them must learn it at once.
+// Streams of a poisoned rank run dry before the watchdog looks, so the waiting caller must get the error here.
 void CopyEngineTransport::rethrow_failure() const {
   if (!has_failed_.load(std::memory_order_acquire)) {
     const Poison found = poison();

@@ -20,36 +20,36 @@
 
 namespace underlap::cuda {
 
-/// What ranks of one node have in common, and nobody else has: the boot of the kernel and the mount of /dev/shm.
+/// Identifies a node: only its ranks share the kernel's boot and the mount of /dev/shm.
 std::string this_node();
 
 struct CopyEngineOptions {
   std::int32_t rank = 0;
   int device = 0;
   std::chrono::milliseconds peer_timeout{30'000};
-  std::chrono::milliseconds poll_interval{100};  ///< of the watchdog; 0: nobody looks but the calls of the rank
+  std::chrono::milliseconds poll_interval{100};  ///< of the watchdog; 0: only the rank's own calls look
   std::string node = this_node();
 };
 
-/// Sends and receives by copy engines, for communicators that ask for them and whose members share a node; all others
-/// are another transport's. Every rank is a process of its own, on a GPU of its own or on one that ranks share.
+/// Sends and receives by copy engines, for communicators that ask for them and whose members share a node. The other
+/// transport carries all others. Every rank is a separate process, on its own GPU or a shared one.
 ///
 /// connect() maps the memory of all members, by CUDA's IPC handles over the control plane. A group of transfers is
 ///
 ///   host      tell each sender where its bytes land here     ask each receiver where bytes land there (HostMailbox)
 ///   stream    | flags: my buffers are free; are my peers'? | copies to peers | flags: they are there; are mine? |
 ///
-/// so that all of a group's signals and sends come before the wait for what it receives, and a copy never lands in a
-/// buffer that is in use: a group begins at its peer when the stream of that peer has come to it, as with NCCL. Ranks
-/// that enqueue their groups in one order cannot wait in a ring, though all streams of each share one hardware queue.
+/// All signals and sends of a group come before the wait for its receives. A copy never writes to a buffer in use: as
+/// with NCCL, a group starts at its peer when the peer's stream reaches it. If ranks enqueue their groups in one order,
+/// they cannot wait in a circle, even if all streams of a rank share one hardware queue.
 ///
-/// A wait that ends by its deadline (`peer_timeout`, on the device's clock) poisons the rank: its waits end at once,
-/// its signals say so, and whoever hears that is poisoned too. Streams run dry, and synchronize() throws on every
-/// poisoned rank, so that no result of the step is used; a watchdog tells the other ranks. A copy whose peer was not
-/// ready is not held back then, and may hit a buffer in use: that peer's step is no more worth than this rank's, which
-/// the peer learns by the next flag or from its watchdog.
+/// A wait that reaches its deadline (`peer_timeout`, on the device's clock) poisons the rank: its waits end at once,
+/// and its signals carry the poison to every rank that receives them. Streams run dry, and synchronize() throws on
+/// every poisoned rank, so that no result of the step is used; a watchdog notifies the other ranks. Copies to a peer
+/// that is not ready are then no longer held back and may overwrite a buffer in use. That peer's step is lost like this
+/// rank's, and the peer learns it from the next flag or its watchdog.
 ///
-/// Used by the rank's thread; abort() by any.
+/// Used by the rank's thread; any thread may call abort().
 /// Source: the ring exchange of Transformer Engine's userbuffers, with peer copies in place of its kernels.
 class CopyEngineTransport final : public Transport {
  public:
@@ -59,7 +59,7 @@ class CopyEngineTransport final : public Transport {
 
   void show_memory(std::span<const MemoryBlock> blocks) override;
   LibraryBytes allocate(std::int64_t bytes) override { return others_.allocate(bytes); }
-  /// Throws MachineError as well where a GPU cannot map its peer's memory.
+  /// Throws MachineError also if a GPU cannot map its peer's memory.
   std::unique_ptr<Channel> connect(std::uint32_t index, std::string_view purpose, const Group& group,
                                    const CommunicatorHints& hints, std::span<const RegisteredBuffer> buffers) override;
   std::string link() const override { return others_.link(); }

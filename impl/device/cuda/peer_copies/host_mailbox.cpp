@@ -18,7 +18,7 @@
 namespace underlap::cuda {
 namespace {
 
-constexpr std::uint64_t kLandingsAhead = 256;  // of a receiver's host before its sender's
+constexpr std::uint64_t kLandingsAhead = 256;  // landings posted and not yet taken, at most
 constexpr std::size_t kNameBytes = 64;
 constexpr int kBusyLooks = 1000;
 constexpr std::chrono::microseconds kLook{20};
@@ -29,7 +29,7 @@ using Name = std::array<char, kNameBytes>;
   throw MachineError(fmt::format("{}: {}; ranks of one node share memory in /dev/shm", what, std::strerror(errno)));
 }
 
-/// A piece of memory with a name, while its name is there.
+/// A named piece of shared memory, as long as its name exists.
 class NamedMemory {
  public:
   NamedMemory(const Name& name, bool creates) : name_(name), owns_(creates) {
@@ -103,7 +103,7 @@ HostMailbox::HostMailbox(ControlPlane& control, std::string_view purpose, const 
     shared_ = {static_cast<Shared*>(memory->map(bytes)), Unmap{bytes}};
   }
   std::array<std::byte, 1> nothing{};
-  control.broadcast(purpose_ + ": shared memory", group, nothing);  // all have it: the name may go
+  control.broadcast(purpose_ + ": shared memory", group, nothing);  // all have mapped it: the name may go
 }
 
 HostMailbox::~HostMailbox() = default;
@@ -156,7 +156,7 @@ void HostMailbox::wait_until_all_left() noexcept {
   try {
     wait([&] { return shared_->num_left.load(std::memory_order_acquire) >= group_.size(); }, "", group_.my_index, 0);
   } catch (const MachineError&) {
-    // Whoever is late has failed, and says so itself.
+    // A late rank has failed, and reports the failure itself.
   }
 }
 

@@ -12,20 +12,20 @@
 
 namespace underlap::cuda {
 
-/// A group of transfers in words: "of communicator tp_ring (ranks 0, 1), sequence 5".
+/// A group of transfers as text: "of communicator tp_ring (ranks 0, 1), sequence 5".
 std::string exchange_in_words(std::string_view purpose, const Group& group, std::uint64_t sequence);
 
-/// Where a receive puts its bytes: at `offset` of one of the blocks of memory that its rank has shown its peers.
+/// The destination of a receive: at `offset` of one of the memory blocks that its rank exposes to its peers.
 struct Landing {
   std::uint64_t block = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
-/// The hosts of a group's ranks on one node tell each other where receives land, through memory that their processes
-/// share. A copy engine is told addresses when a copy is enqueued, and a send does not know where it ends at its peer:
-/// so the sender's host waits, not for the receive itself, but for the peer's host to have enqueued it. As all ranks
-/// enqueue all transfers in one order, and receives of a group are posted before its sends ask, nobody waits in a ring.
+/// The hosts of a group's ranks on one node send each other the destinations of receives, through shared memory. A copy
+/// engine needs addresses when a copy is enqueued, and a sender does not know the destination at its peer. So the
+/// sender's host waits until the peer's host has enqueued the receive, not for the receive itself. All ranks enqueue
+/// all transfers in one order, and a group posts its receives before its sends ask, so no circle of waits arises.
 ///
 /// Used by the rank's thread.
 class HostMailbox {
@@ -35,22 +35,22 @@ class HostMailbox {
     std::function<void()> rethrow_failure;  ///< throws where this or another rank has failed
   };
 
-  /// All members call it together. Throws MachineError naming who does not come.
+  /// All members call it together. Throws MachineError naming the missing ranks.
   HostMailbox(ControlPlane& control, std::string_view purpose, const Group& group, Waiting waiting);
   ~HostMailbox();
   HostMailbox(const HostMailbox&) = delete;
   HostMailbox& operator=(const HostMailbox&) = delete;
 
-  /// Tells `sender` where the next receive from it lands. Waits where that one is hundreds of transfers behind.
+  /// Sends `sender` the destination of the next receive from it. Waits while the sender is hundreds of transfers late.
   /// `sequence` is of the group of transfers, for the MachineError that it throws.
   void post(std::int32_t sender, const Landing& landing, std::uint64_t sequence);
 
-  /// Where the next send to `receiver` lands, once it says so.
+  /// The destination of the next send to `receiver`; waits until the receiver posts it.
   Landing take(std::int32_t receiver, std::uint64_t sequence);
 
-  /// This rank has done with its peers' memory.
+  /// Marks that this rank no longer uses its peers' memory.
   void leave();
-  /// Returns when all members have left, or are late.
+  /// Returns when all members have left, or at the timeout.
   void wait_until_all_left() noexcept;
 
  private:

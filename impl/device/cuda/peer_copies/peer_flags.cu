@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags between ranks. Whoever waits for one must see all that was written before it was signalled: the signal releases
-// and the wait acquires, at the scope of the whole system. The copy of a copy engine is over before the kernel behind
-// it begins, so it counts as written before.
+// Flags between ranks. A rank that waits for a flag must see everything written before its signal: the signal releases
+// and the wait acquires, at the scope of the whole system. A copy engine's copy ends before the next kernel starts, so
+// it counts as written before.
 #include <algorithm>
 
 #include "impl/device/cuda/peer_copies/peer_flags.hpp"
@@ -69,19 +69,19 @@ __device__ void pause() {
 #endif
 }
 
-// The first to fail is the one to tell; two at once may overwrite each other, and either is true.
+// Reports the first failure; two simultaneous ones may overwrite each other, and either is valid.
 __device__ void raise(PeerStatus& status, std::uint64_t poison) {
   if (load(&status.poison) == 0) store(&status.poison, poison);
 }
 
-/// True once the flag has come.
+/// Returns true once the flag has arrived.
 __device__ bool wait(const FlagWait& wait, PeerStatus& status, std::uint64_t timeout_ns) {
   const unsigned long long start = now_ns();
   for (unsigned looks = 0;; ++looks) {
     const std::uint64_t value = load(wait.flag);
     if (value == kPeerGaveUp) return raise(status, wait.if_peer_gave_up), false;
     if (value >= wait.value) return true;
-    // Not at the first looks: mostly the flag comes before the status could be read.
+    // Not at the first looks: usually the flag arrives before the status can be read.
     if (looks % kLooksPerStatus == kLooksPerStatus - 1 && is_over(status)) return false;
     if (now_ns() - start > timeout_ns) return raise(status, wait.if_late), false;
     pause();

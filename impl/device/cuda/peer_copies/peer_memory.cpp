@@ -34,7 +34,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-/// What every member shows. Their lists may differ in length, so the longest is found first.
+/// Exchanges the memory that every member exposes. The lists may differ in length, so the longest is found first.
 std::vector<std::vector<Shown>> exchange(ControlPlane& control, const std::string& purpose, const Group& group,
                                          std::vector<Shown> own) {
   std::vector<std::uint64_t> counts;
