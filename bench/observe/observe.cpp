@@ -12,8 +12,8 @@ namespace {
 
 bool is_foreign(const Trace& trace) { return trace.metadata.contains("format") && !trace.metadata.contains("backend"); }
 
-// A backend without hardware queues has one thread per stream, whatever the plan sets for CUDA. Traces of other
-// programs are from GPUs.
+// A backend without hardware queues has one thread per stream, regardless of what the plan sets for CUDA. Traces of
+// other programs are from GPUs.
 bool has_one_connection(const plan::Config& config, const Trace& trace) {
   const auto said = trace.metadata.find("backend");
   const auto named = said == trace.metadata.end() ? std::nullopt : backend_from(said->second);

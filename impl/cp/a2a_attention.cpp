@@ -293,7 +293,7 @@ const Attentions::Register kBlocking{{
 const Attentions::Register kAround{{
     .name = "a2a_p2p_attention",
     .summary = "exchanges heads for tokens inside groups of neighbours, then passes keys and values round the groups",
-    .exposed = "every all-to-all, and what a hop takes longer than the attention tile beside it",
+    .exposed = "every all-to-all, and the time by which a hop exceeds the concurrent attention tile",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = true}},
     .facts = {.knob = "extensions.cp_overlap",
               .purposes = {"qkv_all_to_all", "out_all_to_all", "dout_all_to_all", "dqkv_all_to_all", "kv_ring_hop",

@@ -345,7 +345,7 @@ void RingAttention::add_q(const Tag& tag, const BackwardStep& step, const Qkv& d
 const Attentions::Register kRegistered{{
     .name = "p2p_attention",
     .summary = "passes keys and values round a ring, each hop under the attention of those that came before",
-    .exposed = "what a hop takes longer than the attention tile beside it",
+    .exposed = "the time by which a hop exceeds the concurrent attention tile",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = true}},
     .facts = {.knob = "extensions.cp_overlap", .purposes = {"kv_ring_hop", "kv_dkv_ring_hop", "dkv_ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {

@@ -71,7 +71,7 @@ std::string refusal(const plan::Config& config) {
 const RegisterSchedule kRegistered{{
     .name = "zb_h1",
     .summary = "runs 1F1B with weight gradients put off to where it would idle",
-    .exposed = "the exchange behind a forward pass; that behind a gradient before weight gradients run beside it",
+    .exposed = "the exchange after a forward pass; the exchange after a dgrad until weight gradients hide it",
     .refusal = refusal,
     .write = write,
     .splits_backward = true,
