@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 namespace underlap {
 
 /// What a program returns to its caller.
@@ -12,8 +14,16 @@ enum ExitCode : int {
   kInconclusive = 4,
 };
 
-/// All of them, for who reads --help.
-inline constexpr const char* kExitCodesText =
-    "Exit status: 0 success, 1 finding (race, mismatch, regression), 2 bad input, 3 the run failed, 4 inconclusive.";
+/// An exit code and its meaning, for help and manual page.
+struct ExitStatus {
+  ExitCode code;
+  const char* meaning;
+};
+inline constexpr std::array<ExitStatus, 5> kExitStatuses{
+    {{kOk, "success; gate: pass"},
+     {kFound, "finding: race, deadlock, mismatch, difference or regression"},
+     {kBadInput, "bad input"},
+     {kRunFailed, "the run failed"},
+     {kInconclusive, "inconclusive"}}};
 
 }  // namespace underlap

@@ -37,6 +37,12 @@ std::size_t bytes_of(std::string_view text, std::size_t columns) {
   return i;
 }
 
+// Where to cut a word of which `fits` bytes fit: after its last separator, as in paths and names of settings.
+std::size_t cut_within(std::string_view word, std::size_t fits) {
+  const std::size_t separator = word.find_last_of("/_.,=", fits - 1);
+  return separator == std::string_view::npos || separator < fits / 2 ? fits : separator + 1;
+}
+
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (width_of(text) > width) {
@@ -46,8 +52,9 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
     if (space != std::string_view::npos && space > 0 && text.substr(space + 1).starts_with('%'))
       space = text.rfind(' ', space - 1);
     const bool at_space = space != std::string_view::npos && space > 0;
-    lines.emplace_back(text.substr(0, at_space ? space : fits));
-    text.remove_prefix(at_space ? space + 1 : fits);
+    const std::size_t cut = cut_within(text, fits);
+    lines.emplace_back(text.substr(0, at_space ? space : cut));
+    text.remove_prefix(at_space ? space + 1 : cut);
   }
   lines.emplace_back(text);
   return lines;

@@ -262,9 +262,9 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
                       "show only this cell of a run folder; or the cell of --config to compare the traces with "
                       "(default: the one that they name)");
   command
-      ->add_option(
-          "--mode-map", arguments->mode_map,
-          "YAML file that assigns groups, kernels, streams or ranks to dp, tp, pp, cp or ep (format: docs/usage.md)")
+      ->add_option("--mode-map", arguments->mode_map,
+                   "YAML file that assigns groups, kernels, streams or ranks to modes of parallelism, see `underlap "
+                   "help mode-map`")
       ->check(not_empty());
   command->add_flag("--json", arguments->json,
                     "print JSON (underlap.analysis/1; for a run folder underlap.analyses/1)");

@@ -224,7 +224,7 @@ void add_gate_command(CLI::App& app, int& exit_code) {
   command->add_flag("--force", arguments->force, "compare even if the two sides did different work");
   add_outputs(*command, *arguments);
   command->footer(
-      "Exit status: 0 pass, 1 regression, 4 inconclusive.\n\nExample: underlap gate baselines/main out/pr "
+      "Example: underlap gate baselines/main out/pr "
       "--max-regression 3%\n         underlap gate out/pr --max-exposed 5% --cells on\n         underlap gate "
       "out/baseline out/candidate --markdown comment.md");
   command->callback([arguments, &exit_code] { exit_code = run_gate_command(*arguments); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,6 +25,8 @@
 #include "bench/verify/check_report.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/json.hpp"
+#include "platform/table.hpp"
+#include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/attribution/attribution_text.hpp"
@@ -88,7 +91,8 @@ void add_help(CLI::App& app, int& exit_code) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("help", "Show the help of a command, with an example");
-  command->add_option("COMMAND", arguments->words, "the command, e.g. run, or list knobs (default: all)");
+  command->add_option("COMMAND", arguments->words,
+                      "the command, e.g. run or list knobs, or a topic: mode-map (default: all)");
   command->add_flag("--man", arguments->manual, "print the manual page of all commands, for man -l");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format: " + schema_names())
       ->check(CLI::IsMember(json_schemas()));
@@ -97,6 +101,9 @@ void add_help(CLI::App& app, int& exit_code) {
     const Command program = command_tree(app);
     if (!arguments->schema.empty())
       print_data(json_schemas().at(arguments->schema)());
+    else if (const auto topic = help_topics().find(fmt::format("{}", fmt::join(arguments->words, " ")));
+             topic != help_topics().end())
+      print_text("{}", topic->second);
     else if (arguments->manual)
       print_data(manual_page(program, machine_info().version, build_date()));
     else
@@ -136,8 +143,11 @@ std::string version_text() {
     libraries.merge(backend_info(*backend_from(backend.name)).library_versions);
   std::vector<std::string> versions;
   for (const auto& [name, version] : libraries) versions.push_back(name + " " + version);
-  return fmt::format("underlap {}\ncommit    {}\ncompiler  {}\nbackends  {}\nlibraries {}", info.version, info.commit,
-                     info.compiler, backends_text(), fmt::join(versions, ", "));
+  std::string text = fmt::format("underlap {}\ncommit    {}\ncompiler  {}\nbackends  {}\n", info.version, info.commit,
+                                 info.compiler, backends_text());
+  text += wrap(fmt::format("libraries {}", fmt::join(versions, ", ")), terminal_width(STDOUT_FILENO), "          ");
+  text.pop_back();  // the last line break
+  return text;
 }
 
 void add_help_commands(CLI::App& app, int& exit_code) {

@@ -157,33 +157,35 @@ void list_knobs(const std::string& pattern) {
                                             yaml::in_quotes(pattern), similar_knobs(pattern, knobs)));
 }
 
-/// Additional contents of a measured file; "" for a description.
-std::string measured_text(const sim::Hardware& hardware) {
-  if (hardware.base.empty()) return "";
-  std::string text =
-      fmt::format("{:<12} on top of {}; measured: {}\n", "", hardware.base, fmt::join(hardware.measured, ", "));
+std::vector<std::string> hardware_lines(const sim::Hardware& hardware) {
+  const sim::Gpu& gpu = hardware.gpu;
+  std::vector<std::string> lines{
+      fmt::format("bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network {:g} GB/s",
+                  gpu.bf16_tflops.value, gpu.fp8_tflops ? fmt::format("{:g} TFLOP/s", gpu.fp8_tflops->value) : "none",
+                  gpu.hbm_gb.value, gpu.hbm_gb_per_s.value, gpu.sms.value, hardware.node.nvlink_gb_per_s.value,
+                  hardware.node.network_gb_per_s.value),
+      fmt::format("unverified: {} of {} figures", hardware.unverified.size(), hardware.num_figures)};
+  if (hardware.base.empty()) return lines;  // a description; a measured file has more
+  lines.push_back(fmt::format("based on {}; measured: {}", hardware.base, fmt::join(hardware.measured, ", ")));
   for (const sim::QueueObservation& seen : hardware.hardware_queues)
-    text +=
-        fmt::format("{:<12} {} connections, {}, {}: {} (held {:.2f})\n", "", seen.connections, seen.behind,
-                    seen.same_queue ? "same queue" : "next stream", seen.holds() ? "holds up" : "passes", seen.held);
-  for (const sim::Interference& beside : hardware.interference)
-    text += fmt::format("{:<12} {} x {:.3f} beside {}{}{}\n", "", beside.of, beside.slowdown,
-                        beside.copy_engine ? "a copy engine" : fmt::format("{} SMs", beside.sms),
-                        beside.gb_per_s > 0 ? fmt::format(" at {:g} GB/s", beside.gb_per_s) : ", not paced",
-                        beside.carried_gb_per_s ? fmt::format(" (carried {:.1f})", *beside.carried_gb_per_s) : "");
-  return text;
+    lines.push_back(fmt::format("{} connections, {}, {}: {} (held {:.2f})", seen.connections, seen.behind,
+                                seen.same_queue ? "same queue" : "next stream", seen.holds() ? "blocks" : "passes",
+                                seen.held));
+  for (const sim::Interference& during : hardware.interference)
+    lines.push_back(
+        fmt::format("{} x {:.3f} during transfers by {}{}{}", during.of, during.slowdown,
+                    during.copy_engine ? "a copy engine" : fmt::format("{} SMs", during.sms),
+                    during.gb_per_s > 0 ? fmt::format(" at {:g} GB/s", during.gb_per_s) : ", not paced",
+                    during.carried_gb_per_s ? fmt::format(" (carried {:.1f})", *during.carried_gb_per_s) : ""));
+  return lines;
 }
 
 void print_hardware(const std::string& name) {
+  const std::string indent(13, ' ');
   const sim::Hardware hardware = sim::load_hardware(name);
-  const sim::Gpu& gpu = hardware.gpu;
-  print_text(
-      "{:<12} {}\n{:<12} bf16 {:g} TFLOP/s, fp8 {}, HBM {:g} GB at {:g} GB/s, {:g} SMs, NVLink {:g} GB/s, network "
-      "{:g} GB/s\n{:<12} unverified: {} of {} figures\n{}",
-      name, hardware.description, "", gpu.bf16_tflops.value,
-      gpu.fp8_tflops ? fmt::format("{:g} TFLOP/s", gpu.fp8_tflops->value) : "none", gpu.hbm_gb.value,
-      gpu.hbm_gb_per_s.value, gpu.sms.value, hardware.node.nvlink_gb_per_s.value, hardware.node.network_gb_per_s.value,
-      "", hardware.unverified.size(), hardware.num_figures, measured_text(hardware));
+  print_text("{:<12} {}\n", name, hardware.description);
+  for (const std::string& line : hardware_lines(hardware))
+    print_text("{}", wrap(indent + line, terminal_width(STDOUT_FILENO), indent));
 }
 
 void list_libraries() {

@@ -10,6 +10,14 @@
 namespace underlap::plan {
 namespace {
 
+// A place or a reason without the folders of the configuration's file, which tables have no room for.
+std::string without_folder(std::string text, const std::string& place) {
+  const std::size_t folder = place.rfind('/') + 1;  // 0 if there is none
+  for (std::size_t at = text.find(place); folder > 0 && at != std::string::npos; at = text.find(place, at))
+    text.erase(at, folder);
+  return text;
+}
+
 Table empty_table(const char* what) {
   constexpr int kWidest = 50;  // long enough for every preset's name
 
@@ -33,7 +41,7 @@ Table knob_table(const std::vector<Knob>& knobs) {
                           {to_json_text(knob.requested)},
                           {is_said ? "as requested" : effective},
                           {knob.source},
-                          {knob.reason}});
+                          {without_folder(knob.reason, knob.where)}});
   }
   return table;
 }
@@ -46,21 +54,21 @@ Table slot_table(const std::vector<Knob>& knobs) {
                             {slot_text(knob.requested)},
                             {slot_text(knob.effective)},
                             {knob.source},
-                            {knob.reason}});
+                            {without_folder(knob.reason, knob.where)}});
   return table;
 }
 
 /// "name = value", several on each line, for quick reading.
-std::string left_alone(const std::vector<Knob>& knobs) {
-  constexpr std::size_t kWidth = 120;
+std::string left_alone(const std::vector<Knob>& knobs, int width) {
+  const auto most = static_cast<std::size_t>(width);
   std::string text;
-  std::size_t width = kWidth;
+  std::size_t used = most;
   for (const Knob& knob : knobs) {
     if (!is_left_alone(knob)) continue;
     const std::string word = fmt::format("{} = {}", knob.name, to_json_text(knob.effective));
-    const bool fits = width + 2 + word.size() <= kWidth;
-    text += (fits ? ", " : text.empty() ? "  " : "\n  ") + word;
-    width = fits ? width + 2 + word.size() : 2 + word.size();
+    const bool fits = used + 2 + word.size() < most;
+    text += (fits ? ", " : text.empty() ? "  " : ",\n  ") + word;
+    used = fits ? used + 2 + word.size() : 2 + word.size();
   }
   return text.empty() ? "" : fmt::format("\nleft at their defaults\n{}\n", text);
 }
@@ -74,9 +82,10 @@ std::string gated(const std::vector<Knob>& knobs) {
   return text.empty() ? text : text + "\n";
 }
 
-std::string section(std::string_view title, const std::vector<Message>& messages) {
+std::string section(std::string_view title, const std::vector<Message>& messages, int width) {
   std::string text;
-  for (const Message& message : messages) text += fmt::format("  {}: {}\n", message.where, message.message);
+  for (const Message& message : messages)
+    text += wrap(fmt::format("  {}: {}", without_folder(message.where, message.where), message.message), width, "    ");
   return text.empty() ? text : fmt::format("\n{}\n{}", title, text);
 }
 
@@ -85,18 +94,25 @@ std::string section(std::string_view title, const std::vector<Message>& messages
 std::string to_text(const Plan& plan, const TableFormat& format) {
   const Table slots = slot_table(plan.knobs);
   std::string text = gated(plan.knobs) + render(knob_table(plan.knobs), format) +
-                     (slots.rows.empty() ? "" : "\n" + render(slots, format)) + left_alone(plan.knobs) +
+                     (slots.rows.empty() ? "" : "\n" + render(slots, format)) + left_alone(plan.knobs, format.width) +
                      "\nenvironment\n";
   for (const EnvironmentVariable& variable : plan.environment)
-    text += fmt::format("  {}={}  # {}\n", variable.name, variable.value, variable.reason);
+    text += wrap(fmt::format("  {}={}  # {}", variable.name, variable.value, variable.reason), format.width, "    # ");
   for (const ChunkBuckets& chunk : plan.buckets)
-    text += fmt::format("\nbuckets of stage {}, chunk {}\n  {} of {} elements\n", chunk.stage, chunk.chunk,
-                        chunk.elements.size(), fmt::join(chunk.elements, ", "));
+    text += fmt::format("\nbuckets of stage {}, chunk {}\n", chunk.stage, chunk.chunk) +
+            wrap(fmt::format("  {} of {} elements", chunk.elements.size(), fmt::join(chunk.elements, ", ")),
+                 format.width, "    ");
   text += "\npredicted peak memory of a rank on a GPU\n";
   text += wrap(fmt::format("  {}", memory_text(plan.peak_memory)), format.width, "    ");
-  text += section("exposed", plan.exposed) + section("contradictions", plan.contradictions);
-  text += section("notices", plan.notices) + section("not run by this version", plan.not_run);
-  return text + section("errors", plan.errors);
+  const auto add = [&](std::string_view title, const std::vector<Message>& messages) {
+    text += section(title, messages, format.width);
+  };
+  add("exposed", plan.exposed);
+  add("contradictions", plan.contradictions);
+  add("notices", plan.notices);
+  add("not run by this version", plan.not_run);
+  add("errors", plan.errors);
+  return text;
 }
 
 }  // namespace underlap::plan

@@ -23,6 +23,32 @@ constexpr std::string_view kExample = "as {group: \"dp_*\", mode: dp}";
 constexpr std::array<std::string_view, 8> kModes{"dp", "tp", "pp", "cp", "ep", "fsdp", "other", "compute"};
 constexpr std::array<std::string_view, 6> kKeys{"group", "kernel", "stream", "ranks", "mode", "purpose"};
 
+constexpr const char* kHelp = R"(A mode map assigns the communication of a trace to modes of parallelism.
+Give the file to `underlap analyze --mode-map FILE`. It is YAML:
+
+    rules:
+      - {group: "DATA_*", mode: dp, purpose: grad_all_reduce}
+      - {kernel: "ncclDevKernel_SendRecv*", stream: 20, mode: pp}
+      - {kernel: "my::expert_dispatch", ranks: [0, 1], mode: ep}
+      - {kernel: "nvshmem_init_kernel", mode: compute}
+
+The first rule that matches a kernel applies, before anything that the trace
+records. All keys of a rule must match:
+
+  mode           dp, tp, pp, cp, ep, fsdp or other; compute: no communication
+                 (required)
+  group          name or description of the process group
+  kernel         kernel name, complete or without return type, template
+                 arguments and parameters
+  stream, ranks  a number or a list
+  purpose        a name for the tables (default: as recorded)
+
+A rule needs at least one of group, kernel, stream and ranks. In group and
+kernel, * matches any characters. A rule with kernel or stream also turns
+compute kernels into communication; other rules apply to known communication
+only. Traces of Underlap keep their own modes.
+)";
+
 class Reader {
  public:
   explicit Reader(yaml::Problems& problems) : problems_(problems) {}
@@ -128,6 +154,8 @@ class Reader {
 };
 
 }  // namespace
+
+const char* mode_map_help() { return kHelp; }
 
 ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
   yaml::Problems problems(name, {});

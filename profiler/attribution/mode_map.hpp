@@ -30,15 +30,11 @@ struct ModeMap {
   std::vector<ModeRule> rules;
 };
 
-/// Reads a mode map from YAML, `name` being what errors call it:
-///
-///     rules:
-///       - {group: "dp_*", mode: dp}
-///       - {kernel: "ncclDevKernel_SendRecv", stream: 24, mode: pp, purpose: send_forward}
-///       - {kernel: "my::expert_dispatch", mode: ep}
-///       - {kernel: "nvshmem_init_kernel", mode: compute}
-///
-/// Throws std::invalid_argument with every error, each with its position and how to fix it.
+/// The format of the file, for users: lines of at most 80 columns.
+const char* mode_map_help();
+
+/// Reads a mode map from YAML (see mode_map_help()), `name` being what errors call it. Throws std::invalid_argument
+/// with every error, each with its position and how to fix it.
 ModeMap parse_mode_map(const std::string& yaml, const std::string& name);
 
 /// The same from a file. Throws as read_input_file(), too.

@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "bench/commands/help/help_text.hpp"
+#include "bench/commands/shipped_matrices.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/plan/plan.hpp"
 
@@ -45,11 +47,18 @@ std::vector<std::string> knob_names() {
   return names;
 }
 
+std::vector<std::string> matrix_names() {
+  std::vector<std::string> names;
+  for (const ShippedMatrix& matrix : shipped_matrices()) names.push_back(matrix.name);
+  return names;
+}
+
 // Choices of options that are not knobs, by the option's name, which is the same in every command.
 std::vector<std::string> listed_words(const std::string& name) {
   if (name == "--hardware") return sim::hardware_names();
   if (name == "--like") return plan::preset_names();
   if (name == "PATTERN") return knob_names();
+  if (name == "CONFIG") return matrix_names();
   return {};
 }
 
@@ -84,6 +93,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
   if (app.get_parent() != nullptr) return command_names(*app.get_parent());
   std::vector<std::string> names;
   for (const CLI::App* child : commands_of(app)) names.push_back(child->get_name());
+  for (const auto& [topic, text] : help_topics()) names.push_back(topic);
   return names;
 }
 

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "platform/exit_code.hpp"
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
+#include "profiler/attribution/mode_map.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -40,6 +42,12 @@ std::vector<Entry> entries_of(const std::vector<CommandOption>& options) {
   for (const CommandOption& option : options)
     entries.emplace_back(option_text(option) + (option.is_repeated ? " ..." : ""), option.about);
   return entries;
+}
+
+std::string exit_status_text(int width) {
+  std::vector<Entry> entries;
+  for (const ExitStatus& status : kExitStatuses) entries.emplace_back(std::to_string(status.code), status.meaning);
+  return entries_text("Exit status", entries, width);
 }
 
 // Commands under the titles of their groups, in the order in which the groups first occur.
@@ -83,7 +91,12 @@ std::string help_text(const Command& command, int width) {
   text += entries_text("Arguments", entries_of(command.positionals), width);
   text += entries_text("Options", entries_of(command.options), width);
   if (!command.footer.empty()) text += "\n" + command.footer + "\n";
-  return text + "\n" + wrap(kExitCodesText, width);
+  return text + exit_status_text(width);
+}
+
+const std::map<std::string, std::string>& help_topics() {
+  static const std::map<std::string, std::string> topics{{"mode-map", attribution::mode_map_help()}};
+  return topics;
 }
 
 std::string first_page() {
@@ -92,7 +105,7 @@ std::string first_page() {
          "\n"
          "Start with\n"
          "  underlap analyze 'traces/*.json.gz'  the traces of a job\n"
-         "  underlap init config.yaml            write a configuration: overlap off, and on\n"
+         "  underlap init config.yaml            write a configuration: overlap off and on\n"
          "  underlap run config.yaml -o DIR      measure it on this machine, in a minute\n"
          "  underlap show DIR                    print the result again\n"
          "\n"

@@ -120,6 +120,7 @@ std::string waits_text(const Communications& communications, const WaitReport& w
   std::string text = "Wait and transfer, summed over the trace (ms)\n\n";
   if (waits.total.count > 0) {
     Table table{columns_of({"", "wait", "exp. wait", "transfer", "exp. xfer", "for rank", "because"}), {}};
+    table.columns.back().align = Align::left;  // so that it is wrapped
     for (const auto& [mode, totals] : waits.modes) table.rows.push_back(wait_row(mode, totals));
     std::size_t shown = 0;
     for (const auto& [rank, totals] : waits.ranks)

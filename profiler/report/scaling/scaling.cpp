@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "platform/text/list.hpp"
 #include "profiler/analysis/not_comparable.hpp"
 #include "profiler/trace/enum_names.hpp"
 
@@ -135,7 +136,7 @@ void keep_those_of_two_sizes(std::vector<ScaledCell>& cells, std::vector<std::st
     throw std::invalid_argument(fmt::format(
         "no cell is at two sizes: {}\n  name runs of one matrix at several sizes, as 2, 8 and 64 ranks; cells are "
         "matched by their names",
-        single.empty() ? "no run has one" : fmt::format("{}", fmt::join(single, ", "))));
+        single.empty() ? "no run has one" : short_list(single, 5)));
   std::erase_if(cells, [](const ScaledCell& cell) { return !has_two_sizes(cell); });
   if (!single.empty()) notes.push_back(fmt::format("at one size alone: {}", fmt::join(single, ", ")));
 }
