@@ -102,7 +102,7 @@ std::string to_text(const Plan& plan, const TableFormat& format) {
     text += fmt::format("\nbuckets of stage {}, chunk {}\n", chunk.stage, chunk.chunk) +
             wrap(fmt::format("  {} of {} elements", chunk.elements.size(), fmt::join(chunk.elements, ", ")),
                  format.width, "    ");
-  text += "\npredicted peak memory of a rank on a GPU\n";
+  text += "\npredicted peak GPU memory per rank\n";
   text += wrap(fmt::format("  {}", memory_text(plan.peak_memory)), format.width, "    ");
   const auto add = [&](std::string_view title, const std::vector<Message>& messages) {
     text += section(title, messages, format.width);

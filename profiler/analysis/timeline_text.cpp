@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/text/digits.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/windows.hpp"
@@ -41,7 +42,7 @@ std::vector<Window> windows_of_step(const Trace& trace, const TimelineRequest& r
   if (!windows.empty()) return windows;
   std::string there_are;
   for (const auto& [block, step] : known) there_are += fmt::format(" {}/{}", block, step);
-  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; block/step there are:{}", request.step,
+  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; available block/step:{}", request.step,
                                           request.block, there_are.empty() ? " none" : there_are));
 }
 
@@ -131,11 +132,10 @@ std::vector<std::int64_t> axis_edges(std::int64_t begin_ns, std::int64_t end_ns,
 std::string axis_line(std::int64_t length_ns, std::size_t indent, std::size_t num_cells) {
   std::string line(indent + num_cells, ' ');
   for (std::size_t quarter = 0; quarter < 4; ++quarter) {
-    const std::string label =
-        fmt::format("{:.3g}", static_cast<double>(length_ns) * static_cast<double>(quarter) / 4e6);
+    const std::string label = in_digits(static_cast<double>(length_ns) * static_cast<double>(quarter) / 4e6, 3);
     line.replace(indent + quarter * num_cells / 4, label.size(), label);
   }
-  const std::string last = fmt::format("{:.4g} ms", static_cast<double>(length_ns) / 1e6);
+  const std::string last = in_digits(static_cast<double>(length_ns) / 1e6, 4) + " ms";
   line.replace(line.size() - last.size(), last.size(), last);
   return line;
 }
@@ -155,7 +155,7 @@ std::string exposure_lines(const Trace& trace, const std::vector<Window>& window
 
 std::string text_timeline(const Trace& trace, const TimelineRequest& request) {
   if (request.width < kMinWidth)
-    throw std::invalid_argument(fmt::format("width: {} is below the least of {}", request.width, kMinWidth));
+    throw std::invalid_argument(fmt::format("width: {} is below the minimum of {}", request.width, kMinWidth));
   const std::vector<Window> windows = windows_of_step(trace, request);
   std::int64_t begin_ns = windows.front().begin_ns;
   std::int64_t end_ns = windows.front().end_ns;
@@ -174,7 +174,7 @@ std::string text_timeline(const Trace& trace, const TimelineRequest& request) {
   for (const Row& row : rows)
     fmt::format_to(std::back_inserter(text), "{:<{}} |{}|\n", row.label.substr(0, indent), indent,
                    cells_of(row, edges));
-  text += "# compute   = communication under compute   ! exposed communication   . copy\n";
+  text += "# compute   = hidden communication   ! exposed communication   . copy\n";
   return text + exposure_lines(trace, windows);
 }
 

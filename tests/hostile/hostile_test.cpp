@@ -52,10 +52,10 @@ bool names_place(const std::string& message) {
 }
 
 // The limits or the values that it may have, what else to write, or what to do.
-bool names_mend(const std::string& message) {
-  static const std::regex kMend(
-      R"(\bmust\b|did you mean|\b(use|give|name|write|make|set|leave|remove|take|add|ask|run|choose|start|measure|look) |\bone of\b|\bknown\b|at least|at most|\bneeds?\b|\bfewer\b|\bwithout\b|\binstead\b|--help|\bdivides?\b|\bonly\b|\bexpected\b|\brequired\b|\bnot in range\b|\bgoes on\b|\banother\b|such as|\bkeep\b|\bmend\b|\bnames\b|\blists\b|`underlap |counted from|\boutside\b|\bMeasure into\b)");
-  return std::regex_search(message, kMend);
+bool names_fix(const std::string& message) {
+  static const std::regex kFix(
+      R"(\bmust\b|did you mean|\b(use|give|name|write|make|set|leave|remove|take|add|ask|run|choose|start|measure|look|fix|check|pass|[Rr]ead|continue|free|raise|install|close) |\bone of\b|\bknown\b|at least|at most|\bneeds?\b|\bfewer\b|\bwithout\b|\binstead\b|--help|\bdivides?\b|\bonly\b|\bexpected\b|\brequired\b|\bnot in range\b|\bcontinues?\b|\banother\b|such as|\bkeep\b|\bfix\b|\bnames\b|\blists\b|`underlap |counted from|\boutside\b|\bMeasure into\b)");
+  return std::regex_search(message, kFix);
 }
 
 /// What is wrong with how a case ended; nothing where all is as it must be.
@@ -144,7 +144,7 @@ class Trial {
     if (ended.exit_code != 2) return;
     ++num_bad_inputs_;
     const std::string message = ended.err + ended.out;  // with --json errors are the answer
-    if (!names_place(message) || !names_mend(message)) unhelpful_.push_back(shown);
+    if (!names_place(message) || !names_fix(message)) unhelpful_.push_back(shown);
   }
 
   std::vector<Case> cases_;
@@ -178,7 +178,7 @@ TEST_P(HostileInputs, AreRefusedInWordsThatHelp) {
       1 - double(trial.unhelpful().size()) / double(std::max<std::size_t>(1, trial.num_bad_inputs()));
   RecordProperty("bad_inputs", static_cast<int>(trial.num_bad_inputs()));
   RecordProperty("unhelpful", static_cast<int>(trial.unhelpful().size()));
-  EXPECT_GE(helpful, kShareThatHelps) << fmt::format("{} of {} name no place or no mend:\n{}", trial.unhelpful().size(),
+  EXPECT_GE(helpful, kShareThatHelps) << fmt::format("{} of {} name no place or no fix:\n{}", trial.unhelpful().size(),
                                                      trial.num_bad_inputs(), fmt::join(trial.unhelpful(), "\n\n"));
 }
 
@@ -208,8 +208,8 @@ TEST(HelpfulMessage, NamesPlaceAndMend) {
   EXPECT_TRUE(names_place("config.yaml:2:5: unknown key") && names_place("--steps: wrong") &&
               names_place("no file a.json"));
   EXPECT_FALSE(names_place("something is wrong here"));
-  EXPECT_TRUE(names_mend("it must be from 1 to 8") && names_mend("did you mean steps?"));
-  EXPECT_FALSE(names_mend("config.yaml:2:5: this is wrong"));
+  EXPECT_TRUE(names_fix("it must be from 1 to 8") && names_fix("did you mean steps?"));
+  EXPECT_FALSE(names_fix("config.yaml:2:5: this is wrong"));
 }
 
 Case case_of(const std::string& exit_codes, std::vector<std::string> says = {}) {

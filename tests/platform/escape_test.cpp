@@ -6,6 +6,7 @@
 #include <string>
 
 #include "platform/json.hpp"
+#include "platform/text/digits.hpp"
 
 namespace underlap {
 namespace {
@@ -137,6 +138,14 @@ TEST(CsvField, IsNoFormula) {
   EXPECT_EQ(csv_field("=HYPERLINK(\"a\")"), "\"'=HYPERLINK(\"\"a\"\")\"");
   EXPECT_EQ(csv_field("@a"), "'@a");
   for (const char* number : {"-1.5", "+2", "-", "-1e-9", "-inf"}) EXPECT_EQ(csv_field(number), number);
+}
+
+TEST(Digits, OfLargeValuesAreAllShown) {
+  EXPECT_EQ(in_digits(12.3456, 3), "12.3");
+  EXPECT_EQ(in_digits(0.5, 4), "0.5");
+  EXPECT_EQ(in_digits(999.6, 3), "1000");
+  EXPECT_EQ(in_digits(12345.6, 4), "12346");
+  EXPECT_EQ(in_digits(-1234567, 3), "-1234567");
 }
 
 }  // namespace
