@@ -75,11 +75,6 @@ void advise(Import& import, const std::vector<NcclCall>& calls) {
 
 }  // namespace
 
-Trace read(const std::filesystem::path& path) {
-  Reading unwatched;
-  return read(path, unwatched);
-}
-
 Trace read(const std::filesystem::path& path, Reading& reading) {
   const Database database(path);
   require_room_for_rows(path, database.bytes());
