@@ -28,8 +28,8 @@ std::string advice(const Trace& trace, int width) {
 std::string clock_note(const Trace& trace, int width) {
   const auto found = trace.metadata.find("work_before_its_launch");
   if (found == trace.metadata.end()) return "";
-  return "\n" + wrap(fmt::format("{} pieces of work begin before the call that launched them: the clocks of host and "
-                                 "device differ.",
+  return "\n" + wrap(fmt::format("{} kernels, copies or memsets start before the call that launched them: host and "
+                                 "device clocks differ.",
                                  found->second),
                      width);
 }
@@ -49,7 +49,7 @@ std::string text_of(const Trace& trace, const Summary& summary, Breakdown by, co
   const std::size_t rows = table.rows.size();
   if (rows > kMostRows) table.rows.resize(kMostRows);
   text += render(table, format, longest_name(by, format));
-  if (table.rows.size() < rows) text += fmt::format("The first {} of {} rows; --csv has all.\n", kMostRows, rows);
+  if (table.rows.size() < rows) text += fmt::format("First {} of {} rows shown; --csv writes all.\n", kMostRows, rows);
   return text;
 }
 
@@ -60,7 +60,8 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   std::string text = faults_text(trace, summary, format.width);
   const bool has_any =
       std::ranges::any_of(summary.shown(), [](const RankSummary& rank) { return !rank.windows.empty(); });
-  if (!has_any) return text + "The trace has no measured step: nothing can be split.\n" + advice(trace, format.width);
+  if (!has_any)
+    return text + "The trace has no measured step: no breakdown is possible.\n" + advice(trace, format.width);
   for (const std::string& sentence : headline(trace, summary)) text += wrap(sentence, format.width);
   text += "\n" + title_of(summary, Breakdown::rank) + "\n";
   if (!summary.has_steps) text += wrap("Steps: " + steps_text(summary.steps) + ".", format.width);
@@ -70,8 +71,8 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   const FigureTable ranks = wants_all ? breakdown(trace, summary, Breakdown::rank) : rank_table(summary);
   text += "\n" + render(ranks, format);
   if (ranks.rows.size() < summary.shown().size())
-    text += fmt::format("Of {} ranks, those with the least and the most exposed time; --by rank has all.\n",
-                        summary.shown().size());
+    text +=
+        fmt::format("Showing the least and most exposed of {} ranks; --by rank shows all.\n", summary.shown().size());
   for (const Breakdown by : asked)
     if (by != Breakdown::rank) text += text_of(trace, summary, by, format);
   return text + clock_note(trace, format.width) + advice(trace, format.width);

@@ -15,7 +15,7 @@ namespace {
 
 double ratio(std::int64_t traced, std::int64_t timed) {
   if (traced <= 0 || timed <= 0)
-    throw std::invalid_argument(fmt::format("windows of {} and {} ns: both must be longer than 0", traced, timed));
+    throw std::invalid_argument(fmt::format("windows of {} and {} ns: both must be above 0", traced, timed));
   return static_cast<double>(traced) / static_cast<double>(timed);
 }
 
@@ -25,7 +25,7 @@ double distance_from_one(double value) { return std::max(value, 1 / value); }
 
 WindowAgreement compare_windows(std::span<const std::int64_t> traced_ns, std::span<const std::int64_t> timed_ns) {
   if (traced_ns.size() != timed_ns.size() || traced_ns.empty())
-    throw std::invalid_argument(fmt::format("{} traced and {} timed windows: as many of each, and at least one",
+    throw std::invalid_argument(fmt::format("{} traced and {} timed windows: counts must be equal and at least 1",
                                             traced_ns.size(), timed_ns.size()));
   std::vector<double> ratios;
   WindowAgreement agreement{.count = traced_ns.size()};

@@ -18,11 +18,12 @@ std::string where(const Mark& mark) {
 // Why `next` may not follow `last`; empty where it may.
 std::string fault(const Mark& last, const Mark& next) {
   if (next.step == last.step) return fmt::format("{} repeats step {}", where(next), last.step);
-  if (next.step < last.step) return fmt::format("{} stands after the one of step {}", where(next), last.step);
+  if (next.step < last.step)
+    return fmt::format("{} is out of order: it follows that of step {}", where(next), last.step);
   if (std::int64_t{next.step} - last.step > 1)
     return fmt::format("{} follows step {}: a mark is missing", where(next), last.step);
   if (next.time_ns < last.time_ns)
-    return fmt::format("{} is before the one of step {} at {} ns", where(next), last.step, last.time_ns);
+    return fmt::format("{} is earlier than that of step {} at {} ns", where(next), last.step, last.time_ns);
   return {};
 }
 

@@ -73,9 +73,8 @@ bool are_runs(const std::vector<report::NumberedRun>& numbered) {
 void refuse_unfinished_run(const fs::path& folder) {
   if (report::is_name_of_run(folder.filename().string()) && !holds_trace_files(folder))
     throw std::invalid_argument(
-        fmt::format("{}: holds no results.json: this run failed, was ended, or is going\n  finish its series: "
-                    "`underlap run ... --runs "
-                    "N -o {} --resume`",
+        fmt::format("{}: has no results.json: this run failed, was stopped, or is running\n  finish its series: "
+                    "`underlap run ... --runs N -o {} --resume`",
                     folder.string(), folder.has_parent_path() ? folder.parent_path().string() : "DIR"));
 }
 
@@ -95,14 +94,14 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 
 [[noreturn]] void refuse_sides(const fs::path& folder) {
   throw std::invalid_argument(
-      fmt::format("{0}: holds both sides of runs that took turns\n  name one of them, "
-                  "{0}/baseline or {0}/candidate; a gate takes the one and then the other",
+      fmt::format("{0}: has both sides of interleaved runs\n  name one of them, {0}/baseline or {0}/candidate; a gate "
+                  "takes one after the other",
                   folder.string()));
 }
 
 [[noreturn]] void refuse_both(const fs::path& folder) {
   throw std::invalid_argument(
-      fmt::format("{0}: holds a single run (results.json) and a series of runs (run-00, ...)\n  move one of them to "
+      fmt::format("{0}: has a single run (results.json) and a series of runs (run-00, ...)\n  move one of them to "
                   "another folder, or name a run: {0}/run-00",
                   folder.string()));
 }
@@ -126,11 +125,11 @@ class SeriesCheck {
  public:
   explicit SeriesCheck(const std::vector<report::NumberedRun>& runs) : num_folders_(runs.size()) {
     for (const report::NumberedRun& run : runs) {
-      if (run.index > expected_) missing_.push_back(report::run_of_series("", expected_).string() + " is not there");
+      if (run.index > expected_) missing_.push_back(report::run_of_series("", expected_).string() + " is missing");
       expected_ = run.index + 1;
       if (!run.has_results)
         missing_.push_back(run.folder.filename().string() +
-                           " holds no results.json: it failed, was ended, or is going");
+                           " has no results.json: it failed, was stopped, or is running");
     }
   }
 
@@ -146,12 +145,12 @@ class SeriesCheck {
     const std::int32_t planned = std::max(info_.series_runs, expected_);
     std::vector<std::string> missing = missing_;
     if (expected_ < info_.series_runs)
-      missing.push_back(fmt::format("{} of the {} runs that were to be are there", expected_, info_.series_runs));
+      missing.push_back(fmt::format("{} of {} planned runs exist", expected_, info_.series_runs));
     if (num_results_ == 0)
-      missing = {fmt::format("none of its {} runs has results: each failed or was ended", num_folders_)};
+      missing = {fmt::format("none of its {} runs has results: each failed or was stopped", num_folders_)};
     if (missing.empty()) return "";
-    return fmt::format("{}: {}\n  finish it: {}\n  or name the runs that are to count, each by its folder",
-                       folder.string(), fmt::join(missing, "; "), resume_command(folder, planned, info_));
+    return fmt::format("{}: {}\n  finish it: {}\n  or name the folders of the runs to use", folder.string(),
+                       fmt::join(missing, "; "), resume_command(folder, planned, info_));
   }
 
  private:
@@ -189,7 +188,7 @@ Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
     const std::string name = fs::path(inner).filename().string();
     if (name == "baseline" || name == "candidate") refuse_sides(folder);
     std::optional<Runs> runs = of_run_folder(inner, watch);
-    if (!runs) throw std::invalid_argument(inner + ": holds neither a run nor traces\n  remove it, or name the runs");
+    if (!runs) throw std::invalid_argument(inner + ": has neither a run nor traces\n  remove it, or name the runs");
     std::ranges::move(*runs, std::back_inserter(all));
   }
   if (!all.empty()) return all;

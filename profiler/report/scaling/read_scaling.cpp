@@ -22,10 +22,10 @@ std::vector<std::filesystem::path> folders_of(const std::string& path) {
   std::vector<std::filesystem::path> folders = run_folders(named);
   if (!folders.empty()) return folders;
   if (is_folder_of_series(named / "baseline") || is_folder_of_series(named / "candidate"))
-    throw std::invalid_argument(
-        fmt::format("{0}: holds two sides that took turns\n  name one of them: {0}/baseline or {0}/candidate", path));
+    throw std::invalid_argument(fmt::format(
+        "{0}: has both sides of interleaved runs\n  name one of them: {0}/baseline or {0}/candidate", path));
   throw std::invalid_argument(fmt::format(
-      "{}: no run, since it holds no results.json\n  name folders that `underlap run CONFIG -o DIR` wrote", path));
+      "{}: not a run, since it has no results.json\n  name folders written by `underlap run CONFIG -o DIR`", path));
 }
 
 std::vector<ScalingPoint> read_points(const std::string& path, std::vector<std::string>& notes) {

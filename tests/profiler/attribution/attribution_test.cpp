@@ -162,7 +162,7 @@ TEST(ModeMap, GoesBeforeWhatTheGroupIsCalled) {
   EXPECT_EQ(name_of(trace.tag(0).purpose), "param_all_gather");
   EXPECT_EQ(trace.attribution(0).source, AttributionSource::mode_map);
   EXPECT_EQ(trace.attribution(0).confidence_pct, 100);
-  EXPECT_EQ(name_of(trace.attribution(0).reason), "m:1:9 says so");
+  EXPECT_EQ(name_of(trace.attribution(0).reason), "rule m:1:9");
 }
 
 TEST(ModeMap, TakesAndSettlesKernelsByNameStreamAndRank) {
@@ -194,17 +194,17 @@ TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {
     std::string message;
   };
   const Case cases[] = {
-      {"", "map.yaml:1:1: holds no rules; write one"},
-      {"rule: []", "map.yaml:1:1: a mode map has no rules; write"},
-      {"rules: 3", "rules is \"3\", must be a list; write one"},
-      {"rules:\n- {group: a, mode: ddp}", "map.yaml:2:20: mode is \"ddp\"; it takes one of: dp, tp"},
-      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode; give it one of"},
-      {"rules:\n- {mode: dp}", "a rule fits everything; give it a group"},
+      {"", "map.yaml:1:1: has no rules; write one"},
+      {"rule: []", "map.yaml:1:1: a mode map needs rules; write"},
+      {"rules: 3", "rules is \"3\", must be a list; write entries"},
+      {"rules:\n- {group: a, mode: ddp}", "map.yaml:2:20: mode is \"ddp\"; must be one of: dp, tp"},
+      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode; set it to one of"},
+      {"rules:\n- {mode: dp}", "a rule matches everything; add a group"},
       {"rules:\n- {kernels: a, mode: dp}", "unknown key \"kernels\" in a rule; did you mean kernel?"},
       {"rules:\n- {stream: -1, mode: dp}", "must be a whole number of 0 or more"},
       {"rules:\n- {stream: [1, x], mode: dp}", "must be a whole number of 0 or more"},
       {"rules:\n- dp", "a rule is \"dp\"; write a mapping"},
-      {"rules: [{group: a, mode: dp}]\nmore: 1", "unknown key \"more\"; a mode map has rules alone"},
+      {"rules: [{group: a, mode: dp}]\nmore: 1", "unknown key \"more\"; a mode map only has rules"},
   };
   for (const Case& c : cases)
     EXPECT_THAT(testing_support::error_of([&] { parse_mode_map(c.yaml, "map.yaml"); }), testing::HasSubstr(c.message))

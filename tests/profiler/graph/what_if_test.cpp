@@ -122,7 +122,7 @@ TEST(WhatIf, AnswersForEachModeAndTheLateRank) {
   JobTrace job = late_rank_1();
   const std::vector<WhatIf> answers = answers_of(job, {}, 1);
   ASSERT_EQ(answers.size(), 2U);
-  EXPECT_EQ(answers[0].name, "without rank 1 coming late");
+  EXPECT_EQ(answers[0].name, "with rank 1 on time");
   EXPECT_EQ(answers[0].saved_ns(), 150);
   EXPECT_EQ(answers[1].name, "without dp");
   EXPECT_EQ(answers[1].saved_ns(), 30);

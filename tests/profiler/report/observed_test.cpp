@@ -46,7 +46,7 @@ TEST(ObservedKnobs, AreJudgedByTheOperationsThatTheySayAreTheirs) {
 TEST(ObservedKnobs, OfARunWithoutTransfersSaySo) {
   StepOfARank step;
   step.compute(0, 100);
-  EXPECT_EQ(observed(step, {.has_transfers = false})[0].reason, "run.no_comm took its transfers out");
+  EXPECT_EQ(observed(step, {.has_transfers = false})[0].reason, "run.no_comm removed its transfers");
 }
 
 TEST(ObservedKnobs, JsonAddsTheKnobsToTheAnalysis) {

@@ -50,8 +50,8 @@ TEST(Rates, AreNoneWhereTheWorkIsNotKnown) {
 TEST(Rates, StandInEveryReportWithWhatTheyCount) {
   RunResults results = modelled();
   EXPECT_THAT(report_markdown(results),
-              AllOf(HasSubstr("## Rates\n\nTokens/s of all ranks together; FLOPs counted as full (attention's whole "
-                              "square, without recomputation); MFU of 1000 TFLOP/s (a GPU, bf16); "),
+              AllOf(HasSubstr("## Rates\n\nTokens/s of all ranks; FLOPs counted as full (the full attention matrix, "
+                              "without recomputation); MFU relative to 1000 TFLOP/s (a GPU, bf16); "),
                     HasSubstr("| all | 400000 | 200000 | 20000.0 | 61.2 |")));
   results.info.flops = "causal";
   const std::string text = run_text(results, {.width = 80}, Details::left_out);
