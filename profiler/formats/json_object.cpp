@@ -8,30 +8,16 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "platform/text/escape.hpp"
+
 namespace underlap::formats {
 namespace {
 
 bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
-bool is_continuation(unsigned char c) { return (c & 0xC0U) == 0x80; }
-
-// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none. Overlong forms, surrogates and
-// what lies beyond U+10FFFF are none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if (!is_continuation(static_cast<unsigned char>(byte(i)))) return 0;
-  const bool is_overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool is_beyond = (first == 0xED && byte(1) >= 0xA0) || (first == 0xF4 && byte(1) >= 0x90);
-  return is_overlong || is_beyond ? 0 : length;
-}
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
+    const std::size_t length = is_plain(static_cast<unsigned char>(text.front())) ? 1 : utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -58,7 +44,7 @@ void append_json_string(std::string& out, std::string_view text) {
     text.remove_prefix(num_plain);
     if (text.empty()) break;
     const auto c = static_cast<unsigned char>(text.front());
-    const std::size_t length = character_length(text);
+    const std::size_t length = utf8_length(text);
     if (c < 0x80)
       append_escape(out, c);
     else

@@ -115,31 +115,26 @@ void renumber(Trace& trace, std::int32_t first_rank) {
   for (ClockSnapshot& clock : trace.clocks) clock.rank += first_rank;
 }
 
-// Adds the attribution of one file to the attribution of others.
+// Adds the rows of one file to those of others, and sorts them by time.
+template <class Row, class Key>
+void add_rows(std::vector<Row>& all, const std::vector<Row>& rows, Key key) {
+  for (const Row& row : rows) {
+    const auto same = std::ranges::find_if(all, [&](const Row& other) { return key(other) == key(row); });
+    if (same == all.end()) {
+      all.push_back(row);
+      continue;
+    }
+    same->count += row.count;
+    same->time_ns += row.time_ns;
+  }
+  std::ranges::stable_sort(all, std::greater(), &Row::time_ns);
+}
+
 void add(attribution::AttributionReport& all, const attribution::AttributionReport& file) {
-  for (const attribution::AttributedBy& told : file.attributed) {
-    const auto same = std::ranges::find_if(all.attributed, [&](const attribution::AttributedBy& other) {
-      return std::tie(other.source, other.mode, other.confidence_pct, other.reason) ==
-             std::tie(told.source, told.mode, told.confidence_pct, told.reason);
-    });
-    if (same == all.attributed.end()) {
-      all.attributed.push_back(told);
-      continue;
-    }
-    same->count += told.count;
-    same->time_ns += told.time_ns;
-  }
-  for (const attribution::NotTaken& left : file.not_taken) {
-    const auto same = std::ranges::find(all.not_taken, left.name, &attribution::NotTaken::name);
-    if (same == all.not_taken.end()) {
-      all.not_taken.push_back(left);
-      continue;
-    }
-    same->count += left.count;
-    same->time_ns += left.time_ns;
-  }
-  std::ranges::stable_sort(all.attributed, std::greater(), &attribution::AttributedBy::time_ns);
-  std::ranges::stable_sort(all.not_taken, std::greater(), &attribution::NotTaken::time_ns);
+  add_rows(all.attributed, file.attributed, [](const attribution::AttributedBy& told) {
+    return std::tie(told.source, told.mode, told.confidence_pct, told.reason);
+  });
+  add_rows(all.not_taken, file.not_taken, [](const attribution::NotTaken& left) { return std::tie(left.name); });
 }
 
 // The share of each file in all bytes. A file of unknown size has a share of 0: reading it fails with the reason.

@@ -57,7 +57,8 @@ std::vector<std::string> seeds() {
 void take(std::string_view bytes) {
   static const testing_support::TemporaryFolder folder;
   testing_support::write_text(folder / "t.sqlite", bytes);
-  const Trace trace = formats::nsys::read(folder / "t.sqlite");
+  Reading unwatched;
+  const Trace trace = formats::nsys::read(folder / "t.sqlite", unwatched);
   look_at(trace, analysis::summarise(trace));
 }
 

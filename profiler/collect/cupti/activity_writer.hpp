@@ -5,16 +5,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "profiler/collect/cupti/activities.hpp"
 #include "profiler/collect/cupti/activity_parser.hpp"
 #include "profiler/collect/cupti/buffer_pool.hpp"
-#include "profiler/collect/cupti/recording.hpp"
 
 namespace underlap::cupti {
+
+/// Activity buffers as CUPTI filled them, kept so that the parser can be tested where there is no GPU.
+struct Recording {
+  std::uint32_t cupti_version = 0;
+  /// What made it: gpu, driver, cupti, command, and origin (recorded).
+  std::map<std::string, std::string> about{};
+  std::map<std::uint64_t, std::string> names{};  ///< strings that records point to, by their address in that process
+  std::vector<std::vector<std::uint8_t>> buffers{};
+};
 
 /// A thread that reads completed buffers and gives them back to their pool, so that CUPTI's own threads only hand over.
 class ActivityWriter {

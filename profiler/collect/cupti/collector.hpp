@@ -14,7 +14,6 @@
 #include "profiler/collect/cupti/api.hpp"
 #include "profiler/collect/cupti/buffer_pool.hpp"
 #include "profiler/collect/cupti/clock.hpp"
-#include "profiler/collect/cupti/recording.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::cupti {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "profiler/formats/kineto/events.hpp"
-#include "profiler/formats/kineto/names.hpp"
+#include "profiler/formats/kineto/strings.hpp"
 
 namespace underlap::formats {
 

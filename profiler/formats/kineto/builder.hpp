@@ -12,7 +12,7 @@
 
 #include "profiler/formats/kineto/events.hpp"
 #include "profiler/formats/kineto/header.hpp"
-#include "profiler/formats/kineto/lanes.hpp"
+#include "profiler/formats/kineto/parser.hpp"
 #include "profiler/formats/kineto/parts.hpp"
 #include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"

@@ -23,9 +23,6 @@ class JsonBrackets {
   template <class Opens, class Closes>
   std::size_t scan(std::string_view text, Opens opens, Closes closes);
 
-  /// Whether the text so far ends inside a string.
-  bool in_string() const { return in_string_; }
-
  private:
   static constexpr std::size_t kBlock = 64;
   struct Masks {

@@ -16,8 +16,7 @@
 #include "profiler/formats/json_object.hpp"
 #include "profiler/formats/kineto/arguments.hpp"
 #include "profiler/formats/kineto/decimal_time.hpp"
-#include "profiler/formats/kineto/names.hpp"
-#include "profiler/formats/kineto/own_tags.hpp"
+#include "profiler/formats/kineto/strings.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {
@@ -208,7 +207,7 @@ bool is_of_one_event(simdjson::error_code error) {
 
 class OwnEvents {
  public:
-  OwnEvents(OwnKinetoHeader header, std::int64_t base_ns)
+  OwnEvents(kineto::OwnHeader header, std::int64_t base_ns)
       : trace_(std::move(header.trace)), base_ns_(base_ns), clock_offset_ns_(header.clock_offset_ns) {}
 
   // Each event has a line of its own: where a piece is no JSON, its lines are read by themselves.
@@ -354,8 +353,8 @@ class OwnEvents {
 
 }  // namespace
 
-Trace read_own_events(KinetoSplitter& splitter, OwnKinetoHeader header, std::int64_t base_ns, const std::string& origin,
-                      Reading& reading, std::int64_t free_memory) {
+Trace read_own_events(KinetoSplitter& splitter, kineto::OwnHeader header, std::int64_t base_ns,
+                      const std::string& origin, Reading& reading, std::int64_t free_memory) {
   constexpr std::int64_t kSliceBytes = 100;
   OwnEvents events(std::move(header), base_ns);
   for (auto found = splitter.next(); found != KinetoSplitter::Found::end; found = splitter.next()) {

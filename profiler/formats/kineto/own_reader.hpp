@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "profiler/formats/kineto/own_header.hpp"
+#include "profiler/formats/kineto/own_tags.hpp"
 #include "profiler/formats/kineto/splitter.hpp"
 #include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
@@ -15,7 +15,7 @@ namespace underlap::formats {
 ///
 /// Skips events without our tags: they repeat the tags for other tools. Unusable data is counted in Trace::import.
 /// Throws std::invalid_argument if the trace outgrows `free_memory`, and Cancelled.
-Trace read_own_events(KinetoSplitter&, OwnKinetoHeader, std::int64_t base_ns, const std::string& origin, Reading&,
+Trace read_own_events(KinetoSplitter&, kineto::OwnHeader, std::int64_t base_ns, const std::string& origin, Reading&,
                       std::int64_t free_memory);
 
 }  // namespace underlap::formats

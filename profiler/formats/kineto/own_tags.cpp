@@ -5,12 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
+#include <stdexcept>
+#include <system_error>
 
+#include "platform/json.hpp"
 #include "profiler/formats/json_object.hpp"
 
 namespace underlap::formats::kineto {
 namespace {
+
+using nlohmann::ordered_json;
 
 void append_group(std::string& out, const GroupRecord& group) {
   JsonObject object(out);
@@ -87,6 +93,65 @@ void append_flow(std::string& out, const FlowFrom& flow) {
   object.add("from", flow.second);
 }
 
+// Throws nlohmann's exceptions for what is no such text; they end the header.
+std::string exact_text(const ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return bytes_of_hex(value.at("hex").get<std::string>());
+}
+
+Track track_of(const ordered_json& value, std::int32_t rank) {
+  const auto kind = track_kind_from(value.at("kind").get<std::string>());
+  if (!kind) throw std::out_of_range("kind");
+  return {.rank = rank,
+          .stream = value.at("stream").get<std::int32_t>(),
+          .name = exact_text(value.at("name")),
+          .kind = *kind,
+          .device = value.at("device").get<std::int32_t>()};
+}
+
+GroupRecord group_of(const ordered_json& value) {
+  return {.purpose = intern(exact_text(value.at("purpose"))),
+          .ranks = value.at("ranks").get<std::vector<std::int32_t>>(),
+          .name = intern(exact_text(value.at("name"))),
+          .description = intern(exact_text(value.at("description"))),
+          .num_ranks = value.at("num_ranks").get<std::int32_t>()};
+}
+
+void check_schema(const std::string& schema, const std::string& origin) {
+  std::int32_t version = 0;
+  const std::string_view text = schema;
+  if (!text.starts_with(kOwnSchemaFamily)) throw std::out_of_range("schema");
+  const std::string_view digits = text.substr(kOwnSchemaFamily.size());
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
+  if (error != std::errc() || end != digits.data() + digits.size()) throw std::out_of_range("schema");
+  if (version > kOwnSchemaVersion)
+    throw std::invalid_argument(
+        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; use the Underlap that wrote it, "
+                    "or a newer one",
+                    origin, schema, kOwnSchemaFamily, kOwnSchemaVersion));
+}
+
+OwnHeader header_of(const ordered_json& json, const std::string& origin) {
+  check_schema(json.at("schema").get<std::string>(), origin);
+  OwnHeader header{.trace = {}, .clock_offset_ns = json.at("clock_offset_ns").get<std::int64_t>()};
+  Trace& trace = header.trace;
+  const auto rank = json.at("rank").get<std::int32_t>();
+  for (const ordered_json& entry : json.at("metadata"))
+    trace.metadata[exact_text(entry.at(0))] = exact_text(entry.at(1));
+  // In this order: slices refer to them by index.
+  for (const ordered_json& group : json.at("groups")) trace.groups.push_back(group_of(group));
+  for (const ordered_json& track : json.at("tracks")) trace.tracks.push_back(track_of(track, rank));
+  for (const ordered_json& mark : json.at("marks"))
+    trace.marks.push_back({.rank = rank,
+                           .block = mark.at(0).get<std::int32_t>(),
+                           .step = mark.at(1).get<std::int32_t>(),
+                           .time_ns = mark.at(2).get<std::int64_t>()});
+  for (const ordered_json& clock : json.at("clocks"))
+    trace.clocks.push_back({rank, clock.at(0).get<std::int64_t>(), clock.at(1).get<std::int64_t>()});
+  trace.import.events = static_cast<std::int64_t>(trace.marks.size());
+  return header;
+}
+
 }  // namespace
 
 void append_own_header(std::string& out, const Trace& trace, std::int32_t rank, std::int64_t clock_offset_ns) {
@@ -109,6 +174,18 @@ void append_own_header(std::string& out, const Trace& trace, std::int32_t rank, 
   append_of_rank(object.member("clocks"), trace.clocks, rank, [](std::string& to, const ClockSnapshot& clock) {
     append_json_array(to, std::array{clock.device_ns, clock.unix_ns});
   });
+}
+
+std::optional<OwnHeader> read_own_header(std::string_view text, const std::string& origin) {
+  const ordered_json json = parse_json_or_discard(text);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return header_of(json, origin);
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  } catch (const std::out_of_range&) {
+    return std::nullopt;
+  }
 }
 
 void append_own_slice(std::string& out, const Trace& trace, std::size_t i, const OwnPlace& place) {

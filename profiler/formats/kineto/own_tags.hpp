@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,17 @@ using FlowFrom = std::pair<FlowKind, std::uint32_t>;
 
 /// Appends the object at the top of the file of `rank`.
 void append_own_header(std::string& out, const Trace&, std::int32_t rank, std::int64_t clock_offset_ns);
+
+/// The header of a file that Underlap wrote: a trace with its tracks, groups, marks, clocks and metadata, still without
+/// slices.
+struct OwnHeader {
+  Trace trace;
+  std::int64_t clock_offset_ns = 0;
+};
+
+/// Reads the object at the top of a file. nullopt where it cannot be used: then the file is as any other.
+/// Throws std::invalid_argument, naming `origin`, for a newer schema.
+std::optional<OwnHeader> read_own_header(std::string_view json, const std::string& origin);
 
 /// The position of a slice in its file.
 struct OwnPlace {

@@ -15,7 +15,6 @@
 #include "profiler/formats/kineto/arguments.hpp"
 #include "profiler/formats/kineto/decimal_time.hpp"
 #include "profiler/formats/kineto/json_brackets.hpp"
-#include "profiler/formats/kineto/names.hpp"
 #include "profiler/formats/kineto/strings.hpp"
 
 namespace underlap::formats {

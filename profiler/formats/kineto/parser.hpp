@@ -1,13 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "profiler/formats/kineto/events.hpp"
-#include "profiler/formats/kineto/lanes.hpp"
 #include "profiler/formats/kineto/splitter.hpp"
 
 namespace underlap::formats {
+
+/// Numbers the lanes of a file. Any thread may ask.
+class KinetoLanes {
+ public:
+  std::uint32_t index_of(const KinetoLane& lane) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = indices_.try_emplace(lane, static_cast<std::uint32_t>(lanes_.size()));
+    if (is_new) lanes_.push_back(lane);
+    return found->second;
+  }
+
+  KinetoLane lane(std::uint32_t index) const {
+    const std::lock_guard lock(mutex_);
+    return lanes_.at(index);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<KinetoLane, std::uint32_t> indices_;
+  std::vector<KinetoLane> lanes_;
+};
 
 /// Reads batches of events. One thread at a time.
 ///

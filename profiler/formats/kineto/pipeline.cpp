@@ -14,32 +14,23 @@ constexpr std::size_t kMostBatches = 6;
 
 KinetoPipeline::KinetoPipeline(HandOver hand_over) : hand_over_(std::move(hand_over)), parser_(lanes_) {}
 
-KinetoPipeline::~KinetoPipeline() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
 void KinetoPipeline::start() {
   tried_thread_ = true;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error&) {
     return;  // add() and finish() read all
   }
 }
 
-void KinetoPipeline::run() {
+void KinetoPipeline::run(const std::stop_token& stop) {
   KinetoParser parser(lanes_);
   for (;;) {
     Entry* entry = nullptr;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || (entry = take_waiting()) != nullptr; });
-      if (stopped_) return;
+      changed_.wait(lock, stop, [&] { return (entry = take_waiting()) != nullptr; });
+      if (stop.stop_requested()) return;
     }
     parse(*entry, parser);
   }

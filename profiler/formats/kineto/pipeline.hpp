@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,6 @@ class KinetoPipeline {
   explicit KinetoPipeline(HandOver);
   KinetoPipeline(const KinetoPipeline&) = delete;
   KinetoPipeline& operator=(const KinetoPipeline&) = delete;
-  ~KinetoPipeline();
 
   /// Takes a batch, and hands over what is ready.
   void add(KinetoBatch);
@@ -48,7 +48,7 @@ class KinetoPipeline {
   };
 
   void start();
-  void run();
+  void run(const std::stop_token&);
   bool hand_over_first();
   Entry* take_waiting();
   void work_or_wait();
@@ -58,12 +58,11 @@ class KinetoPipeline {
   HandOver hand_over_;
   KinetoParser parser_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Entry>> free_;
-  bool stopped_ = false;
   bool tried_thread_ = false;
-  std::thread thread_;
+  std::jthread thread_;  ///< is stopped before what it uses ends
 };
 
 }  // namespace underlap::formats

@@ -11,12 +11,11 @@
 #include "platform/input/byte_stream.hpp"
 #include "profiler/formats/kineto/builder.hpp"
 #include "profiler/formats/kineto/header.hpp"
-#include "profiler/formats/kineto/own_header.hpp"
 #include "profiler/formats/kineto/own_reader.hpp"
 #include "profiler/formats/kineto/own_tags.hpp"
 #include "profiler/formats/kineto/pipeline.hpp"
-#include "profiler/formats/kineto/read_ahead.hpp"
 #include "profiler/formats/kineto/splitter.hpp"
+#include "profiler/formats/read_ahead.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -41,7 +40,7 @@ class Reader {
     for (auto found = splitter_.next(); found != KinetoSplitter::Found::end; found = splitter_.next()) {
       if (found == KinetoSplitter::Found::member && splitter_.key() == kineto::kOwnKey &&
           builder_.trace().size() == 0) {
-        if (auto own = read_own_header(splitter_.value(), origin_))
+        if (auto own = kineto::read_own_header(splitter_.value(), origin_))
           return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, reading_, free_memory_);
         builder_.skip("unreadable Underlap tags");
       } else if (found == KinetoSplitter::Found::member)

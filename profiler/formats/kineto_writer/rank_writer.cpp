@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "profiler/formats/kineto_writer/collective_args.hpp"
 #include "profiler/formats/kineto_writer/words.hpp"
 #include "profiler/trace/saturating.hpp"
 

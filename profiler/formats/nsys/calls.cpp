@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/calls.hpp"
+#include "profiler/formats/nsys/import.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -76,16 +76,7 @@ CallsOfProcesses read_call_table(Import& import) {
     if (correlation > 0 && correlation <= std::numeric_limits<std::uint32_t>::max())
       processes[process_of(tid.value_or(0))].add(static_cast<std::uint32_t>(correlation),
                                                  static_cast<std::uint32_t>(import.trace.size()));
-    import.trace.add({.track = import.thread_track(tid.value_or(0)),
-                      .start_ns = span->start_ns,
-                      .duration_ns = span->duration_ns,
-                      .name = names(rows.integer_or(4, -1)),
-                      .tag = {.kind = Kind::none},
-                      .attribution = {
-                        AttributionSource::none,
-                        0,
-                        kNoName
-                      }});
+    import.add(import.thread_track(tid.value_or(0)), *span, names(rows.integer_or(4, -1)));
   }
   import.end_table(table, rows);
   for (auto& [process, calls] : processes) calls.sort();

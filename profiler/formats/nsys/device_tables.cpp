@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/device_tables.hpp"
+#include "profiler/formats/nsys/import.hpp"
 
 #include <fmt/format.h>
 
@@ -25,8 +25,6 @@ std::vector<const char*> work_columns(std::initializer_list<const char*> own) {
   return columns;
 }
 
-constexpr Attribution kUnattributed{AttributionSource::none, 0, kNoName};
-
 template <class Integer>
 Integer narrowed(std::optional<std::int64_t> value, Integer otherwise) {
   const bool fits =
@@ -48,14 +46,8 @@ void add_work(Import& import, const Rows& rows, std::string_view what, NameId na
   import.device_work.push_back({.process = process,
                                 .correlation = narrowed<std::uint32_t>(rows.integer(kCorrelation), 0),
                                 .slice = static_cast<std::uint32_t>(import.trace.size())});
-  import.trace.add(
-      {.track = import.stream_track({process, static_cast<std::int32_t>(*device)}, narrowed<std::int32_t>(stream, -1)),
-       .start_ns = span->start_ns,
-       .duration_ns = span->duration_ns,
-       .name = name,
-       .tag = {.kind = kind},
-       .attribution = kUnattributed,
-       .shape = shape});
+  import.add(import.stream_track({process, static_cast<std::int32_t>(*device)}, narrowed<std::int32_t>(stream, -1)),
+             *span, name, kind, shape);
 }
 
 std::int64_t bytes_of(const Rows& rows, int column) { return std::max<std::int64_t>(rows.integer_or(column, 0), 0); }

@@ -125,6 +125,16 @@ std::optional<Import::Span> Import::span(const Rows& rows, std::string_view what
   return span;
 }
 
+void Import::add(std::uint32_t track, const Span& span, NameId name, Kind kind, const LaunchShape& shape) {
+  trace.add({.track = track,
+             .start_ns = span.start_ns,
+             .duration_ns = span.duration_ns,
+             .name = name,
+             .tag = {.kind = kind},
+             .attribution = {AttributionSource::none, 0, kNoName},
+             .shape = shape});
+}
+
 std::optional<std::string_view> Import::string(std::int64_t id) {
   if (!database_->is_key("StringIds", "id")) {
     const auto found = strings_.find(id);

@@ -77,6 +77,9 @@ class Import {
   /// What StringIds holds for `id`, cut where it is too long for a name. Valid until the next call.
   std::optional<std::string_view> string(std::int64_t id);
 
+  /// Adds a slice without attribution.
+  void add(std::uint32_t track, const Span&, NameId name, Kind = Kind::none, const LaunchShape& = {});
+
   std::uint32_t owner(const Owner&);
   /// Whether the process has work on a device; true for all processes if the file does not show this.
   bool has_work(Process) const;
@@ -131,5 +134,19 @@ class Names {
 
 /// The rank in a label: "rank 3", "Rank:3", "[rank3]"; -1 for any other text.
 std::int32_t rank_in(std::string_view text);
+
+/// Reads kernels, copies and memsets, and graphs that were traced whole.
+void read_device_work(Import&);
+
+inline constexpr std::uint32_t kNoSlice = ~std::uint32_t{0};
+
+/// Reads the calls of CUDA's runtime and driver, and adds the flows from them to the work that they enqueued.
+///
+/// Returns the slice of the call of each of Import::device_work; kNoSlice where it is not known.
+std::vector<std::uint32_t> read_calls(Import&);
+
+/// Reads streams' waits for events, at the time of the call that asks for them, and adds the flows to them from the
+/// last work before the event was recorded, where the file holds the record. Waits of the host are calls already.
+void read_waits(Import&);
 
 }  // namespace underlap::formats::nsys

@@ -13,7 +13,6 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/formats/nsys/calls.hpp"
 #include "profiler/trace/wire_bytes.hpp"
 
 namespace underlap::formats::nsys {

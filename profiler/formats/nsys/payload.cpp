@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/payload.hpp"
+#include "profiler/formats/nsys/nccl.hpp"
 
 #include <algorithm>
 #include <array>

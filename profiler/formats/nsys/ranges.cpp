@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/ranges.hpp"
+#include "profiler/formats/nsys/nccl.hpp"
 
 #include <fmt/format.h>
 
@@ -111,12 +111,7 @@ class RangeReader {
       add_call(rows, tid, *span, meaning.word);
       nccl_domains_.emplace(process_of(tid), domain);
     }
-    import_.trace.add({.track = track_of(tid, domain, type == kStartEnd),
-                       .start_ns = span->start_ns,
-                       .duration_ns = span->duration_ns,
-                       .name = meaning.name,
-                       .tag = {.kind = Kind::none},
-                       .attribution = {AttributionSource::none, 0, kNoName}});
+    import_.add(track_of(tid, domain, type == kStartEnd), *span, meaning.name);
   }
 
   std::optional<Import::Span> span_of(const Rows& rows, std::int64_t type) {

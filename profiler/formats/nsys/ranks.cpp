@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/ranks.hpp"
+#include "profiler/formats/nsys/nccl.hpp"
 
 #include <fmt/format.h>
 

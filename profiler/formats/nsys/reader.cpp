@@ -12,14 +12,7 @@
 #include <vector>
 
 #include "platform/room.hpp"
-#include "profiler/formats/nsys/calls.hpp"
-#include "profiler/formats/nsys/database.hpp"
-#include "profiler/formats/nsys/device_tables.hpp"
-#include "profiler/formats/nsys/import.hpp"
 #include "profiler/formats/nsys/nccl.hpp"
-#include "profiler/formats/nsys/ranges.hpp"
-#include "profiler/formats/nsys/ranks.hpp"
-#include "profiler/formats/nsys/waits.hpp"
 
 namespace underlap::formats::nsys {
 namespace {
@@ -80,11 +73,6 @@ void advise(Import& import, const std::vector<NcclCall>& calls) {
 }
 
 }  // namespace
-
-Trace read(const std::filesystem::path& path) {
-  Reading unwatched;
-  return read(path, unwatched);
-}
 
 Trace read(const std::filesystem::path& path, Reading& reading) {
   const Database database(path);

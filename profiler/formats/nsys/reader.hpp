@@ -18,10 +18,7 @@ namespace underlap::formats::nsys {
 /// payloads were exported; if not, metadata "advice" explains how to export them.
 /// Unusable data is counted in Trace::import by reason. Writes no files.
 /// Throws std::invalid_argument if the file is not such an export, has nothing that can be used, or is larger than the
-/// free memory; MachineError if SQLite cannot open it.
-Trace read(const std::filesystem::path&);
-
-/// The same, watched. Throws Cancelled, too.
+/// free memory; MachineError if SQLite cannot open it; Cancelled.
 Trace read(const std::filesystem::path&, Reading&);
 
 }  // namespace underlap::formats::nsys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/waits.hpp"
+#include "profiler/formats/nsys/import.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -83,17 +83,8 @@ std::vector<Wait> read_wait_table(Import& import) {
     }
     waits.push_back(
         {process, rows.integer_or(7, 0), rows.integer_or(5, 0), static_cast<std::uint32_t>(import.trace.size())});
-    import.trace.add({.track = import.stream_track({process, static_cast<std::int32_t>(*device)},
-                                                   static_cast<std::int32_t>(*stream)),
-                      .start_ns = span->start_ns,
-                      .duration_ns = span->duration_ns,
-                      .name = name,
-                      .tag = {.kind = Kind::none},
-                      .attribution = {
-                        AttributionSource::none,
-                        0,
-                        kNoName
-                      }});
+    const Owner owner{process, static_cast<std::int32_t>(*device)};
+    import.add(import.stream_track(owner, static_cast<std::int32_t>(*stream)), *span, name);
   }
   import.end_table(table, rows);
   return waits;

@@ -12,9 +12,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto/fields.hpp"
-#include "profiler/formats/perfetto/values.hpp"
+#include "profiler/formats/perfetto/packets.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/formats/by_id.hpp"
 #include "profiler/formats/perfetto/slice.hpp"
 #include "profiler/trace/trace.hpp"
 

@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "profiler/formats/checksum.hpp"
 #include "profiler/formats/perfetto/fields.hpp"
+#include "profiler/formats/perfetto/packets.hpp"
 #include "profiler/formats/writable.hpp"
 
 namespace underlap::formats {
@@ -91,6 +91,17 @@ void write_clock_of_trace(pbf_writer& packet, const Trace& block) {
   snapshot.add_enum(clock_snapshot::kPrimary, clock_snapshot::kMonotonic);
 }
 
+struct PacketStream {
+  pbf_writer stream;
+};
+// A packet at the end of `out`, as long as it is in scope.
+class OpenPacket : private PacketStream, public pbf_writer {
+ public:
+  explicit OpenPacket(std::string& out) : PacketStream{pbf_writer(out)}, pbf_writer(stream, kTracePacket) {
+    add_uint32(packet::kSequence, kSequenceId);
+  }
+};
+
 // A packet with our message, whose one field is a message filled by `fill`.
 template <class Fill>
 void add_message(pbf_writer& packet, std::uint32_t field, Fill&& fill) {
@@ -122,9 +133,7 @@ std::string PerfettoEncoder::encode(const Trace& block) {
 void PerfettoEncoder::forget() { *this = PerfettoEncoder(); }
 
 void PerfettoEncoder::begin_block(const Trace& block) {
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
+  OpenPacket packet(out_);
   if (!state_cleared_) {
     packet.add_uint32(packet::kSequenceFlags, kStateCleared);
     std::string fixed;
@@ -146,9 +155,7 @@ void PerfettoEncoder::begin_block(const Trace& block) {
 
 void PerfettoEncoder::end_block() {
   {
-    pbf_writer stream(out_);
-    pbf_writer packet(stream, kTracePacket);
-    packet.add_uint32(packet::kSequence, kSequenceId);
+    OpenPacket packet(out_);
     pbf_writer ours(packet, packet::kUnderlap);
     ours.add_uint32(underlap_message::kBlockEnd, 1);
     ours.add_fixed32(underlap_message::kChecksum, 0);
@@ -160,13 +167,11 @@ void PerfettoEncoder::end_block() {
 }
 
 void PerfettoEncoder::write_metadata(const Trace& block) {
-  pbf_writer stream(out_);
   for (const auto& [key, value] : block.metadata) {
     const auto said = metadata_.find(key);
     if (said != metadata_.end() && said->second == value) continue;
     metadata_[key] = value;
-    pbf_writer packet(stream, kTracePacket);
-    packet.add_uint32(packet::kSequence, kSequenceId);
+    OpenPacket packet(out_);
     add_message(packet, underlap_message::kMetadata, [&](pbf_writer& entry) {
       entry.add_string(1, key);
       entry.add_string(2, value);
@@ -175,7 +180,6 @@ void PerfettoEncoder::write_metadata(const Trace& block) {
 }
 
 void PerfettoEncoder::write_groups(const Trace& block) {
-  pbf_writer stream(out_);
   group_ids_.clear();
   group_members_.clear();
   for (const GroupRecord& group : block.groups) {
@@ -185,8 +189,7 @@ void PerfettoEncoder::write_groups(const Trace& block) {
     group_members_.push_back(intern(fmt::format("{}", fmt::join(group.ranks, " "))));
     if (said != groups_.end()) continue;
     groups_.push_back(group);
-    pbf_writer packet(stream, kTracePacket);
-    packet.add_uint32(packet::kSequence, kSequenceId);
+    OpenPacket packet(out_);
     packet.add_uint32(packet::kSequenceFlags, kNeedsState);
     add_message(packet, underlap_message::kGroup, [&](pbf_writer& message) {
       const std::string_view purpose = name_of(group.purpose);
@@ -212,9 +215,7 @@ std::uint64_t PerfettoEncoder::unique_uuid(const std::string& key) {
 void PerfettoEncoder::write_ranks() {
   if (ranks_uuid_ != 0) return;
   ranks_uuid_ = unique_uuid("ranks");
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
+  OpenPacket packet(out_);
   pbf_writer track(packet, packet::kTrackDescriptor);
   track.add_uint64(descriptor::kUuid, ranks_uuid_);
   track.add_string(descriptor::kName, "ranks");
@@ -226,9 +227,7 @@ void PerfettoEncoder::write_rank(std::int32_t rank) {
   write_ranks();
   const std::uint64_t uuid = unique_uuid(fmt::format("rank {}", rank));
   rank_uuids_[rank] = uuid;
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
+  OpenPacket packet(out_);
   pbf_writer track(packet, packet::kTrackDescriptor);
   track.add_uint64(descriptor::kUuid, uuid);
   track.add_uint64(descriptor::kParentUuid, ranks_uuid_);
@@ -242,9 +241,7 @@ void PerfettoEncoder::write_lane(const Track& track, TrackState& state) {
   write_rank(track.rank);
   const std::size_t lane = state.uuids.size();
   const std::uint64_t uuid = unique_uuid(fmt::format("lane {} of stream {}", lane, text_of(track)));
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
+  OpenPacket packet(out_);
   {
     pbf_writer row(packet, packet::kTrackDescriptor);
     row.add_uint64(descriptor::kUuid, uuid);
@@ -377,9 +374,7 @@ void PerfettoEncoder::write_marks_track(std::int32_t rank) {
   std::uint64_t& uuid = marks_uuids_[rank];
   if (uuid != 0) return;
   uuid = unique_uuid(fmt::format("marks of rank {}", rank));
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
+  OpenPacket packet(out_);
   {
     pbf_writer row(packet, packet::kTrackDescriptor);
     row.add_uint64(descriptor::kUuid, uuid);
@@ -412,9 +407,7 @@ void PerfettoEncoder::write_mark(const Mark& mark) {
 }
 
 void PerfettoEncoder::write_clock(const ClockSnapshot& clock) {
-  pbf_writer stream(out_);
-  pbf_writer packet(stream, kTracePacket);
-  packet.add_uint32(packet::kSequence, kSequenceId);
+  OpenPacket packet(out_);
   add_message(packet, underlap_message::kClock, [&](pbf_writer& message) {
     message.add_sint32(1, clock.rank);
     message.add_sint64(2, clock.device_ns);
@@ -436,12 +429,10 @@ void PerfettoEncoder::write_counter(const Trace& block, const CounterSample& sam
 
 // Consecutive flows of one kind share a message.
 void PerfettoEncoder::write_flows(const Trace& block) {
-  pbf_writer stream(out_);
   for (auto first = block.flows.begin(); first != block.flows.end();) {
     const auto last =
         std::find_if(first, block.flows.end(), [&](const Flow& flow) { return flow.kind != first->kind; });
-    pbf_writer packet(stream, kTracePacket);
-    packet.add_uint32(packet::kSequence, kSequenceId);
+    OpenPacket packet(out_);
     add_message(packet, underlap_message::kFlows, [&](pbf_writer& message) {
       message.add_string(1, std::string(to_string(first->kind)));
       protozero::packed_field_uint32 slices(message, 2);

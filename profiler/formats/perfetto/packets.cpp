@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/perfetto/packets.hpp"
 
+#include <zlib.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <protozero/exception.hpp>
@@ -25,6 +27,10 @@ NextPacket take_packet(const char*& at, const char* end, protozero::data_view& p
   } catch (const protozero::varint_too_long_exception&) {
     return NextPacket::broken;
   }
+}
+
+std::uint32_t checksum_of(std::string_view bytes) {
+  return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace underlap::formats

@@ -2,16 +2,20 @@
 #include "profiler/formats/perfetto/reader.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
-#include <string_view>
 
-#include "profiler/formats/arriving_bytes.hpp"
+#include "platform/input/input_file.hpp"
 #include "profiler/formats/perfetto/decoder.hpp"
 #include "profiler/formats/perfetto/packets.hpp"
+#include "profiler/formats/read_ahead.hpp"
 #include "profiler/trace/reading.hpp"
 
 namespace underlap::formats {
 namespace {
+
+constexpr double kUnpacking = 0.25;                        // of the time that unpacking and decoding take
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;  // stays in the cache until it is decoded
 
 // Hands the whole packets before `end` to the decoder. Returns the rest: nothing, or the start of an incomplete packet;
 // nullopt if no packet can follow.
@@ -31,29 +35,41 @@ std::optional<const char*> decode(const char* at, const char* end, PerfettoDecod
   return at;
 }
 
-// Decodes in pieces, even if all bytes are available at once, to report progress.
-void decode(ArrivingBytes& file, PerfettoDecoder& decoder, Reading& reading) {
-  std::string_view bytes;
-  for (std::size_t used = 0, seen = 0;;) {
-    if (seen == bytes.size()) bytes = file.beyond(seen);
-    if (seen == bytes.size()) {
-      if (used < seen) decoder.skip("truncated packet");
-      return;
-    }
-    seen = std::min(bytes.size(), seen + ArrivingBytes::kPieceBytes);
+// Decodes `bytes` in pieces, to report progress. `arrive` fills the next piece; fewer bytes mean the end, for a file
+// that has become shorter since.
+template <class Arrive>
+void decode_pieces(std::span<char> bytes, PerfettoDecoder& decoder, Reading& reading, Arrive&& arrive) {
+  std::size_t used = 0, seen = 0;
+  for (bool ends = bytes.empty(); !ends;) {
+    const std::span<char> piece = bytes.subspan(seen, std::min(kPieceBytes, bytes.size() - seen));
+    const std::size_t count = arrive(piece);
+    seen += count;
+    ends = count < piece.size() || seen == bytes.size();
     const auto rest = decode(bytes.data() + used, bytes.data() + seen, decoder);
     if (!rest) return;
     used = static_cast<std::size_t>(*rest - bytes.data());
-    reading.at(used, file.length());
+    reading.at(used, bytes.size());
     reading.show(decoder.trace());
   }
+  if (used < seen) decoder.skip("truncated packet");
 }
 
-Trace read(ArrivingBytes& file, const std::filesystem::path& origin, Reading& reading) {
-  PerfettoDecoder decoder(origin.string());
-  decode(file, decoder, reading);
-  if (!file.fault().empty()) decoder.skip(file.fault());
-  return decoder.finish();
+// The packets of a block lie in one piece of memory. The length of a compressed file is not known before it is
+// unpacked.
+void decode_compressed(ByteStream& stream, PerfettoDecoder& decoder, Reading& reading) {
+  reading.begin_stage(0, kUnpacking);
+  FileBytes unpacked = read_bytes(stream, {}, [&] { reading.at(stream.bytes_taken(), stream.file_length()); });
+  reading.begin_stage(kUnpacking, 1);
+  decode_pieces(unpacked.bytes, decoder, reading, [](std::span<char> piece) { return piece.size(); });
+  if (!unpacked.fault.empty()) decoder.skip(unpacked.fault);
+}
+
+void decode_plain(ByteStream& stream, PerfettoDecoder& decoder, Reading& reading) {
+  require_room(stream.path(), stream.file_length());
+  const auto length = static_cast<std::size_t>(stream.file_length());
+  const auto bytes = std::make_unique_for_overwrite<char[]>(length);
+  ReadAhead ahead(stream);
+  decode_pieces({bytes.get(), length}, decoder, reading, [&](std::span<char> piece) { return ahead.read(piece); });
 }
 
 }  // namespace
@@ -66,19 +82,14 @@ Trace read_perfetto(std::span<const std::byte> bytes, const std::filesystem::pat
   return decoder.finish();
 }
 
-Trace read_perfetto(const std::filesystem::path& path) {
-  Reading unwatched;
-  return read_perfetto(path, unwatched);
-}
-
 Trace read_perfetto(const std::filesystem::path& path, Reading& reading) {
-  ArrivingBytes file(path, reading);
-  return read(file, path, reading);
-}
-
-Trace read_perfetto(ArrivingBytes& file, const std::filesystem::path& origin) {
-  Reading unwatched;
-  return read(file, origin, unwatched);
+  ByteStream stream(path);
+  PerfettoDecoder decoder(path.string());
+  if (stream.is_compressed())
+    decode_compressed(stream, decoder, reading);
+  else
+    decode_plain(stream, decoder, reading);
+  return decoder.finish();
 }
 
 }  // namespace underlap::formats

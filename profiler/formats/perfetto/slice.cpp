@@ -2,6 +2,7 @@
 #include "profiler/formats/perfetto/slice.hpp"
 
 #include <cstddef>
+#include <protozero/pbf_reader.hpp>
 #include <string_view>
 
 namespace underlap::formats {
@@ -17,6 +18,20 @@ const PerfettoWord& word_of(const ById<PerfettoWord>& words, std::uint64_t iid) 
 }
 
 }  // namespace
+
+perfetto::Value perfetto::value_of(protozero::data_view message) {
+  Value value;
+  protozero::pbf_reader reader(message);
+  while (reader.next()) switch (reader.tag_and_type()) {
+      case number(annotation::kNameIid): value.name_iid = reader.get_uint64(); break;
+      case number(annotation::kInt): value.number = reader.get_int64(); break;
+      case number(annotation::kStringIid): value.string_iid = reader.get_uint64(); break;
+      case bytes(annotation::kArrayValues):
+      case bytes(annotation::kDictEntries): value.items.push_back(reader.get_view()); break;
+      default: reader.skip();
+    }
+  return value;
+}
 
 PerfettoWord::PerfettoWord(std::string_view text)
     : id(intern(text)),

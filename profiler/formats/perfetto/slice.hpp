@@ -2,17 +2,79 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <protozero/data_view.hpp>
+#include <protozero/types.hpp>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
-#include "profiler/formats/by_id.hpp"
 #include "profiler/formats/perfetto/fields.hpp"
-#include "profiler/formats/perfetto/values.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
+namespace perfetto {
+
+/// A field number with its wire type, as packet readers return both.
+constexpr std::uint32_t number(std::uint32_t tag) {
+  return protozero::tag_and_type(tag, protozero::pbf_wire_type::varint);
+}
+constexpr std::uint32_t bytes(std::uint32_t tag) {
+  return protozero::tag_and_type(tag, protozero::pbf_wire_type::length_delimited);
+}
+constexpr std::uint32_t fixed32(std::uint32_t tag) {
+  return protozero::tag_and_type(tag, protozero::pbf_wire_type::fixed32);
+}
+constexpr std::uint32_t fixed64(std::uint32_t tag) {
+  return protozero::tag_and_type(tag, protozero::pbf_wire_type::fixed64);
+}
+
+/// Whether `value` fits into `number`, which takes it.
+template <class T>
+bool narrow(std::int64_t value, T& number) {
+  number = static_cast<T>(value);
+  return number == value;
+}
+
+/// The fields of one debug annotation that an event of ours can carry.
+struct Value {
+  std::uint64_t name_iid = 0;
+  std::int64_t number = 0;
+  std::uint64_t string_iid = 0;
+  std::vector<protozero::data_view> items;
+};
+
+/// Throws protozero::exception for a message that is broken.
+Value value_of(protozero::data_view message);
+
+}  // namespace perfetto
+
+/// Values by the ids that a file gives them. Ids that are counted from 0 or 1, as most are, are found without hashing.
+/// References hold until the next id is added.
+template <class T>
+class ById {
+ public:
+  const T* find(std::uint64_t id) const {
+    if (id < small_.size()) return small_[id] ? &*small_[id] : nullptr;
+    const auto found = large_.find(id);
+    return found == large_.end() ? nullptr : &found->second;
+  }
+
+  T& operator[](std::uint64_t id) {
+    if (id >= kSmall) return large_[id];
+    if (id >= small_.size()) small_.resize(static_cast<std::size_t>(id) + 1);
+    return small_[id] ? *small_[id] : small_[id].emplace();
+  }
+
+ private:
+  // What a damaged file can make it take stays small.
+  static constexpr std::uint64_t kSmall = std::uint64_t{1} << 16;
+
+  std::vector<std::optional<T>> small_;
+  std::unordered_map<std::uint64_t, T> large_;
+};
 
 /// An interned text, and its value if it is one of our words. Decoded once per text instead of once per slice.
 struct PerfettoWord {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "platform/input/input_file.hpp"
-#include "profiler/collect/cupti/recording.hpp"
+#include "profiler/collect/cupti/activity_writer.hpp"
 
 namespace underlap::cupti {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/kineto/read_ahead.hpp"
+#include "profiler/formats/read_ahead.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -15,29 +15,19 @@ constexpr std::size_t kMostBlocks = 8;
 
 ReadAhead::ReadAhead(ByteStream& stream) : stream_(stream) {
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error&) {
     return;  // read() reads itself
   }
 }
 
-ReadAhead::~ReadAhead() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void ReadAhead::run() try {
+void ReadAhead::run(const std::stop_token& stop) try {
   for (bool goes_on = true; goes_on;) {
     Block block;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || filled_.size() < kMostBlocks; });
-      if (stopped_) return;
+      changed_.wait(lock, stop, [&] { return filled_.size() < kMostBlocks; });
+      if (stop.stop_requested()) return;
       if (!free_.empty()) {
         block.bytes = std::move(free_.back());
         free_.pop_back();

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,6 @@ class ReadAhead {
   explicit ReadAhead(ByteStream&);
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
-  ~ReadAhead();
 
   /// As ByteStream::read, with its exceptions.
   std::size_t read(std::span<char> into);
@@ -33,20 +33,19 @@ class ReadAhead {
     std::size_t size = 0;
   };
 
-  void run();
+  void run(const std::stop_token&);
   bool take_block();
 
   ByteStream& stream_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<Block> filled_;
   std::vector<std::vector<char>> free_;
   std::exception_ptr failure_;
   bool ended_ = false;
-  bool stopped_ = false;
   Block current_;
   std::size_t used_ = 0;  ///< of current_
-  std::thread thread_;
+  std::jthread thread_;   ///< is stopped before what it uses ends
 };
 
 }  // namespace underlap::formats
