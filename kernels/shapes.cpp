@@ -54,8 +54,8 @@ void require_multiple(std::string_view operation, std::string_view what, std::in
 VocabShard checked_shard(std::string_view operation, const VocabShard& shard, std::int64_t entries) {
   const std::int64_t vocab_size = shard.vocab_size == 0 ? entries : shard.vocab_size;
   if (shard.first >= 0 && shard.first <= vocab_size - entries) return {shard.first, vocab_size};
-  throw std::invalid_argument(fmt::format("{}: entries {} to {} do not lie in a vocabulary of {}", operation,
-                                          shard.first, shard.first + entries, vocab_size));
+  throw std::invalid_argument(fmt::format("{}: entries {} to {} are outside a vocabulary of {}", operation, shard.first,
+                                          shard.first + entries, vocab_size));
 }
 
 void require_index(std::string_view operation, std::string_view what, std::int64_t index, std::int64_t position,

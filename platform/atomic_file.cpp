@@ -81,7 +81,8 @@ TemporaryFile open_temporary_file(const std::filesystem::path& path) {
 void check_folder_takes_a_file(const std::string& option, const std::string& path,
                                const std::filesystem::path& folder) {
   const TemporaryFile trial = open_temporary_file(folder / ".underlap");
-  if (!trial.file) refuse(option, path, std::generic_category().message(errno), "name a place that you may write to");
+  if (!trial.file)
+    refuse(option, path, std::generic_category().message(errno), "choose a location that you can write to");
   ::unlink(trial.path.c_str());
 }
 
@@ -124,14 +125,14 @@ void check_output_file(const std::string& option, const std::string& path) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!std::filesystem::is_directory(folder, error))
-    refuse(option, path, folder.string() + " is no folder", "create it, or name another file");
+    refuse(option, path, folder.string() + " is not a folder", "create it, or choose another file");
   check_folder_takes_a_file(option, path, folder);
 }
 
 void check_output_folder(const std::string& option, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) refuse(option, folder, error.message(), "name a folder that you may write to");
+  if (error) refuse(option, folder, error.message(), "choose a folder that you can write to");
   check_folder_takes_a_file(option, folder, folder);
 }
 

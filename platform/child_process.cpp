@@ -52,13 +52,13 @@ Ends moved_up(const std::array<int, 2>& ends) {
 Ends make_channel() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    fail("cannot make a pair of sockets", errno);
+    fail("cannot create a socket pair", errno);
   return moved_up(ends);
 }
 
 Ends make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("cannot make a pipe", errno);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("cannot create a pipe", errno);
   return moved_up(ends);
 }
 
@@ -157,7 +157,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   const Start start{program.c_str(),    arguments.data(),    environment.data(),  empty_input.get(),
                     output.there.get(), channel.there.get(), problem.there.get(), ::getpid()};
   pid_ = ::fork();
-  if (pid_ < 0) fail("cannot make a process", errno);
+  if (pid_ < 0) fail("cannot create a process", errno);
   if (pid_ == 0) become(start);
   ::setpgid(pid_, pid_);  // both sides do it: whoever comes first
   problem.there.reset();

@@ -13,7 +13,7 @@ std::string system_reason(int code) {
   rlimit limit{};
   if (code != EFBIG || ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return std::strerror(code);
-  return fmt::format("{}: the limit for a file of this process is {} bytes (ulimit -f)", std::strerror(code),
+  return fmt::format("{}: this process may write at most {} bytes to a file (ulimit -f)", std::strerror(code),
                      limit.rlim_cur);
 }
 

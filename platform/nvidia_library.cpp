@@ -25,11 +25,11 @@ std::string nvml_version(const SharedLibrary& library) {
   library.require("nvmlInit_v2", init);
   library.require("nvmlSystemGetDriverVersion", get);
   library.require("nvmlShutdown", shutdown);
-  if (init() != 0) return "of a driver that does not run";
+  if (init() != 0) return "unknown: the driver does not run";
   char version[96] = {};
   const bool has_version = get(version, sizeof version) == 0;
   shutdown();
-  return has_version ? fmt::format("of driver {}", version) : "of a version that it does not tell";
+  return has_version ? fmt::format("of driver {}", version) : "unknown: no version reported";
 }
 
 std::string returned_release(const SharedLibrary& library, const char* function) {
@@ -52,7 +52,7 @@ std::string cupti_version(const SharedLibrary& library) {
   int (*get)(std::uint32_t*) = nullptr;
   library.require("cuptiGetVersion", get);
   std::uint32_t version = 0;
-  if (get(&version) != 0) return "of a version that it tells only with a driver";
+  if (get(&version) != 0) return "unknown: no version reported without a driver";
   return version < 1000 ? fmt::format("API {}", version) : release_text(version);
 }
 

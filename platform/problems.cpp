@@ -31,7 +31,7 @@ std::vector<Message> Problems::messages() const {
   messages.reserve(found_.size());
   for (const auto& [place, message] : found_) messages.push_back({text(place), message});
   if (num_more_ > 0)
-    messages.push_back({file_, fmt::format("more errors follow, {} at least; mend these {} first", num_more_, kMost)});
+    messages.push_back({file_, fmt::format("at least {} more errors follow; fix these {} first", num_more_, kMost)});
   return messages;
 }
 

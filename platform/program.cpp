@@ -53,7 +53,7 @@ void complain_of_memory(const char* name) {
   try {
     complain(name, MachineError(out_of_memory("it worked")));
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: memory ran out\n", name);
+    std::fprintf(stderr, "%s: out of memory\n", name);
   }
 }
 

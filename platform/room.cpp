@@ -66,7 +66,7 @@ std::optional<Room> room_of_group(const fs::path& folder) {
   const auto used = number_in(folder / (is_unified ? "memory.current" : "memory.usage_in_bytes"));
   if (!limit || !used) return std::nullopt;
   const std::int64_t cached = value_of(folder / "memory.stat", is_unified ? "inactive_file" : "total_inactive_file");
-  return Room{*limit - *used + cached, fmt::format("control group's limit of {}", in_bytes(*limit))};
+  return Room{*limit - *used + cached, fmt::format("cgroup limit of {}", in_bytes(*limit))};
 }
 
 std::optional<Room> free_memory(const SystemFiles& files) {
@@ -105,7 +105,7 @@ std::string bounds_of_threads() {
   if (const auto limit = limit_of(RLIMIT_STACK)) bounds.push_back(fmt::format("{} of stack each", in_bytes(*limit)));
   for (const fs::path& folder : control_groups({}, "pids"))
     if (const auto limit = number_in(folder / "pids.max"))
-      bounds.push_back(fmt::format("a control group's limit of {} threads", *limit));
+      bounds.push_back(fmt::format("a cgroup limit of {} threads", *limit));
   return bounds.empty() ? "no limit is set" : fmt::format("{}", fmt::join(bounds, ", "));
 }
 
@@ -122,21 +122,21 @@ Room memory_room(const SystemFiles& files) {
   const std::vector<Room> rooms = memory_rooms(files);
   const auto least =
       std::min_element(rooms.begin(), rooms.end(), [](const Room& a, const Room& b) { return a.amount < b.amount; });
-  if (least == rooms.end()) return {std::numeric_limits<std::int64_t>::max(), "no bound is known"};
+  if (least == rooms.end()) return {std::numeric_limits<std::int64_t>::max(), "no limit is known"};
   return {std::max<std::int64_t>(0, least->amount), least->bound};
 }
 
 void require_memory(std::int64_t bytes, std::string_view what) {
   const Room room = memory_room();
   if (bytes <= room.amount) return;
-  throw MachineError(fmt::format("{}: {} are needed and {} can be had ({})", what, in_bytes(bytes),
-                                 in_bytes(room.amount), room.bound));
+  throw MachineError(
+      fmt::format("{}: {} needed, {} available ({})", what, in_bytes(bytes), in_bytes(room.amount), room.bound));
 }
 
 std::string out_of_memory(std::string_view what) {
   std::vector<std::string> bounds;
   for (const Room& room : memory_rooms({})) bounds.push_back(room.bound);
-  return fmt::format("memory ran out while {} ({})", what, fmt::join(bounds, ", "));
+  return fmt::format("out of memory while {} ({})", what, fmt::join(bounds, ", "));
 }
 
 std::string no_thread(const std::exception& error) {
@@ -156,7 +156,7 @@ TrialThreads::TrialThreads(std::int64_t count, std::string_view what) {
   } catch (const std::system_error& error) {
     const std::string why = no_thread(error);
     over_.count_down();
-    throw MachineError(fmt::format("{}: {} threads are needed at once and {} could be started: {}", what, count,
+    throw MachineError(fmt::format("{}: {} threads are needed at once, but {} could be started: {}", what, count,
                                    threads_.size(), why));
   }
 }
@@ -168,7 +168,7 @@ void require_open_files(std::int64_t count, std::string_view what) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || std::cmp_less_equal(count, limit.rlim_cur)) return;
   const rlim_t before = std::exchange(limit.rlim_cur, std::min(limit.rlim_max, static_cast<rlim_t>(count)));
   if (std::cmp_less_equal(count, limit.rlim_max) && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  throw MachineError(fmt::format("{}: {} files must be open at once, and ulimit -n is {} (-Hn {})", what, count, before,
+  throw MachineError(fmt::format("{}: {} files must be open at once, but ulimit -n is {} (-Hn {})", what, count, before,
                                  limit.rlim_max));
 }
 

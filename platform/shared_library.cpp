@@ -122,9 +122,9 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names) {
   std::vector<std::string> searched;
   for (const fs::path& folder : folders)
     searched.push_back(folder.empty() ? "the system's search path" : folder.string());
-  throw MachineError(fmt::format(
-      "{} was not found{}. Looked in: {}. UNDERLAP_LIBRARY_PATH names more folders", fmt::join(names, " or "),
-      refusals.empty() ? "" : fmt::format(" ({})", fmt::join(refusals, "; ")), fmt::join(searched, ", ")));
+  throw MachineError(
+      fmt::format("{} was not found{}. Searched: {}. Add folders with UNDERLAP_LIBRARY_PATH", fmt::join(names, " or "),
+                  refusals.empty() ? "" : fmt::format(" ({})", fmt::join(refusals, "; ")), fmt::join(searched, ", ")));
 }
 
 SharedLibrary SharedLibrary::open_file(const fs::path& file) {

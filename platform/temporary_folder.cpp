@@ -51,7 +51,7 @@ TemporaryFolder::TemporaryFolder() {
   remove_left_folders(root);
   std::string name = (root / fmt::format("{}{}-XXXXXX", kPrefix, ::getpid())).string();
   if (::mkdtemp(name.data()) == nullptr)
-    throw MachineError(fmt::format("cannot make a folder in {}: {}", root.string(), std::strerror(errno)));
+    throw MachineError(fmt::format("cannot create a folder in {}: {}", root.string(), std::strerror(errno)));
   path_ = name;
   held_ = locked(path_);
 }

@@ -100,7 +100,7 @@ class Builder : public YAML::EventHandler {
 void Builder::open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
   if (open_.size() >= kDeepestYaml) {
     problems_.add(place(mark),
-                  fmt::format("nested deeper than {} levels, which no setting is; leave some out", kDeepestYaml));
+                  fmt::format("nested deeper than {} levels, more than any setting; remove some", kDeepestYaml));
     throw Stop{};
   }
   open_.push_back({&make(kind, mark), anchor, nullptr, {}});
@@ -108,7 +108,7 @@ void Builder::open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t ancho
 
 void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   if (const auto found = anchors_.find(anchor); found != anchors_.end()) return attach(*found->second);
-  problems_.add(place(mark), "an alias inside the value that it stands for; write the value out");
+  problems_.add(place(mark), "an alias inside the value that it refers to; write the value out");
   attach(make(Node::Kind::null, mark));
 }
 
@@ -154,7 +154,8 @@ void Builder::merge(Node& mapping) {
 
 void Builder::merge_from(Node& mapping, const Node& source) {
   if (source.kind != Node::Kind::mapping) {
-    problems_.add(source.place, fmt::format("<< merges mappings, not {}; name the anchor of one", describe(source)));
+    problems_.add(source.place,
+                  fmt::format("<< merges mappings, not {}; use the anchor of a mapping", describe(source)));
     return;
   }
   num_merged_ += source.entries.size();
@@ -188,7 +189,7 @@ Document read_document(const std::string& yaml, Problems& problems, int override
     document.root = nullptr;
   } catch (const YAML::Exception& error) {
     const Place place{override_index, std::max(error.mark.line, 0) + 1, std::max(error.mark.column, 0) + 1};
-    problems.add(place, fmt::format("not YAML: {}; mend the line, or put text with : # [ or {{ in quotes", error.msg));
+    problems.add(place, fmt::format("not YAML: {}; fix the line, or put text with : # [ or {{ in quotes", error.msg));
     document.root = nullptr;
   }
   return document;

@@ -41,7 +41,7 @@ std::string array_text(const std::map<std::size_t, std::string>& tasks) {
 const std::string& one_line(const std::string& words) {
   if (std::ranges::any_of(words, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
     throw std::invalid_argument(
-        fmt::format("a job script cannot hold the control characters of {}", json_text(fields::Json(words))));
+        fmt::format("a job script cannot contain control characters: {}", json_text(fields::Json(words))));
   return words;
 }
 
@@ -77,8 +77,7 @@ std::string shell_word(const std::string& word) {
 
 std::string job_script(const BatchJob& job) {
   std::string text =
-      "#!/bin/bash\n"
-      "# A run of Underlap. Submitted again (sbatch job.sh), it goes on after its last finished block.\n";
+      "#!/bin/bash\n# Underlap run. If submitted again (sbatch job.sh), it continues after its last finished block.\n";
   const bool is_array = !job.tasks.empty();
   const auto option = [&](const std::string& words) { text += "#SBATCH " + one_line(words) + "\n"; };
   option("--job-name=" + job.name);
@@ -104,10 +103,9 @@ std::string job_script(const BatchJob& job) {
   // Slurm itself requeues only where it misses a node before the run does.
   if (job.requeues)
     text += fmt::format(
-        "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
-        "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {} ]; then\n"
-        "  scontrol requeue \"$SLURM_JOB_ID\" && exit $code\n"
-        "fi\n",
+        "# Restart after a failed rank or node (not after success, differing losses, bad input or the time limit).\nif "
+        "[ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {} ]; then\n  scontrol requeue "
+        "\"$SLURM_JOB_ID\" && exit $code\nfi\n",
         kMostRestarts);
   if (is_array) text += end_task(job);
   return text + "exit $code\n";

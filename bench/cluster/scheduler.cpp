@@ -74,7 +74,7 @@ std::optional<Said> run_command(const std::vector<std::string>& words) {
   Said said;
   said.text = without_end(read_all(child.output(), deadline));
   const std::optional<ProcessEnd> end = child.wait_for_end(kPatience);
-  if (!end) return Said{1, fmt::format("{} did not end within {} s", words.front(), kPatience.count())};
+  if (!end) return Said{1, fmt::format("{} timed out after {} s", words.front(), kPatience.count())};
   said.exit_code = end->signal != 0 ? 128 + end->signal : end->exit_status;
   return said;
 }
@@ -82,8 +82,8 @@ std::optional<Said> run_command(const std::vector<std::string>& words) {
 std::string submit_to_slurm(const std::filesystem::path& script) {
   const auto said = run_command({"sbatch", "--parsable", script.string()});
   if (!said)
-    throw std::invalid_argument(fmt::format(
-        "there is no Slurm on this machine (sbatch); the job script is {}: take it to one that has", script.string()));
+    throw std::invalid_argument(
+        fmt::format("sbatch (Slurm) was not found on this machine; submit {} on one that has it", script.string()));
   // "17" or "17;CLUSTER", behind warnings where there are any.
   const std::string last = said->text.substr(said->text.rfind('\n') + 1);
   const std::string job = last.substr(0, last.find(';'));

@@ -25,8 +25,8 @@ std::string why_ended(const StateOfTask& task, std::optional<int> exit_code, boo
   const std::vector<StateOfCell>& cells = task.run.cells;
   if (!cells.empty() && !cells.front().failed_because.empty()) return cells.front().failed_because;
   if (task.run.status && !task.run.status->ended_because.empty()) return task.run.status->ended_because;
-  if (exit_code) return fmt::format("its task ended with exit code {}", *exit_code);
-  return has_begun ? "its task ended without a word" : "its task never began";
+  if (exit_code) return fmt::format("its task ended with exit status {}", *exit_code);
+  return has_begun ? "its task ended for an unknown reason" : "its task never started";
 }
 
 StateOfTask read_task(const std::filesystem::path& folder, const SubmittedJob& job, std::size_t number,
@@ -69,15 +69,15 @@ std::string counts_text(const StateOfArray& state) {
   for (const Stage stage : kStages)
     if (const auto number = count(state, stage); number > 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", number,
-                          stage == Stage::ended ? "ended before their cells were done" : to_string(stage));
+                          stage == Stage::ended ? "ended early" : to_string(stage));
   return text;
 }
 
 std::string advice(const StateOfArray& state, const std::string& folder) {
   if (!all_over(state) || state.is_merging) return "";
   std::string text;
-  if (!state.is_merged) text += fmt::format("  make one run of them with: underlap merge {}\n", shell_word(folder));
-  if (count(state, Stage::ended) > 0) text += fmt::format("  go on with: {} --resume\n", state.job.command);
+  if (!state.is_merged) text += fmt::format("  merge them with: underlap merge {}\n", shell_word(folder));
+  if (count(state, Stage::ended) > 0) text += fmt::format("  continue with: {} --resume\n", state.job.command);
   return text;
 }
 
@@ -107,14 +107,14 @@ std::optional<StateOfArray> state_of_array(
 std::string array_text(const StateOfArray& state, const std::string& folder, const TableFormat& format) {
   std::string text =
       wrap(fmt::format("{} is a job array ({}) of {} cells: {}{}.", folder, state.job.job, state.tasks.size(),
-                       counts_text(state), state.is_merging ? "; the last task makes one run of them" : ""),
+                       counts_text(state), state.is_merging ? "; the last task is merging them" : ""),
            format.width) +
       advice(state, folder);
   Table table{.columns = {{.title = "cell", .align = Align::left},
                           {.title = "task", .align = Align::left},
                           {.title = "blocks"},
                           {.title = "of"},
-                          {.title = "what there is to say", .align = Align::left}},
+                          {.title = "details", .align = Align::left}},
               .rows = {}};
   for (const StateOfTask& task : state.tasks) {
     std::string said = task.why_ended.substr(0, task.why_ended.find('\n'));

@@ -63,35 +63,35 @@ std::string time_text(std::int64_t seconds) {
 }
 
 std::string blocks_text(const StateOfRun& state) {
-  return state.blocks_planned > 0 ? fmt::format("{} of {} blocks are done", state.blocks_done, state.blocks_planned)
-                                  : "no block is done";
+  return state.blocks_planned > 0 ? fmt::format("{} of {} blocks done", state.blocks_done, state.blocks_planned)
+                                  : "no block done";
 }
 
 std::string running_text(const StateOfRun& state, std::int64_t now_s) {
-  std::string text = "runs";
+  std::string text = "is running";
   if (state.status) text += " on " + state.status->host;
   if (state.job_state && !state.job_state->nodes.empty())
     text += fmt::format(" (job {}, {})", state.job->job, state.job_state->nodes);
-  if (!state.status) return text + ": it is at its beginning";
+  if (!state.status) return text + ": starting";
   if (!state.status->doing.empty()) text += ": " + state.status->doing;
   if (state.status->seconds_left) text += fmt::format("; {} left", time_text(*state.status->seconds_left));
-  return text + fmt::format("; heard of {} ago", time_text(now_s - state.status->updated_s));
+  return text + fmt::format("; last update {} ago", time_text(now_s - state.status->updated_s));
 }
 
 std::string ended_text(const StateOfRun& state, std::int64_t now_s) {
-  std::string text = "ended before it was done";
+  std::string text = "ended early";
   if (state.status && !state.status->ended_because.empty())
     text += ": " + state.status->ended_because;
   else if (state.job_state)
-    text += fmt::format(": Slurm says that job {} is {}", state.job->job, state.job_state->state);
+    text += fmt::format(": Slurm job {} is {}", state.job->job, state.job_state->state);
   else if (state.status)
-    text += fmt::format(", without a word, and was last heard of {} ago", time_text(now_s - state.status->updated_s));
+    text += fmt::format(" for an unknown reason; last update {} ago", time_text(now_s - state.status->updated_s));
   return text + "; " + blocks_text(state);
 }
 
 std::string waiting_text(const StateOfRun& state, std::int64_t now_s) {
   std::string text =
-      fmt::format("waits in the queue as job {}, for {}", state.job->job, time_text(now_s - state.job->submitted_s));
+      fmt::format("has been queued as job {} for {}", state.job->job, time_text(now_s - state.job->submitted_s));
   if (!state.job_state->reason.empty()) text += fmt::format(" ({})", state.job_state->reason);
   return text + (state.blocks_done > 0 ? "; " + blocks_text(state) : "");
 }
@@ -100,7 +100,7 @@ std::string finished_text(const StateOfRun& state) {
   const auto failed =
       std::ranges::count_if(state.cells, [](const StateOfCell& cell) { return !cell.failed_because.empty(); });
   return fmt::format("is finished: {} blocks of {} cells{}", state.blocks_done, state.cells.size(),
-                     failed == 0 ? "" : fmt::format(", but {} failed; --resume takes up what failed", failed));
+                     failed == 0 ? "" : fmt::format(", but {} failed; --resume retries what failed", failed));
 }
 
 std::string sentence(const StateOfRun& state, std::int64_t now_s) {
@@ -111,7 +111,7 @@ std::string sentence(const StateOfRun& state, std::int64_t now_s) {
     case Stage::finished: return finished_text(state);
     case Stage::silent: break;
   }
-  return fmt::format("was last heard of {} ago on {}: {}; whether it still runs is not seen from here",
+  return fmt::format("was last updated {} ago on {}: {}; whether it is still running is unknown here",
                      time_text(now_s - state.status->updated_s), state.status->host, state.status->doing);
 }
 
@@ -150,7 +150,7 @@ StateOfRun state_of_run(const std::filesystem::path& folder,
   state.job = read_job(folder);
   if (!report::find_results(folder) && !state.status && !state.job && state.holder.empty())
     throw std::invalid_argument(
-        fmt::format("{} holds no run: no results.json, no status.json, no job.json", folder.string()));
+        fmt::format("{} contains no run: no results.json, status.json or job.json", folder.string()));
   const bool is_done = state.blocks_planned > 0 && state.blocks_done >= state.blocks_planned;
   if (state.job && !is_done) state.job_state = ask ? ask(state.job->job) : state_of_job(state.job->job);
   state.stage = stage_of(state);
@@ -170,7 +170,7 @@ std::string state_text(const StateOfRun& state, const std::string& folder, std::
                        const TableFormat& format) {
   std::string text = wrap(fmt::format("{} {}.", folder, sentence(state, now_s)), format.width);
   if (state.stage == Stage::ended && state.status && !state.status->resume_command.empty())
-    text += fmt::format("  go on with: {}\n", state.status->resume_command);
+    text += fmt::format("  continue with: {}\n", state.status->resume_command);
   if (state.cells.empty()) return text;
   Table table{.columns = {{.title = "cell", .align = Align::left}, {.title = "blocks"}, {.title = "of"}}, .rows = {}};
   const bool any_failed =

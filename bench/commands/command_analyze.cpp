@@ -70,24 +70,26 @@ struct AnalyzeArguments {
 // Rejects options that would be ignored.
 void check_arguments(const AnalyzeArguments& arguments) {
   if (arguments.step && *arguments.step < 0)
-    throw std::invalid_argument(fmt::format("--step is {}; steps are counted from 0", *arguments.step));
+    throw std::invalid_argument(fmt::format("--step is {}; steps start at 0", *arguments.step));
   if (arguments.step && !arguments.timeline)
-    throw std::invalid_argument("--step chooses the step that --timeline draws; add --timeline or leave it out");
+    throw std::invalid_argument("--step applies to --timeline only; add --timeline or remove --step");
   if (arguments.width && !arguments.timeline)
-    throw std::invalid_argument("--width is that of the drawing of --timeline; add --timeline or leave it out");
+    throw std::invalid_argument("--width applies to --timeline only; add --timeline or remove --width");
   if (arguments.json && arguments.timeline)
-    throw std::invalid_argument("--json and --timeline: a drawing is no JSON; give one of them");
+    throw std::invalid_argument("--json and --timeline cannot be combined; use one of them");
   if (arguments.csv && (arguments.json || arguments.timeline || arguments.details))
-    throw std::invalid_argument("--csv is one table alone; leave --json, --timeline and --details out, or --csv");
-  if (arguments.csv && arguments.by.size() > 1) throw std::invalid_argument("--csv is one table; give --by one word");
+    throw std::invalid_argument("--csv prints one table; remove --json, --timeline and --details, or --csv");
+  if (arguments.csv && arguments.by.size() > 1)
+    throw std::invalid_argument("--csv prints one table; give --by one value");
   if (arguments.csv && arguments.is_of_folder() && !arguments.cell)
-    throw std::invalid_argument("--csv is one table, and a run's folder holds several cells; choose one with --cell");
+    throw std::invalid_argument("--csv prints one table, but a run folder has several cells; choose one with --cell");
   if (arguments.cell && arguments.config.empty() && !arguments.is_of_folder())
-    throw std::invalid_argument("--cell names a cell of --config, or of a run's folder, and neither is given");
+    throw std::invalid_argument("--cell requires --config or a run folder");
   if (arguments.traces.size() > 1)
     for (const std::string& path : arguments.traces)
       if (is_directory(path))
-        throw std::invalid_argument(path + ": a directory beside other traces; give one folder, or traces of one cell");
+        throw std::invalid_argument(
+            path + ": a folder cannot be combined with other traces; give one folder, or traces of one cell");
 }
 
 // The width of the terminal, if there is one.
@@ -108,8 +110,8 @@ analysis::TimelineRequest timeline_request(const AnalyzeArguments& arguments, co
       return {.block = window.block, .step = window.step, .width = timeline_width(arguments), .steps = windows};
   }
   if (steps.empty()) throw std::invalid_argument("--timeline: the trace has no measured step");
-  throw std::invalid_argument(fmt::format("--step: the trace has no measured step {}; name one of {}", *arguments.step,
-                                          fmt::join(steps, ", ")));
+  throw std::invalid_argument(
+      fmt::format("--step: the trace has no measured step {}; use one of {}", *arguments.step, fmt::join(steps, ", ")));
 }
 
 input::AttributionOptionsOf attribution_options(const AnalyzeArguments& arguments,
@@ -259,7 +261,7 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
                       "configuration of the job (YAML): also show whether each overlap knob was observed");
   command->add_option("--cell", arguments->cell,
                       "show only this cell of a run folder; or the cell of --config to compare the traces with "
-                      "(default: the one that they name)");
+                      "(default: the one named in the traces)");
   command
       ->add_option(
           "--mode-map", arguments->mode_map,
@@ -274,7 +276,7 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember(breakdown_names()));
   command->add_flag("--csv", arguments->csv, "print only the table of --by (default: rank), as CSV");
   command->add_flag("--details", arguments->details,
-                    "also late ranks and why, bandwidth, slowed compute, idle time, critical path, and the step "
+                    "also late ranks and why, bandwidth, slowed compute, idle time, critical path, and the step time "
                     "without each of them");
   command->add_flag("--timeline", arguments->timeline, "draw one step as text");
   command->add_option("--step", arguments->step, "step to draw (default: the first measured one)")->check(not_empty());

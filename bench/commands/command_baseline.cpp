@@ -51,9 +51,10 @@ void add_baseline_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("baseline", "Save a run as a small baseline file to commit");
   command->require_subcommand(1);
   auto arguments = std::make_shared<SaveArguments>();
-  CLI::App* save = command->add_subcommand("save", "Save what the gate needs of one or more runs, in a few kilobytes");
-  save->add_option("RUN", arguments->runs, "runs, as `underlap gate` takes them")->required();
-  save->add_option("-o,--output", arguments->folder, "the folder of the baseline; what it holds is replaced")
+  CLI::App* save =
+      command->add_subcommand("save", "Save what `underlap gate` needs of one or more runs, in a few kilobytes");
+  save->add_option("RUN", arguments->runs, "runs, in any form that `underlap gate` accepts")->required();
+  save->add_option("-o,--output", arguments->folder, "baseline folder; an existing baseline is replaced")
       ->required()
       ->check(not_empty());
   save->footer("Example: underlap baseline save out/main -o baselines/main");

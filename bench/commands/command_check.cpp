@@ -49,8 +49,7 @@ std::vector<std::uint32_t> read_connections(const std::string& text) {
     const auto read = std::from_chars(part.data(), end, number);
     if (read.ec != std::errc{} || read.ptr != end || number < 0 || number > kMost)
       throw std::invalid_argument(
-          fmt::format("--connections: {} must be whole numbers from 0 to {} with a comma between "
-                      "two, such as 0,32,8,1",
+          fmt::format("--connections: {} must be whole numbers from 0 to {} separated by commas, such as 0,32,8,1",
                       yaml::in_quotes(text), kMost));
     numbers.push_back(static_cast<std::uint32_t>(number));
   }
@@ -113,14 +112,14 @@ void add_check_command(CLI::App& app, int& exit_code) {
   CLI::Option* json =
       command->add_flag("--json", arguments->json, "print JSON: underlap.check/1, or underlap.errors/1 for errors");
   command->add_flag("--dry-run", arguments->dry_run, "show what would be checked, and check nothing")->excludes(json);
-  command->add_option("--steps", arguments->steps, "steps of each rank (default: 2)")->check(CLI::Range(1, 1000));
+  command->add_option("--steps", arguments->steps, "steps to check on each rank (default: 2)")
+      ->check(CLI::Range(1, 1000));
   CLI::Option* no_numerics = command->add_flag("--no-numerics", arguments->no_numerics, "do not compute losses");
   command->add_option("--numerics-steps", arguments->numerics_steps, "steps whose losses are compared (default: 5)")
       ->check(CLI::Range(2, 1000))
       ->excludes(no_numerics);
-  command->add_option(
-      "--connections", arguments->connections,
-      "numbers of hardware queues to search for deadlocks with; 0: one for each stream (default: 0,32,8,1)");
+  command->add_option("--connections", arguments->connections,
+                      "hardware queue counts to search for deadlocks with; 0: one per stream (default: 0,32,8,1)");
   command
       ->add_option("--launch-queue-depth", arguments->options.launch_queue_depth,
                    "commands that a hardware queue holds before the host blocks (default: 1024)")

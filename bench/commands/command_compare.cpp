@@ -80,10 +80,11 @@ compare::CompareReport compare_runs(const CompareArguments& arguments) {
 }
 
 compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
-  if (!arguments.to.empty()) throw std::invalid_argument("--cells FROM TO are of one run; give that alone");
+  if (!arguments.to.empty())
+    throw std::invalid_argument("--cells FROM TO compares two cells of one run; give only that run");
   if (!holds_results(arguments.from))
     throw std::invalid_argument(arguments.from +
-                                ": no run, since it holds no results.json\n  --cells are those of a run");
+                                ": not a run: it contains no results.json\n  --cells requires a run folder");
   const RunFolder run = read_run(arguments.from);
   return compare::report_of_cells(run.run, arguments.cells.front(), arguments.cells.back(), arguments.force,
                                   change_by_traces(run, run));
@@ -91,7 +92,7 @@ compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
 
 input::CellTrace read_side(const std::string& path, StatusWatch& watch) {
   if (std::filesystem::is_directory(path) && std::filesystem::is_empty(path))
-    throw std::invalid_argument(path + ": is empty\n  name a run's folder, a trace or a folder of traces");
+    throw std::invalid_argument(path + ": the folder is empty\n  give a run folder, a trace or a folder of traces");
   return input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::by_size);
 }
 
@@ -109,14 +110,12 @@ compare::CompareReport report_of(const CompareArguments& arguments) {
   if (arguments.to.empty()) throw std::invalid_argument("B is required, unless --cells FROM TO names two cells of A");
   for (const std::string& path : {arguments.from, arguments.to})
     if (is_series(path))
-      throw std::invalid_argument(
-          fmt::format("{0}: holds several runs\n  name one of them, {0}/run-00, or judge all: "
-                      "underlap gate",
-                      path));
+      throw std::invalid_argument(fmt::format(
+          "{0}: contains several runs\n  give one of them, such as {0}/run-00, or check all: underlap gate", path));
   const bool from_run = holds_results(arguments.from), to_run = holds_results(arguments.to);
   if (from_run != to_run)
     throw std::invalid_argument(
-        fmt::format("{} is a run and {} is none; name two runs, or the traces of both (a run's are in its traces/)",
+        fmt::format("{} is a run but {} is not; give two runs, or the traces of both (a run's are in its traces/)",
                     from_run ? arguments.from : arguments.to, from_run ? arguments.to : arguments.from));
   return from_run ? compare_runs(arguments) : compare_two_traces(arguments);
 }
@@ -124,9 +123,9 @@ compare::CompareReport report_of(const CompareArguments& arguments) {
 void check_outputs(const CompareArguments& arguments) {
   const bool prints_markdown = arguments.markdown == "-";
   if (arguments.json && prints_markdown)
-    throw std::invalid_argument("--json and --markdown - are different outputs; print one of them");
+    throw std::invalid_argument("--json and --markdown - both write to standard output; use one of them");
   if ((arguments.json || prints_markdown) && arguments.details == compare::Details::all)
-    throw std::invalid_argument("--details is for the tables of a terminal; the other outputs hold all cells");
+    throw std::invalid_argument("--details applies to terminal output only; the other formats contain all cells");
 }
 
 int run_compare(const CompareArguments& arguments) {

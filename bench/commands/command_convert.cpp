@@ -44,9 +44,9 @@ input::CellTrace cell_of_folder(const ConvertArguments& arguments) {
   input::for_each_cell(
       arguments.traces.front(), arguments.cell, usual_attribution, watch, [&](const input::CellTrace& cell) {
         if (found)
-          throw std::invalid_argument(fmt::format(
-              "{} holds the traces {} and {}, and more than one cell is no trace; --cell {} takes the first",
-              arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
+          throw std::invalid_argument(
+              fmt::format("{} contains the traces {} and {}, but a file holds one cell; choose one, such as --cell {}",
+                          arguments.traces.front(), found->files.front(), cell.files.front(), found->cell));
         found = cell;
       });
   return std::move(*found);
@@ -54,8 +54,7 @@ input::CellTrace cell_of_folder(const ConvertArguments& arguments) {
 
 input::CellTrace read_input(const ConvertArguments& arguments) {
   if (arguments.traces.size() == 1 && input::is_run_folder(arguments.traces.front())) return cell_of_folder(arguments);
-  if (arguments.cell)
-    throw std::invalid_argument("--cell names a cell of a run's folder, and none is given; leave it out");
+  if (arguments.cell) throw std::invalid_argument("--cell requires a run folder; give one or remove --cell");
   StatusWatch watch;
   return input::read_cell(input::trace_files(arguments.traces), usual_attribution, watch);
 }
@@ -65,7 +64,7 @@ void check_free(const std::vector<fs::path>& files, bool force) {
   for (const fs::path& file : files)
     if (std::error_code unknown; fs::exists(fs::symlink_status(file, unknown)))
       throw std::invalid_argument(
-          fmt::format("{} is there already: name another file, or --force to overwrite it", file.string()));
+          fmt::format("{} already exists: choose another file, or overwrite it with --force", file.string()));
 }
 
 void print_skipped(const Trace& trace) {
@@ -77,7 +76,7 @@ void take_last_as_file(ConvertArguments& arguments) {
   if (!arguments.file.empty()) return;
   if (arguments.traces.size() < 2)
     throw std::invalid_argument(
-        "FILE is required: the file to write, as out.pftrace or out.json.gz\n  underlap convert --help says more");
+        "FILE is required: the file to write, such as out.pftrace or out.json.gz\n  see underlap convert --help");
   arguments.file = std::move(arguments.traces.back());
   arguments.traces.pop_back();
 }
@@ -108,11 +107,10 @@ void add_convert_command(CLI::App& app, int& exit_code) {
       ->add_option("TRACE", arguments->traces,
                    "the traces of one job (files, folder or glob pattern), one per rank; or a run folder")
       ->required();
-  command->add_option(
-      "FILE", arguments->file,
-      "the file to write, whose extension names the format: .pftrace (all ranks, for Underlap and "
-      "ui.perfetto.dev) or .json (a file a rank, NAME.rank0.json, for HTA, TraceLens and Perfetto); .zst "
-      "behind it compresses, and so does .gz behind .json");
+  command->add_option("FILE", arguments->file,
+                      "file to write; the extension selects the format: .pftrace (all ranks, for Underlap and "
+                      "ui.perfetto.dev) or .json (one file per rank, NAME.rank0.json, for HTA, TraceLens and "
+                      "Perfetto); append .zst, or .gz to .json, to compress");
   command->add_option("--cell", arguments->cell, "cell to write, if TRACE is a run folder");
   command->add_flag("--force", arguments->force, "overwrite existing files");
   command->footer(

@@ -89,13 +89,14 @@ gate::GateOptions options_of(const GateArguments& arguments) {
     const gate::Tolerance target = gate::parse_tolerance(arguments.max_exposed);
     if (target.ns != 0 || target.share >= 1)
       throw std::invalid_argument("--max-exposed is " + arguments.max_exposed +
-                                  "; write a share of the step below 100 %, as 5%");
+                                  "; write a share of the step below 100 %, such as 5%");
     options.max_exposed = target.share;
   }
   if (!arguments.run_sd.empty()) {
     const gate::Tolerance spread = gate::parse_tolerance(arguments.run_sd);
     if (spread.ns != 0 || spread.share <= 0)
-      throw std::invalid_argument("--run-sd is " + arguments.run_sd + "; write a share of the step above 0, as 1%");
+      throw std::invalid_argument("--run-sd is " + arguments.run_sd +
+                                  "; write a share of the step above 0, such as 1%");
     options.run_sd = spread.share;
   }
   options.is_forced = arguments.force;
@@ -119,9 +120,9 @@ int exit_code_of(gate::Verdict verdict, const std::string& inconclusive) {
 void check_outputs(const GateArguments& arguments) {
   const int printed = arguments.json + (arguments.markdown == "-") + (arguments.junit == "-");
   if (printed > 1)
-    throw std::invalid_argument("--json, --markdown - and --junit - are different outputs; print one of them");
+    throw std::invalid_argument("--json, --markdown - and --junit - all write to standard output; use one of them");
   if (printed == 1 && arguments.rows == gate::Rows::all)
-    throw std::invalid_argument("--details is for the table of a terminal; the other outputs hold all there is");
+    throw std::invalid_argument("--details applies to terminal output only; the other formats contain everything");
   check_output_file("--markdown", arguments.markdown);
   check_output_file("--junit", arguments.junit);
   check_output_file("--picture", arguments.picture);
@@ -179,7 +180,7 @@ void add_outputs(CLI::App& command, GateArguments& arguments) {
       ->check(not_empty());
   command
       .add_option("--picture", arguments.picture,
-                  "draw the verdicts into this .svg or .png file, which the comment then shows; needs the viewer")
+                  "draw the verdicts into this .svg or .png file and show it in the comment; needs the viewer")
       ->check(not_empty());
   command.add_option("--junit", arguments.junit, "write a JUnit XML test suite to this file, or -")->check(not_empty());
   command.add_flag("--json", arguments.json, "print JSON (underlap.gate/1)");
@@ -200,7 +201,7 @@ void add_gate_command(CLI::App& app, int& exit_code) {
   command->add_option("--with-candidate", arguments->more_candidates, "additional candidate runs");
   command
       ->add_option("--max-regression", arguments->max_regression,
-                   "how much worse step, exposed time and efficiency may be: a share of the step, a time, or both, "
+                   "allowed regression of step, exposed time and efficiency: a share of the step, a time, or both, "
                    "\"2% or 100us\" (default: 5%)")
       ->check(not_empty());
   command

@@ -37,9 +37,9 @@ int run_init(const InitArguments& arguments) {
   }
   if (std::filesystem::exists(arguments.file) && !arguments.force)
     throw std::invalid_argument(
-        fmt::format("{} is there already: name another file, or --force to overwrite it", arguments.file));
+        fmt::format("{} already exists: choose another file, or overwrite it with --force", arguments.file));
   write_file_atomically(arguments.file, naming(config, arguments.file));
-  print_text("wrote {0}\n  underlap plan {0}    shows what it puts in effect\n  underlap run {0}     runs it\n",
+  print_text("wrote {0}\n  underlap plan {0}    shows its effective settings\n  underlap run {0}     runs it\n",
              arguments.file);
   return kOk;
 }
@@ -48,7 +48,7 @@ int run_init(const InitArguments& arguments) {
 
 void add_init_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<InitArguments>();
-  CLI::App* command = app.add_subcommand("init", "Write a configuration with comments to start from");
+  CLI::App* command = app.add_subcommand("init", "Write a commented configuration to start from");
   command->add_option("FILE", arguments->file, "file to write, or - for standard output (default: underlap.yaml)");
   command->add_option("--like", arguments->preset,
                       "model preset, see `underlap list presets` (default: tiny, which this machine can measure; "

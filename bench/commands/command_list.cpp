@@ -41,7 +41,7 @@ void list_techniques() {
   Table table{{{"technique", Align::left},
                {"mode", Align::left},
                {"knob", Align::left},
-               {"what it does", Align::left},
+               {"description", Align::left},
                {"exposed", Align::left}},
               {}};
   for (const ListedTechnique& technique : all_techniques())
@@ -54,14 +54,14 @@ void list_techniques() {
 }
 
 void list_kernels() {
-  Table table{{{"kernel", Align::left}, {"what it computes", Align::left}, {"cost", Align::left}}, {}};
+  Table table{{{"kernel", Align::left}, {"computes", Align::left}, {"cost", Align::left}}, {}};
   for (const kernels::KernelInfo& kernel : kernels::registered_kernels())
     table.rows.push_back({{std::string(kernel.name)}, {std::string(kernel.what)}, {std::string(kernel.cost)}});
   print(table);
 }
 
 void list_formats() {
-  Table table{{{"format", Align::left}, {"file", Align::left}, {"can", Align::left}, {"what it is", Align::left}}, {}};
+  Table table{{{"format", Align::left}, {"file", Align::left}, {"can", Align::left}, {"description", Align::left}}, {}};
   for (const formats::Format& format : formats::formats())
     table.rows.push_back({{std::string(format.name)},
                           {std::string(format.extension)},
@@ -71,13 +71,12 @@ void list_formats() {
 }
 
 void list_matrices() {
-  Table table{{{"matrix", Align::left}, {"what it is", Align::left}}, {}};
+  Table table{{{"matrix", Align::left}, {"description", Align::left}}, {}};
   const std::vector<ShippedMatrix> matrices = shipped_matrices();
   if (matrices.empty())
-    throw std::invalid_argument(
-        fmt::format("the program stands alone: there are no matrices in {}\n  underlap init writes a configuration to "
-                    "begin with",
-                    shipped_matrices_folder().string()));
+    throw std::invalid_argument(fmt::format(
+        "no matrices are installed with this program, in {}\n  underlap init writes a configuration to start from",
+        shipped_matrices_folder().string()));
   for (const ShippedMatrix& matrix : matrices) table.rows.push_back({{matrix.name}, {matrix.about}});
   print(table);
   print_text("\nfiles: {}\n", shipped_matrices_folder().string());
@@ -153,7 +152,7 @@ void list_knobs(const std::string& pattern) {
     print_text("{}\n{}", knob.name, wrap(text, terminal_width(STDOUT_FILENO), "    "));
   }
   if (!is_any)
-    throw std::invalid_argument(fmt::format("no knob's name holds {}{}\n  underlap list knobs shows all of them",
+    throw std::invalid_argument(fmt::format("no knob matches {}{}\n  underlap list knobs shows all of them",
                                             yaml::in_quotes(pattern), similar_knobs(pattern, knobs)));
 }
 
@@ -198,7 +197,7 @@ constexpr std::int64_t kBusyBytes = std::int64_t{1} << 29;
 constexpr std::int32_t kBusyPercent = 10;
 
 std::string use_of(const GpuFacts& gpu) {
-  if (!gpu.has_nvml) return "not known: no NVML";
+  if (!gpu.has_nvml) return "unknown: no NVML";
   if (gpu.is_mig) return "divided (MIG): CUPTI cannot trace it";
   if (gpu.used_bytes >= kBusyBytes || gpu.utilization_percent >= kBusyPercent) return "busy: times will be wrong";
   return "ready";
@@ -247,8 +246,8 @@ void add_list(CLI::App& lists, int& exit_code, const char* what, const char* abo
 
 void add_hardware_list(CLI::App& lists, int& exit_code) {
   auto files = std::make_shared<std::vector<std::string>>();
-  CLI::App* list = lists.add_subcommand("hardware", "machines that the sim backend knows");
-  list->add_option("FILE", *files, "descriptions or measured files, in place of those in the program");
+  CLI::App* list = lists.add_subcommand("hardware", "machines that the sim backend can simulate");
+  list->add_option("FILE", *files, "hardware descriptions or measured files (default: the built-in ones)");
   list->callback([&exit_code, files] {
     for (const std::string& name : files->empty() ? sim::hardware_names() : *files) print_hardware(name);
     exit_code = kOk;
@@ -258,11 +257,11 @@ void add_hardware_list(CLI::App& lists, int& exit_code) {
 void add_knob_list(CLI::App& lists, int& exit_code) {
   auto pattern = std::make_shared<std::string>();
   CLI::App* list = lists.add_subcommand("knobs", "all keys of a configuration");
-  list->add_option("PATTERN", *pattern, "a part of a name, or a pattern as of the shell, in any case (default: all)");
+  list->add_option("PATTERN", *pattern, "part of a name, or a glob pattern; case-insensitive (default: all)");
   list->footer(
-      "Columns: name; description (accepted values); what decides if it is not set; and\nwhether `run` honors it "
-      "(honoured), only the plan resolves it (planned), or only\nits name is known (known).\n\nExample: underlap list "
-      "knobs overlap\n         underlap list knobs 'ddp.*'");
+      "Columns: name; description (accepted values); what sets its default; and whether\n`run` honors it (honoured), "
+      "only the plan resolves it (planned), or only its name\nis known (known).\n\nExample: underlap list knobs "
+      "overlap\n         underlap list knobs 'ddp.*'");
   list->callback([&exit_code, pattern] {
     list_knobs(*pattern);
     exit_code = kOk;
@@ -281,9 +280,9 @@ void add_list_command(CLI::App& app, int& exit_code) {
   add_list(*command, exit_code, "techniques", "overlap techniques, and what each leaves exposed", list_techniques);
   add_list(*command, exit_code, "kernels", "operations and what they cost", list_kernels);
   add_list(*command, exit_code, "formats", "trace formats", list_formats);
-  add_list(*command, exit_code, "presets", "models with their shapes, and userbuffers of tp_comm_overlap_cfg",
+  add_list(*command, exit_code, "presets", "models and their shapes, and userbuffers presets for tp_comm_overlap_cfg",
            list_presets);
-  add_list(*command, exit_code, "matrices", "matrices shipped with the program, which `run` takes by name",
+  add_list(*command, exit_code, "matrices", "matrices shipped with the program; `run` accepts their names",
            list_matrices);
   add_hardware_list(*command, exit_code);
   add_list(*command, exit_code, "gpus", "GPUs of this machine: clocks, power, memory, load", list_gpus);

@@ -23,7 +23,7 @@ int run_merge(const std::string& folder) {
   const auto state = state_of_array(folder);
   if (!state)
     throw std::invalid_argument(
-        fmt::format("{} holds no array: `underlap submit MATRIX --array -o {}` makes one", folder, folder));
+        fmt::format("{} contains no job array: `underlap submit MATRIX --array -o {}` creates one", folder, folder));
   const MeasureOutcome outcome = merge_array(folder, *state, status_on_stderr());
   print_text("{}\nresults: {}/results.json\nreport:  {}/report.md\n",
              report::run_text(outcome.results, terminal_format(STDOUT_FILENO), report::Details::left_out), folder,
@@ -39,7 +39,7 @@ int run_merge(const std::string& folder) {
 void add_merge_command(CLI::App& app, int& exit_code) {
   auto folder = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("merge", "Join the cells of a job array into one run");
-  command->add_option("DIR", *folder, "folder that the array was submitted with")->required();
+  command->add_option("DIR", *folder, "output folder of the submitted array")->required();
   command->footer(
       "The last task of `underlap submit --array` merges by itself. Merge by hand if it\nwas canceled or lost its "
       "node. A cell whose task ended early counts as failed.\n\nExample: underlap merge out");

@@ -64,7 +64,7 @@ bool print_gates(const plan::Matrix& matrix, const std::string& file) {
   for (const plan::Cell& cell : matrix.cells)
     for (const plan::Knob& knob : cell.plan.knobs)
       if (knob.source == "gate")
-        lines.insert(fmt::format("{}: {} was requested as {} and is {}: {}", knob.where.empty() ? file : knob.where,
+        lines.insert(fmt::format("{}: {} was requested as {} but is {}: {}", knob.where.empty() ? file : knob.where,
                                  knob.name, to_json_text(knob.requested), to_json_text(knob.effective), knob.reason));
   for (const std::string& line : lines) print_error("{}\n", line);
   return !lines.empty();
@@ -111,16 +111,15 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
     if (!cell.plan.errors.empty() || config.run.hardware.empty() || is_said != of_said_gpus) continue;
     const std::int64_t needed = cell.plan.peak_memory.total(), there = sim::gpu_memory_bytes(config);
     if (needed > there)
-      cells[fmt::format("a rank needs {} as predicted, a GPU of {} has {} ({})", in_bytes(needed), config.run.hardware,
-                        in_bytes(there), plan::advice_on_memory(config, there))]
+      cells[fmt::format("a rank is predicted to need {}, but a GPU of {} has {} ({})", in_bytes(needed),
+                        config.run.hardware, in_bytes(there), plan::advice_on_memory(config, there))]
           .push_back(cell.name);
   }
   std::string text;
   for (const auto& [words, names] : cells) {
     const std::string of = matrix.cells.size() == 1 ? "" : fmt::format("{}: ", fmt::join(names, ", "));
-    text +=
-        wrap(fmt::format("{}: {}{}", of_said_gpus ? "DOES NOT FIT" : "does not fit the GPU that is assumed", of, words),
-             width, "  ");
+    text += wrap(fmt::format("{}: {}{}", of_said_gpus ? "DOES NOT FIT" : "does not fit the assumed GPU", of, words),
+                 width, "  ");
   }
   return text;
 }
@@ -197,13 +196,13 @@ std::vector<std::string> configurations_in(const std::string& folder) {
     std::error_code of_entry;
     const std::filesystem::path& path = at->path();
     if (++num_seen > kMost)
-      throw std::invalid_argument(
-          fmt::format("{}: holds more than {} files; name a folder of configurations, or one of them", folder, kMost));
+      throw std::invalid_argument(fmt::format(
+          "{}: contains more than {} files; give a folder of configurations, or one of them", folder, kMost));
     if ((path.extension() == ".yaml" || path.extension() == ".yml") && at->is_regular_file(of_entry))
       files.push_back(path.string());
   }
   if (files.empty())
-    throw std::invalid_argument(folder + ": a directory without .yaml or .yml files; name a configuration");
+    throw std::invalid_argument(folder + ": a folder without .yaml or .yml files; give a configuration");
   std::ranges::sort(files);
   return files;
 }
@@ -214,7 +213,7 @@ std::string verdict(const std::string& file, const std::vector<plan::Finding>& f
   for (const std::string_view kind : {"error", "not-as-requested", "exposed", "contradiction"})
     if (const auto count = std::ranges::count(findings, kind, &plan::Finding::kind); count > 0)
       words.push_back(fmt::format("{} {}", count, kind));
-  return fmt::format("{}: {}", file, words.empty() ? "well" : fmt::format("{}", fmt::join(words, ", ")));
+  return fmt::format("{}: {}", file, words.empty() ? "ok" : fmt::format("{}", fmt::join(words, ", ")));
 }
 
 int plan_folder(const PlanArguments& arguments) {
@@ -240,7 +239,7 @@ int plan_folder(const PlanArguments& arguments) {
 const plan::Plan& only_plan(plan::Matrix& matrix, const PlanArguments& arguments) {
   if (!arguments.cell.empty()) keep_cell(matrix, arguments.cell);
   if (matrix.cells.size() > 1)
-    throw std::invalid_argument(fmt::format("{}: a matrix of {} cells; --cell NAME names the one to compare",
+    throw std::invalid_argument(fmt::format("{}: a matrix of {} cells; --cell NAME selects the one to compare",
                                             matrix.source.where, matrix.cells.size()));
   return matrix.cells.front().plan;
 }
@@ -309,8 +308,8 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command->add_option("--cell", arguments->cell, "show only this cell")->check(not_empty());
   command
       ->add_flag("--json", arguments->json,
-                 "print JSON: underlap.plan/1, for several cells underlap.plans/1, or underlap.errors/1 if no cell can "
-                 "run. Errors of a cell are in its plan")
+                 "print JSON: underlap.plan/1, underlap.plans/1 for several cells, or underlap.errors/1 if no cell can "
+                 "run. A cell's errors are in its plan")
       ->excludes(all);
   CLI::Option* github = command->add_flag("--github", arguments->github, "print findings as GitHub workflow commands");
   command->add_flag("--sarif", arguments->sarif, "print findings as SARIF 2.1.0, for code scanning")->excludes(github);

@@ -96,7 +96,7 @@ bool is_refused(const RunArguments& arguments, const plan::Matrix& matrix) {
 
 int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
   if (arguments.details)
-    throw std::invalid_argument("--details is for the tables of one run: underlap show DIR/run-00 --details");
+    throw std::invalid_argument("--details applies to a single run: underlap show DIR/run-00 --details");
   if (is_refused(arguments, matrix)) return kBadInput;
   SeriesRequest request;
   request.folder = arguments.folder.empty() ? default_folder(arguments.config) : arguments.folder;
@@ -116,17 +116,17 @@ int run_many(const RunArguments& arguments, const plan::Matrix& matrix) {
 // A single run in the folder of a series would be mistaken for all of its runs.
 void check_no_series(const std::filesystem::path& folder) {
   if (report::is_folder_of_series(folder))
-    throw std::invalid_argument(
-        fmt::format("{} holds the runs of a series: --runs N --resume goes on with it, -o DIR takes another folder",
-                    folder.string()));
+    throw std::invalid_argument(fmt::format(
+        "{} contains a series of runs: continue it with --runs N --resume, or choose another folder with -o DIR",
+        folder.string()));
 }
 
 // The cells of an array are separate runs, and the folder holds their merged results.
 void check_no_array(const std::filesystem::path& folder) {
   if (const auto job = read_job(folder); job && !job->cells.empty())
     throw std::invalid_argument(
-        fmt::format("{} was submitted as an array: `underlap submit --array --resume` goes on with it, -o DIR takes "
-                    "another folder",
+        fmt::format("{} was submitted as a job array: continue it with `underlap submit --array --resume`, or choose "
+                    "another folder with -o DIR",
                     folder.string()));
 }
 
@@ -134,18 +134,18 @@ void check_no_array(const std::filesystem::path& folder) {
 void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, const Launch& launch) {
   if (runs_several(arguments))
     throw std::invalid_argument(fmt::format(
-        "--runs and --interleave start processes of their own, and {} has started {}: start each run by itself",
+        "--runs and --interleave start their own processes, but {} has started {}: start each run separately",
         launch.launcher, launch.size));
   const bool has_ranks = matrix.cells.front().plan.config.run.backend != Backend::sim;
   const std::int32_t needed = has_ranks ? world_size(matrix.cells) : 1;
   if (needed > launch.size)
     throw std::invalid_argument(
-        fmt::format("the largest cell of {} has {} ranks, and {} started {} processes: start {}", arguments.config,
+        fmt::format("the largest cell of {} has {} ranks, but {} started {} processes: start {}", arguments.config,
                     needed, launch.launcher, launch.size, needed));
   if (needed < launch.size)
-    print_error("note: {} of the {} processes that {} started are idle: {}\n", launch.size - needed, launch.size,
+    print_error("note: {} of the {} processes started by {} are idle: {}\n", launch.size - needed, launch.size,
                 launch.launcher,
-                has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "virtual time is computed by one");
+                has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "one process runs the simulation");
 }
 
 std::string traces_text(const report::RunResults& results, const std::filesystem::path& folder) {
@@ -154,8 +154,8 @@ std::string traces_text(const report::RunResults& results, const std::filesystem
   const bool has_recorded =
       std::ranges::any_of(results.cells, [](const report::CellResult& cell) { return cell.kernel_windows > 0; });
   if (!has_traces)
-    return has_recorded ? "\nno traces are kept: their figures are in the results\n" : "\nno traces were recorded\n";
-  return fmt::format("\ntraces:  {}  (ui.perfetto.dev opens them)\n", (folder / "traces").string());
+    return has_recorded ? "\nno traces were kept: their figures are in the results\n" : "\nno traces were recorded\n";
+  return fmt::format("\ntraces:  {}  (open them in ui.perfetto.dev)\n", (folder / "traces").string());
 }
 
 int run_here(const RunArguments& arguments, const std::string& command_line, const Launch* launch,
@@ -173,14 +173,14 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   for (const plan::Message& notice : plan::common_notices(matrix))
     print_error("note: {}: {}\n", notice.where, notice.message);
   if (arguments.resume && arguments.folder.empty())
-    throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
+    throw std::invalid_argument("--resume needs -o DIR, the folder of the run to continue");
   if (arguments.dry_run) {
     print_text(forecast(arguments, matrix));
     return refused.empty() ? kOk : kBadInput;
   }
   if (runs_several(arguments)) {
     if (!matrix.cells.front().plan.config.run.traits().measures_time)
-      print_error("note: virtual time is exact: all runs of one program give the same\n");
+      print_error("note: simulations are deterministic: all runs of one build give the same result\n");
     return run_many(arguments, matrix);
   }
   MeasureOptions options;
@@ -205,11 +205,11 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   read_series(options.info);
   options.progress = status_on_stderr();
   options.resume_command = resume_command(arguments, options.folder);
-  if (launch != nullptr) options.resume_command += fmt::format(" (started by {} as this was)", launch->launcher);
+  if (launch != nullptr) options.resume_command += fmt::format(" (started by {}, as this run was)", launch->launcher);
   const MeasureOutcome outcome = measure(matrix, options);
   print_text(report::run_text(outcome.results, terminal_format(STDOUT_FILENO),
                               arguments.details ? report::Details::included : report::Details::left_out));
-  print_text("\nresults: {}\nreport:  {}  (every table; underlap show DIR --details prints them){}",
+  print_text("\nresults: {}\nreport:  {}  (all tables; print them with underlap show DIR --details){}",
              (options.folder / report::kResultsFile).string(), (options.folder / "report.md").string(),
              traces_text(outcome.results, options.folder));
   for (const auto* complaints : {&outcome.mismatches, &outcome.invalid})
@@ -270,7 +270,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::string& command_l
       ->check(not_empty());
   command->add_flag("--resume", arguments->resume, "continue after the last complete block in the folder, or start");
   command->add_flag("--no-verify", arguments->no_verify, "do not compare losses between cells");
-  command->add_flag("--details", arguments->details, "print every answer, column and table, like report.md");
+  command->add_flag("--details", arguments->details, "print every conclusion, column and table, as in report.md");
   command->add_flag("--dry-run", arguments->dry_run,
                     "show what would run, with memory and disk space, and run nothing");
   command

@@ -35,9 +35,9 @@ report::ScalingReport read(const ScalingArguments& arguments) {
 
 int run_scaling(const ScalingArguments& arguments) {
   if (arguments.csv && arguments.json)
-    throw std::invalid_argument("--csv and --json are different outputs; ask for one of them");
+    throw std::invalid_argument("--csv and --json cannot be combined; use one of them");
   if ((arguments.csv || arguments.json) && arguments.details == report::Details::included)
-    throw std::invalid_argument("--details is for the tables of a terminal; --csv and --json hold all there is");
+    throw std::invalid_argument("--details applies to terminal output only; --csv and --json contain everything");
   const report::ScalingReport report = read(arguments);
   if (arguments.json)
     print_data(report::scaling_json(report));

@@ -40,16 +40,15 @@ std::filesystem::path run_folder(const std::filesystem::path& path) {
   const bool is_within = report::is_results_file(path) || path.filename() == "report.md";
   const std::filesystem::path folder = is_within ? path.parent_path() : path;
   if (!is_within && std::filesystem::is_regular_file(folder))
-    throw std::invalid_argument(
-        fmt::format("{}: a file, not the folder of a run\n  name the folder that `underlap run CONFIG -o DIR` wrote",
-                    path.string()));
+    throw std::invalid_argument(fmt::format(
+        "{}: a file, not a run folder\n  give the folder that `underlap run CONFIG -o DIR` wrote", path.string()));
   if (!folder.empty() && !std::filesystem::exists(folder))
     throw std::invalid_argument(
-        fmt::format("{}: no such folder\n  name the folder that `underlap run CONFIG -o DIR` wrote", folder.string()));
+        fmt::format("{}: no such folder\n  give the folder that `underlap run CONFIG -o DIR` wrote", folder.string()));
   if (report::find_results(folder)) return folder;
   throw std::invalid_argument(
-      fmt::format("{}: no run that can be shown, since it holds no results.json\n  `underlap run CONFIG -o DIR` writes "
-                  "one when its first block is finished; --resume goes on with a run",
+      fmt::format("{}: no results to show: it contains no results.json\n  `underlap run CONFIG -o DIR` writes one "
+                  "after its first block; --resume continues a run",
                   folder.string()));
 }
 
@@ -65,7 +64,7 @@ void count_flops_as(const std::string& flops, report::RunResults& results) {
   results.info.flops = to_string(convention_of(flops));
   const auto knows = [&](const report::CellResult& cell) { return cell.work.flops.contains(results.info.flops); };
   if (std::ranges::none_of(results.cells, knows))
-    throw std::invalid_argument("--flops: the results were written before FLOPs were kept in them");
+    throw std::invalid_argument("--flops: these results are from an older version, which did not record FLOPs");
 }
 
 // Of --csv, --json, --html and --markdown.
@@ -76,8 +75,8 @@ int num_outputs(const ShowArguments& arguments) {
 int show_series(const ShowArguments& arguments) {
   if (num_outputs(arguments) > 0 || !arguments.flops.empty() || arguments.details == report::Details::included)
     throw std::invalid_argument(
-        fmt::format("{0} holds several runs, and --csv, --json, --html, --markdown, --flops and --details are for one: "
-                    "name it, {0}/run-00",
+        fmt::format("{0} contains several runs, but --csv, --json, --html, --markdown, --flops and --details need one: "
+                    "give it, such as {0}/run-00",
                     arguments.folder));
   print_text(series_text(arguments.folder, terminal_format(STDOUT_FILENO)));
   return kOk;
@@ -85,10 +84,10 @@ int show_series(const ShowArguments& arguments) {
 
 int run_show(const ShowArguments& arguments) {
   if (num_outputs(arguments) > 1)
-    throw std::invalid_argument("--csv, --json, --html and --markdown are different outputs; ask for one of them");
+    throw std::invalid_argument("--csv, --json, --html and --markdown cannot be combined; use one of them");
   if (arguments.details == report::Details::included && num_outputs(arguments) > 0)
     throw std::invalid_argument(
-        "--details is for the tables of a terminal; --csv, --json, --html and --markdown hold all there is");
+        "--details applies to terminal output only; --csv, --json, --html and --markdown contain everything");
   if (is_series(arguments.folder)) return show_series(arguments);
   report::RunResults results = report::read_results(run_folder(arguments.folder));
   count_flops_as(arguments.flops, results);

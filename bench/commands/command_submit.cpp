@@ -58,23 +58,22 @@ std::int32_t most_sharing_weights(const plan::Matrix& matrix) {
 void settle_ranks(const plan::Matrix& matrix, BatchJob& job) {
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
   if (!run.traits().measures_time)
-    throw std::invalid_argument("run.backend sim needs no cluster: one process computes virtual time, `underlap run`");
+    throw std::invalid_argument("run.backend sim needs no cluster: `underlap run` simulates in one process");
   if (run.traits().runs_on_gpus && job.gpus_per_node == 0)
-    throw std::invalid_argument("run.backend cuda: say --gpus-per-node N, one rank runs on each");
+    throw std::invalid_argument("run.backend cuda requires --gpus-per-node N; one rank runs on each");
   const std::int32_t ranks = world_size(matrix.cells);
   if (job.ranks_per_node == 0)
     job.ranks_per_node = run.traits().runs_on_gpus ? job.gpus_per_node : (ranks + job.nodes - 1) / job.nodes;
   const std::int64_t asked = std::int64_t{job.nodes} * job.ranks_per_node;
   if (asked < ranks)
     throw std::invalid_argument(fmt::format(
-        "the largest cell has {} ranks, and --nodes {} with {} on each gives {}: ask for more (--nodes, {})", ranks,
+        "the largest cell has {} ranks, but --nodes {} with {} on each gives {}: request more (--nodes, {})", ranks,
         job.nodes, job.ranks_per_node, asked, run.traits().runs_on_gpus ? "--gpus-per-node" : "--ranks-per-node"));
   if (asked > ranks)
     print_error("note: {} of {} ranks will be idle: the largest cell has {}\n", asked - ranks, asked, ranks);
   if (const std::int32_t group = most_sharing_weights(matrix); group > job.ranks_per_node)
     print_error(
-        "note: tensor-parallel groups of {} cross nodes of {} ranks: their transfers take the network between "
-        "nodes\n",
+        "note: tensor-parallel groups of {} span nodes of {} ranks: their transfers use the network between nodes\n",
         group, job.ranks_per_node);
 }
 
@@ -85,18 +84,17 @@ bool is_going(StateOfRun::Stage stage) {
 }
 
 [[noreturn]] void refuse_going(const fs::path& folder, StateOfRun::Stage stage, const std::string& job) {
-  throw std::invalid_argument(fmt::format("{} has a run that is {}{}: underlap status {} says more", folder.string(),
+  throw std::invalid_argument(fmt::format("{} has a run that is {}{}: see underlap status {}", folder.string(),
                                           to_string(stage), job.empty() ? "" : " as job " + job, folder.string()));
 }
 
 // A single allocation cannot continue the folder of an array, nor the reverse.
 void check_same_kind(const SubmitArguments& arguments, bool is_array) {
   if (arguments.array == is_array) return;
-  throw std::invalid_argument(fmt::format(
-      "{} {}; -o DIR takes another folder", arguments.job.folder.string(),
-      is_array
-          ? "was submitted as an array: --array --resume goes on with it"
-          : "holds a run whose cells take turns in one allocation, and no array: leave --array out to go on with it"));
+  throw std::invalid_argument(
+      fmt::format("{} {}, or choose another folder with -o DIR", arguments.job.folder.string(),
+                  is_array ? "was submitted as a job array: continue it with --array --resume"
+                           : "contains a run in a single allocation, not a job array: continue it without --array"));
 }
 
 // The cells that lack blocks, by task number.
@@ -104,8 +102,9 @@ std::map<std::size_t, std::string> tasks_to_do(const SubmitArguments& arguments,
   const auto blocks = static_cast<std::int32_t>(matrix.cells.front().plan.config.run.blocks);
   auto state = arguments.resume ? state_of_array(arguments.job.folder) : std::nullopt;
   if (state && !std::ranges::equal(matrix.cells, state->job.cells, {}, &plan::Cell::name))
-    throw std::invalid_argument(fmt::format("{} holds an array of other cells than {} has: -o DIR takes another folder",
-                                            arguments.job.folder.string(), arguments.config));
+    throw std::invalid_argument(
+        fmt::format("{} contains a job array with other cells than {}: choose another folder with -o DIR",
+                    arguments.job.folder.string(), arguments.config));
   std::map<std::size_t, std::string> tasks;
   for (std::size_t i = 0; i < matrix.cells.size(); ++i)
     if (!state || !state->tasks[i].is_done() || state->tasks[i].run.blocks_done < blocks)
@@ -116,11 +115,12 @@ std::map<std::size_t, std::string> tasks_to_do(const SubmitArguments& arguments,
 void check_array(const SubmitArguments& arguments, const plan::Matrix& matrix) {
   if (matrix.cells.size() == 1)
     throw std::invalid_argument(
-        fmt::format("--array makes a task of each cell, and {} has one: leave it out", arguments.config));
-  if (arguments.fields.contains(plan::kOneCell)) throw std::invalid_argument("--array has a task for every cell");
+        fmt::format("--array runs each cell as a task, but {} has one cell: remove --array", arguments.config));
+  if (arguments.fields.contains(plan::kOneCell))
+    throw std::invalid_argument("--array runs every cell as a task; remove --cell");
   if (arguments.job.tasks.empty())
-    throw std::invalid_argument(
-        fmt::format("{} lacks no block of any cell: --blocks asks for more", arguments.job.folder.string()));
+    throw std::invalid_argument(fmt::format("{} already has all blocks of all cells: request more with --blocks",
+                                            arguments.job.folder.string()));
 }
 
 // Checks what the folder already holds.
@@ -129,8 +129,8 @@ void check_folder(const SubmitArguments& arguments) {
   const bool is_run = report::find_results(folder) || fs::exists(folder / "job.json");
   if (!is_run) return;
   if (!arguments.resume)
-    throw std::invalid_argument(
-        fmt::format("{} holds a run already: --resume goes on with it, -o DIR takes another folder", folder.string()));
+    throw std::invalid_argument(fmt::format(
+        "{} already contains a run: continue it with --resume, or choose another folder with -o DIR", folder.string()));
   const auto array = state_of_array(folder);
   check_same_kind(arguments, array.has_value());
   if (array && is_going(array->stage())) refuse_going(folder, array->stage(), array->job.job);
@@ -145,7 +145,7 @@ class Written {
   explicit Written(fs::path folder) : folder_(std::move(folder)) {
     std::error_code error;
     is_new_ = fs::create_directories(folder_, error);
-    if (error) throw MachineError(fmt::format("cannot make {}: {}", folder_.string(), error.message()));
+    if (error) throw MachineError(fmt::format("cannot create {}: {}", folder_.string(), error.message()));
   }
   ~Written() {
     std::error_code ignored;
@@ -202,7 +202,7 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
   const BatchJob& job = arguments.job;
   if (!run_command({"sbatch", "--version"}))
     throw std::invalid_argument(
-        "there is no Slurm on this machine (sbatch); --dry-run prints the job script, for a machine that has one");
+        "sbatch (Slurm) was not found on this machine; --dry-run prints the job script for a machine that has it");
   check_folder(arguments);
   Written written(job.folder);
   write_file_atomically(job.folder / "config.yaml", matrix.source.yaml);
@@ -217,7 +217,7 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
                          .submitted_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   if (arguments.array) describe_array(arguments, matrix, submitted);
   write_job(job.folder, submitted);
-  print_text("job {} is submitted{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
+  print_text("submitted job {}{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
              arguments.array ? fmt::format(", an array of {} tasks", job.tasks.size()) : "", job.nodes,
              job.ranks_per_node, (job.folder / "job.sh").string(), shell_word(arguments.folder));
   return kOk;
@@ -235,8 +235,9 @@ std::string job_name(const std::string& config) {
 CLI::Validator slurm_time() {
   return {[](std::string& value) {
             static const std::regex kTime(R"([0-9]+(:[0-9]+){0,2}|[0-9]+-[0-9]+(:[0-9]+){0,2})");
-            return std::regex_match(value, kTime) ? ""
-                                                  : std::string("must be a time as Slurm writes it: 02:00:00, 1-12");
+            return std::regex_match(value, kTime)
+                       ? ""
+                       : std::string("must be a time in Slurm's format, such as 02:00:00 or 1-12");
           },
           ""};
 }
@@ -248,7 +249,7 @@ int run_submit(SubmitArguments arguments) {
     return kBadInput;
   }
   if (arguments.folder.empty()) {
-    if (arguments.resume) throw std::invalid_argument("--resume needs -o DIR, the folder of the run to go on with");
+    if (arguments.resume) throw std::invalid_argument("--resume needs -o DIR, the folder of the run to continue");
     arguments.folder = default_folder(arguments.config);
   }
   BatchJob& job = arguments.job;
@@ -280,20 +281,19 @@ void add_submit_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("submit", "Write a job script for a matrix and submit it to Slurm");
   add_config(*command, arguments->config);
   command->add_option("--nodes", job.nodes, "number of nodes")->required()->check(CLI::Range(1, 100'000));
-  command
-      ->add_option("--gpus-per-node", job.gpus_per_node, "GPUs of each node; with backend cuda one rank runs on each")
+  command->add_option("--gpus-per-node", job.gpus_per_node, "GPUs per node; with backend cuda, one rank runs on each")
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--ranks-per-node", job.ranks_per_node,
-                   "ranks of each node (default: its GPUs, or as many as spread the largest cell over all nodes)")
+                   "ranks per node (default: its GPUs, or enough to spread the largest cell over all nodes)")
       ->check(CLI::Range(1, 100'000));
-  command->add_option("--cpus-per-rank", job.cpus_per_rank, "CPUs of each rank")->check(CLI::Range(1, 100'000));
+  command->add_option("--cpus-per-rank", job.cpus_per_rank, "CPUs per rank")->check(CLI::Range(1, 100'000));
   command->add_option("--partition", job.partition, "Slurm partition")->check(one_word());
   command->add_option("--account", job.account, "Slurm account")->check(one_word());
-  command->add_option("--time", job.time, "time limit as Slurm writes it: 02:00:00")->check(slurm_time());
+  command->add_option("--time", job.time, "time limit in Slurm's format, such as 02:00:00")->check(slurm_time());
   command
       ->add_option("--warn-s", job.warn_s,
-                   "seconds before the time limit at which the run is told to end after its current block")
+                   "seconds before the time limit at which Slurm signals the run to end after its current block")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command->add_option("--sbatch", job.more, "an additional sbatch option: --sbatch=--constraint=h100");
@@ -301,7 +301,7 @@ void add_submit_command(CLI::App& app, int& exit_code) {
                     "do not restart after a failed rank or node, or after preemption");
   command
       ->add_option("-o,--output", arguments->folder,
-                   "output folder that all nodes see (default: a new one under results/runs)")
+                   "output folder, visible to all nodes (default: a new one under results/runs)")
       ->check(not_empty());
   command->add_flag("--array", arguments->array,
                     "run each cell as a task of a job array with its own allocation. Cells then do not alternate, so "

@@ -51,15 +51,15 @@ std::int64_t bytes_of(const std::string& text) {
   const std::string unit = text.substr(end);
   const double scale = unit == "GB" ? 1e9 : unit == "GiB" ? 1024.0 * 1024 * 1024 : 0;
   if (end == 0 || scale == 0 || !(number > 0) || number > 1e6)
-    throw std::invalid_argument(fmt::format("--limit: {} is no size; write 75GB", text));
+    throw std::invalid_argument(fmt::format("--limit: {} is not a size; write it like 75GB", text));
   return static_cast<std::int64_t>(number * scale);
 }
 
 TuneRequest request_of(const TuneArguments& arguments) {
   const bool is_around = !arguments.around.empty();
   if (is_around == !arguments.config.empty())
-    throw std::invalid_argument(is_around ? "CONFIG and --around both name a configuration: name one of them"
-                                          : "tune what? Name a configuration, or --around one that is to be improved");
+    throw std::invalid_argument(is_around ? "CONFIG and --around both give a configuration: use one of them"
+                                          : "CONFIG is required, or --around with a configuration to improve");
   TuneRequest request;
   request.model.where = is_around ? arguments.around : arguments.config;
   request.model.yaml = plan::read_config(request.model.where);
@@ -82,7 +82,7 @@ TuneRequest request_of(const TuneArguments& arguments) {
 int run_tune(const TuneArguments& arguments) {
   const plan::FlopConvention convention = convention_of(arguments.flops);
   if (arguments.resume && arguments.folder.empty())
-    throw std::invalid_argument("--resume needs -o DIR, the folder of the search to go on with");
+    throw std::invalid_argument("--resume needs -o DIR, the folder of the search to continue");
   const TuneJob job(request_of(arguments));
   Plays plays(arguments.folder, arguments.resume, job.fingerprint() + machine_info().commit);
   StatusLine status(status_on_stderr());
@@ -100,7 +100,7 @@ int run_tune(const TuneArguments& arguments) {
     print_text(tune_text(job, result, convention, terminal_format(STDOUT_FILENO)));
   if (!arguments.folder.empty() && !result.best.empty()) {
     write_configs(job, result, arguments.folder);
-    if (!arguments.json) print_text("configs: {}/best.yaml, 01.yaml and on\n", arguments.folder);
+    if (!arguments.json) print_text("configs: {}/best.yaml, 01.yaml, ...\n", arguments.folder);
   }
   return result.best.empty() ? kBadInput : kOk;
 }
@@ -117,7 +117,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
                    "improve this configuration: the search starts from its layout and overlap settings")
       ->check(not_empty());
   command->add_flag("--all-cells", arguments->all_cells,
-                    "also accept cells that change what is computed: without transfers, or with another model, "
+                    "also search cells that compute something else: without transfers, or with another model, "
                     "precision or optimizer than the first");
   command->add_option("--gpus", arguments->gpus, "GPUs of the job")->required()->check(CLI::Range(1, 65536));
   command->add_option("--hardware", arguments->hardware, "name or file of the machine (`underlap list hardware`)")
@@ -132,7 +132,8 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--layers", arguments->layers, "shorten the model to this many layers")->check(not_empty());
   command->add_option("--cell", arguments->cell, "use only this cell of the file's matrix")->check(not_empty());
   command
-      ->add_option("--limit", arguments->limit, "predicted memory that a GPU may use, e.g. 75GB (default: all of it)")
+      ->add_option("--limit", arguments->limit,
+                   "limit on the predicted memory of a GPU, e.g. 75GB (default: all of it)")
       ->check(not_empty());
   add_flops(*command, arguments->flops);
   command->add_option("-o,--output", arguments->folder, "folder for the best configurations and the simulations")

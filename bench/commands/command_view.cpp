@@ -26,8 +26,8 @@ namespace {
   ::execvp(program.c_str(), pointers.data());
   if (errno == ENOENT)
     throw std::invalid_argument(
-        "view: the viewer is not here (underlap-viewer)\n  `bench/run --viewer` in a checkout installs Qt and builds "
-        "it");
+        "view: the viewer was not found (underlap-viewer)\n  in a checkout, `bench/run --viewer` installs Qt and "
+        "builds it");
   throw MachineError(program + " cannot be started: " + std::strerror(errno));
 }
 
@@ -39,9 +39,9 @@ void add_view_command(CLI::App& app) {
       "view", "Open traces and runs in the viewer, or render a picture (options: underlap-viewer --help)");
   command->prefix_command();
   command->footer(
-      "`underlap-viewer --help` lists the options, `?` in the window the keys.\n\nExample: underlap view out\n         "
-      "underlap view --compare before.json.gz after.json.gz\n         underlap view --render step.png --range \"step "
-      "3\" trace.pftrace");
+      "`underlap-viewer --help` lists the options; `?` in its window lists the keys.\n\nExample: underlap view out\n   "
+      "      underlap view --compare before.json.gz after.json.gz\n         underlap view --render step.png --range "
+      "\"step 3\" trace.pftrace");
   command->callback([command] { start_viewer(command->remaining()); });
 }
 

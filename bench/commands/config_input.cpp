@@ -47,8 +47,8 @@ plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Overri
   status.say("reading " + file);
   const std::string text = plan::read_config(file);
   if (const std::string study = study_of(text); !study.empty())
-    throw std::invalid_argument(
-        fmt::format("{} is the study {} and no matrix: underlap-study {} {} -o DIR runs it", file, study, study, file));
+    throw std::invalid_argument(fmt::format("{} is the study {}, not a matrix: run it with underlap-study {} {} -o DIR",
+                                            file, study, study, file));
   return plan::parse(text, file, overrides);
 }
 
@@ -100,12 +100,12 @@ void add_flops(CLI::App& command, std::string& flops) {
 plan::FlopConvention convention_of(const std::string& flops) {
   if (const auto convention = plan::flop_convention(flops)) return *convention;
   throw std::invalid_argument(
-      fmt::format("--flops: {} is no way to count; use full, causal, full+recompute or causal+recompute", flops));
+      fmt::format("--flops: {} is not a valid value; use full, causal, full+recompute or causal+recompute", flops));
 }
 
 void tell_refused(const std::vector<report::RefusedCell>& refused) {
   for (const report::RefusedCell& cell : refused)
-    for (const std::string& reason : cell.because) print_error("note: cell {} is not run: {}\n", cell.name, reason);
+    for (const std::string& reason : cell.because) print_error("note: skipping cell {}: {}\n", cell.name, reason);
 }
 
 int with_errors_as(bool json, const std::string& file, const std::function<int()>& command) {

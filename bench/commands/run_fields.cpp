@@ -25,7 +25,7 @@ constexpr std::array<std::pair<const char*, const char*>, 19> kRunFields{{
     {"link", "emulated link on one GPU: emulated:450GB/s,sms=16 or emulated:450GB/s,copy_engine; optional latency=5us"},
     {"link_gbps", "limit each rank and direction to this many Gbit/s"},
     {"link_latency_us", "latency of a transfer over the paced link, in microseconds"},
-    {"peer_timeout_s", "how long a rank waits for a peer, in seconds"},
+    {"peer_timeout_s", "timeout of a rank that waits for a peer, in seconds"},
     {"rank_processes", "run each rank as a process (always true with cuda)"},
     {"trace",
      "record a trace (false: step times only, no breakdown; in simulation also no lower bounds; strict: "

@@ -32,25 +32,25 @@ struct Layout {
 constexpr const char* kHostConfig =
     R"(# A tiny GPT with data-parallel overlap off and on, measured on this machine's CPU in half a minute.
 #
-#   underlap plan FILE           what is in effect, and why
+#   underlap plan FILE           show the effective settings and why
 #   underlap run FILE -o DIR     measure it
-#   underlap show DIR            see it again; --html PAGE makes a page of it
+#   underlap show DIR            print the results again; --html PAGE writes an HTML page
 #
-# `underlap list knobs` explains every key, `underlap init --like llama3-8b` begins with a large model.
+# `underlap list knobs` explains every key; `underlap init --like llama3-8b` starts from a large model.
 model:
-  preset: {}                 # a shape of `underlap list presets`; single figures may be overridden beside it
+  preset: {}                 # a model of `underlap list presets`; add keys here to override single sizes
 data_parallel_size: 2
 train: {{micro_batch_size: 8, num_microbatches: 1}}
 comm_overlap:
-  bucket_size: 200000          # parameters: a few buckets, so that there is something to overlap
+  bucket_size: 200000          # in parameters: small enough for a few buckets to overlap
 run:
-  backend: host                # ranks are threads, transfers go over the loopback: every figure is measured
-  link_gbps: 1                 # slow the link down to what GPUs see of theirs; without it the loopback as it is
-  steps: 8                     # measured steps of a cell in each block
-  blocks: 5                    # each with every cell, so that drift of the machine hits all alike
+  backend: host                # ranks are CPU threads, transfers use the loopback: all times are measured
+  link_gbps: 1                 # Gbit/s: as slow relative to compute as a GPU link; unset: the full loopback speed
+  steps: 8                     # measured steps of each cell in a block
+  blocks: 5                    # each runs every cell, so that drift of the machine affects all cells alike
   warmup: 2
 
-# Each entry is one cell: the keys that set it apart. A second axis would make one cell of each pair of values.
+# Each entry is one cell, with the keys in which it differs. A second axis would make one cell per pair of values.
 matrix:
   overlap:
     - name: off
@@ -59,7 +59,7 @@ matrix:
     - name: on
       comm_overlap.overlap_grad_reduce: true
       comm_overlap.overlap_param_gather: true
-    - name: no_comm            # what the step would take if transfers took no time
+    - name: no_comm            # the step time if transfers took no time
       comm_overlap.overlap_grad_reduce: false
       comm_overlap.overlap_param_gather: false
       no_comm: true
@@ -74,14 +74,14 @@ std::string overlap_keys(const Layout& layout, bool is_on) {
   if (layout.context > 1) keys += fmt::format("      extensions.cp_overlap: {}\n", is_on);
   if (is_on && layout.virtual_stages > 1)
     keys += fmt::format(
-        "      model.virtual_pipeline_model_parallel_size: {}  # transfers between stages overlap with these alone\n",
+        "      model.virtual_pipeline_model_parallel_size: {}  # pipeline transfers overlap only with virtual stages\n",
         layout.virtual_stages);
   return keys;
 }
 
 std::string model_keys(const plan::Preset& preset, const Layout& layout) {
-  std::string keys = fmt::format("  preset: {}  # {} layers of {}; `underlap list presets` has more\n", preset.name,
-                                 preset.num_layers, preset.hidden_size);
+  std::string keys = fmt::format("  preset: {}  # {} layers, hidden size {}; `underlap list presets` shows others\n",
+                                 preset.name, preset.num_layers, preset.hidden_size);
   if (layout.tensor > 1)
     keys += fmt::format("  tensor_model_parallel_size: {}\n  sequence_parallel: true\n", layout.tensor);
   if (layout.context > 1) keys += fmt::format("  context_parallel_size: {}\n", layout.context);
@@ -94,12 +94,12 @@ std::string modelled_config(const plan::Preset& preset, const Layout& layout) {
   // A multiple of the stages, as virtual ones need; more would only take longer to play.
   const std::int64_t microbatches = layout.pipeline == 1 ? 4 : 2 * layout.pipeline;
   return fmt::format(
-      R"(# {0} with communication overlap off and on, in virtual time on {1} GPUs that you need not have:
-# the fewest whose memory holds two replicas as predicted.
+      R"(# {0} with communication overlap off and on, simulated on {1} GPUs (no GPU is needed): the fewest
+# whose memory is predicted to hold two replicas.
 #
-#   underlap plan FILE           what is in effect, and why
-#   underlap run FILE -o DIR     model it
-#   underlap show DIR            see it again; --html PAGE makes a page of it
+#   underlap plan FILE           show the effective settings and why
+#   underlap run FILE -o DIR     simulate it
+#   underlap show DIR            print the results again; --html PAGE writes an HTML page
 #
 # `underlap list knobs` explains every key, `underlap list hardware` the machines.
 model:
@@ -108,15 +108,15 @@ train:
   micro_batch_size: 1
   num_microbatches: {4}
 run:
-  backend: sim                 # every figure is modelled, none measured; cuda would run it on GPUs
+  backend: sim                 # all times are simulated; cuda runs it on GPUs
   hardware: {5}
 
-# Each entry is one cell: the keys that set it apart. A second axis would make one cell of each pair of values.
+# Each entry is one cell, with the keys in which it differs. A second axis would make one cell per pair of values.
 matrix:
   overlap:
     - name: off
 {6}    - name: on
-{7}    - name: no_comm            # what the step would take if transfers took no time
+{7}    - name: no_comm            # the step time if transfers took no time
 {6}      no_comm: true
 )",
       preset.name, kReplicas * layout.gpus(), model_keys(preset, layout), kReplicas, microbatches, kHardware,

@@ -50,14 +50,14 @@ std::string viewer_program() {
 }
 
 std::string no_viewer_text() {
-  return std::string("the viewer is not here (") + kViewer +
-         ")\n  `bench/run --viewer` in a checkout installs Qt and builds it";
+  return std::string("the viewer was not found (") + kViewer +
+         ")\n  in a checkout, `bench/run --viewer` installs Qt and builds it";
 }
 
 void run_viewer(const std::vector<std::string>& arguments) {
   const int code = started_and_ended(arguments);
-  if (code == kBadInput) throw std::invalid_argument("the viewer refused it, as it says above");
-  if (code != kOk) throw MachineError("the viewer failed, as it says above");
+  if (code == kBadInput) throw std::invalid_argument("the viewer rejected the input, see its message above");
+  if (code != kOk) throw MachineError("the viewer failed, see its message above");
 }
 
 }  // namespace underlap::bench

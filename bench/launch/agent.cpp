@@ -114,7 +114,7 @@ class Search {
   std::optional<Found> try_addresses(const LaunchFile& file) {
     for (const std::string& host : hosts_of(file)) {
       FileDescriptor socket = connect_tcp(host, file.port, kPatienceToConnect, why_);
-      where_ = fmt::format("{} (it is on {}) at port {}", host, file.node, file.port);
+      where_ = fmt::format("{} (on {}) at port {}", host, file.node, file.port);
       if (!socket) continue;
       RankPlace place = own_;
       place.address = own_address(socket);
@@ -146,16 +146,15 @@ class Search {
         fmt::format("rank {} of {} on {} ({})", launch.rank, launch.size, own_.node, launch.launcher);
     const double seconds = std::chrono::duration<double>(options_.timeout).count();
     if (where_.empty() && !why_not_read_.empty())
-      return fmt::format(
-          "{} ignored {}: it {}. A launch file must belong to this user, and nobody else may be able to write it", who,
-          path_.string(), why_not_read_);
+      return fmt::format("{} ignored {}: it {}. A launch file must belong to this user and be writable by nobody else",
+                         who, path_.string(), why_not_read_);
     if (where_.empty())
       return fmt::format(
-          "{} found no word of rank 0 within {} s (--launch-timeout-s): {} is not there. All launched processes must "
-          "see one folder (-o DIR) and be of one job",
+          "{} did not find rank 0 within {} s (--launch-timeout-s): {} does not exist. All launched processes must "
+          "share one folder (-o DIR) and one job",
           who, seconds, path_.string());
-    return fmt::format("{} did not reach rank 0 within {} s (--launch-timeout-s), last by {}: {}", who, seconds, where_,
-                       why_);
+    return fmt::format("{} did not reach rank 0 within {} s (--launch-timeout-s); last attempt, {}: {}", who, seconds,
+                       where_, why_);
   }
 
   const AgentOptions& options_;
@@ -280,8 +279,8 @@ int serve_agent(const AgentOptions& options) {
   try {
     return agent.serve();
   } catch (const ChannelClosed& closed) {
-    throw MachineError(fmt::format("rank {} of {} on {}: the run is gone: {}", options.launch.rank, options.launch.size,
-                                   own.node, closed.what()));
+    throw MachineError(fmt::format("rank {} of {} on {}: lost the connection to the run: {}", options.launch.rank,
+                                   options.launch.size, own.node, closed.what()));
   }
 }
 

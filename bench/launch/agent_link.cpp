@@ -73,7 +73,7 @@ void Agent::take(const Message& message) {
     case AgentMessage::printed: child.printed += news.text; break;
     case AgentMessage::stopped: child.is_stopped = news.number != 0; break;
     case AgentMessage::ended: child.end = std::move(news.text); break;
-    default: throw MachineError(fmt::format("{} said {}, which means nothing", name(), message.kind));
+    default: throw MachineError(fmt::format("{} sent an unknown message, {}", name(), message.kind));
   }
 }
 

@@ -35,7 +35,7 @@ bool is_equal(std::string_view one, std::string_view other) {
 std::string random_nonce() {
   std::string nonce(kProofBytes, '\0');
   if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
-    throw MachineError("the system has no random numbers");
+    throw MachineError("cannot get random numbers from the system");
   return nonce;
 }
 

@@ -41,7 +41,8 @@ constexpr std::int64_t kSpareFiles = 64;
 
 std::string random_token() {
   std::array<std::uint64_t, 2> bits{};
-  if (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits) throw MachineError("the system has no random numbers");
+  if (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits)
+    throw MachineError("cannot get random numbers from the system");
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
@@ -49,7 +50,7 @@ std::string random_token() {
 bool make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(folder, error);
-  if (error) throw MachineError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  if (error) throw MachineError(fmt::format("cannot create folder {}: {}", folder.string(), error.message()));
   return is_new;
 }
 
@@ -86,10 +87,10 @@ Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, mil
   try {
     lock_.emplace(folder_ / (launch_file_name(launch_.job) + std::string(kLockSuffix)));
   } catch (const FileIsHeld& held) {
-    throw std::invalid_argument(fmt::format(
-        "{} gathers the processes of the same job in {} ({}): two runs cannot have one job and folder; take another "
-        "folder (-o DIR)",
-        held.what(), folder_.string(), launch_.job));
+    throw std::invalid_argument(
+        fmt::format("{} is already gathering processes of this job in {} ({}): two runs cannot share a job and a "
+                    "folder; choose another folder (-o DIR)",
+                    held.what(), folder_.string(), launch_.job));
   }
   write_file();
 }
@@ -123,11 +124,11 @@ void Coordinator::gather(const Facts& own, const std::function<void(const std::s
   }
   gave_up_ = !is_complete();
   if (gave_up_)
-    throw MachineError(fmt::format(
-        "{} did not come within {} s (--launch-timeout-s): {} started {} processes, and each must be able to read {} "
-        "and reach {} at port {}",
-        missing_text(), patience_.count() / 1000, launch_.launcher, launch_.size,
-        (folder_ / launch_file_name(launch_.job)).string(), node_name(), listener_.port()));
+    throw MachineError(
+        fmt::format("{} did not connect within {} s (--launch-timeout-s): {} started {} processes, and each must be "
+                    "able to read {} and reach {} at port {}",
+                    missing_text(), patience_.count() / 1000, launch_.launcher, launch_.size,
+                    (folder_ / launch_file_name(launch_.job)).string(), node_name(), listener_.port()));
   std::error_code ignored;
   std::filesystem::remove(folder_ / launch_file_name(launch_.job), ignored);
   lock_.reset();
@@ -183,7 +184,7 @@ bool Coordinator::take_hello(Stranger& stranger) {
     if (!message) return std::chrono::steady_clock::now() > stranger.until;
     if (message->kind == kHelloWithToken && starts_with_secret(message->payload, token_))
       doubles_.push_back(fmt::format(
-          "a launched process of an older version of Underlap connected: {} must start one version everywhere",
+          "a launched process of an older version of Underlap connected: {} must start the same version everywhere",
           launch_.launcher));
     if (static_cast<AgentMessage>(message->kind) != AgentMessage::hello) return true;
     const std::string_view said = checked_message(token_, stranger.handshake, message->payload);
@@ -218,14 +219,14 @@ void Coordinator::take_agent(Stranger& stranger, Hello hello) {
   const bool is_same = other.pid == hello.place.pid && other.node == hello.place.node;
   if ((hello.rank == 0 || known != agents_.end()) && !is_same) {
     doubles_.push_back(fmt::format(
-        "two processes have rank {} of {} by {}'s variables: process {} on {} and process {} "
-        "on {}",
+        "two processes have rank {} of {} according to {}'s variables: process {} on {} and process {} on {}",
         hello.rank, hello.size, launch_.launcher, other.pid, other.node, hello.place.pid, hello.place.node));
     return;
   }
   if (hello.rank < 0 || hello.rank >= launch_.size) {
-    doubles_.push_back(fmt::format("process {} on {} is rank {} of {} by its variables, and rank 0 is one of {}",
-                                   hello.place.pid, hello.place.node, hello.rank, hello.size, launch_.size));
+    doubles_.push_back(
+        fmt::format("process {} on {} is rank {} of {} according to its variables, but rank 0 is one of {}",
+                    hello.place.pid, hello.place.node, hello.rank, hello.size, launch_.size));
     return;
   }
   welcome(stranger);
@@ -239,7 +240,7 @@ std::vector<std::string> Coordinator::complaints(const Facts& own) const {
   for (const auto& [rank, agent] : agents_) {
     const Hello& hello = agent->hello();
     if (hello.size != launch_.size)
-      texts.push_back(fmt::format("{} is one of {} by its variables, and rank 0 is one of {}", agent->name(),
+      texts.push_back(fmt::format("{} is one of {} according to its variables, but rank 0 is one of {}", agent->name(),
                                   hello.size, launch_.size));
     if (!hello.complaint.empty()) {
       texts.push_back(fmt::format("{}: {}", agent->name(), hello.complaint));
@@ -247,7 +248,7 @@ std::vector<std::string> Coordinator::complaints(const Facts& own) const {
     }
     for (const auto& [key, value] : own)
       if (const auto its = hello.facts.find(key); its == hello.facts.end() || its->second != value)
-        texts.push_back(fmt::format("{} has {} {}, and rank 0 on {} has {}: all ranks of a run must have the same",
+        texts.push_back(fmt::format("{} has {} {}, but rank 0 on {} has {}: it must be the same on all ranks of a run",
                                     agent->name(), key, its == hello.facts.end() ? "unknown" : its->second, node_name(),
                                     value));
   }

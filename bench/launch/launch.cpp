@@ -90,15 +90,15 @@ std::optional<std::int32_t> number_in(std::string_view text) {
 std::int32_t number_of(const Variable& variable) {
   if (const auto number = number_in(variable.value)) return *number;
   throw std::invalid_argument(
-      fmt::format("{} is '{}' in the environment, and a launcher sets a number from 0 on\n"
-                  "  unset {} where no launcher started this",
+      fmt::format("{} is '{}' in the environment, but a launcher sets a whole number from 0\n  unset {} if no launcher "
+                  "started this process",
                   variable.name, variable.value, variable.name));
 }
 
 [[noreturn]] void refuse_half(const LauncherVariables& variables, const std::string& set, const char* missing) {
   throw std::invalid_argument(
-      fmt::format("{} is set in the environment and {} is not: {} sets both\n"
-                  "  unset {} where it did not start this, or have it set {} too",
+      fmt::format("{} is set in the environment but {} is not: {} sets both\n  unset {} if it did not start this "
+                  "process, or set {} too",
                   set, missing, variables.launcher, set, missing));
 }
 
@@ -125,14 +125,14 @@ std::optional<Launch> launch_by(const LauncherVariables& variables, const ReadVa
   if (!size) refuse_half(variables, rank->name, variables.size.front());
   Launch launch{.launcher = variables.launcher, .rank = number_of(*rank), .size = number_of(*size)};
   if (launch.rank >= launch.size)
-    throw std::invalid_argument(
-        fmt::format("{} is {} and {} is {} in the environment: ranks count from 0\n"
-                    "  unset both where {} did not start this",
-                    rank->name, launch.rank, size->name, launch.size, variables.launcher));
+    throw std::invalid_argument(fmt::format(
+        "{} is {} and {} is {} in the environment: ranks start at 0\n  unset both if {} did not start this process",
+        rank->name, launch.rank, size->name, launch.size, variables.launcher));
   if (const auto local = read(variables.local_rank)) launch.local_rank = number_of({variables.local_rank, *local});
   if (launch.local_rank.value_or(0) >= launch.size)
-    throw std::invalid_argument(fmt::format("{} is {} and {} is {} in the environment: a node has no more than all",
-                                            variables.local_rank, *launch.local_rank, size->name, launch.size));
+    throw std::invalid_argument(
+        fmt::format("{} is {} and {} is {} in the environment: a local rank must be less than the number of ranks",
+                    variables.local_rank, *launch.local_rank, size->name, launch.size));
   launch.is_on_one_node = is_on_one_node(variables, launch.size, read);
   launch.job = job_of(variables, read);
   if (variables.address != nullptr) launch.address = read(variables.address).value_or("");
@@ -153,8 +153,8 @@ std::optional<Launch> read_launch(const ReadVariable& given) {
   }
   if (read("PMIX_RANK") && !is_alone)
     throw std::invalid_argument(
-        "PMIX_RANK is set in the environment, and no variable says how many ranks there are: Open MPI sets "
-        "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE\n  unset PMIX_RANK where no launcher started this");
+        "PMIX_RANK is set in the environment, but no variable has the number of ranks: Open MPI sets "
+        "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE\n  unset PMIX_RANK if no launcher started this process");
   return std::nullopt;
 }
 

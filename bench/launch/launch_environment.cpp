@@ -27,7 +27,7 @@ std::string as_setting(const plan::EnvironmentVariable& variable, const std::str
 }
 
 std::string conflict(const plan::Cell& cell, const plan::EnvironmentVariable& wanted, const std::string& has) {
-  std::string text = fmt::format("{} is {} in the environment, and the plan of cell {} sets {}: {}\n  unset {}",
+  std::string text = fmt::format("{} is {} in the environment, but the plan of cell {} sets {}: {}\n  unset {}",
                                  wanted.name, has, cell.name, wanted.value, wanted.reason, wanted.name);
   if (!wanted.knob.empty()) text += fmt::format(", or write {} into the configuration", as_setting(wanted, has));
   return text;
@@ -59,16 +59,16 @@ bool gives_hints(const plan::Cell& cell) {
 void find_overridden(const plan::Cell& cell, const ReadVariable& read, std::map<std::string, std::string>& conflicts) {
   if (!uses_nccl(cell)) return;
   if (const auto has = read(kBlocking); has == "0")
-    conflicts.try_emplace(kBlocking, fmt::format("{0} is 0 in the environment, and communicators are made to block: "
-                                                 "NCCL takes the variable and joins in the background\n  unset {0}",
+    conflicts.try_emplace(kBlocking, fmt::format("{0} is 0 in the environment, which overrides that communicators are "
+                                                 "blocking: NCCL would connect in the background\n  unset {0}",
                                                  kBlocking));
   if (!gives_hints(cell)) return;
   for (const char* name : plan::kInPlaceOfCommunicatorConfig)
     if (const auto has = read(name); has && find(cell.plan, name) == nullptr)
-      conflicts.try_emplace(name, fmt::format("{0} is {1} in the environment, and NCCL takes it in place of the "
-                                              "multiprocessors and clusters that the plan of cell {2} gives its "
-                                              "tensor-parallel collectives\n  unset {0}",
-                                              name, *has, cell.name));
+      conflicts.try_emplace(
+          name, fmt::format("{0} is {1} in the environment, which overrides the multiprocessors and clusters that the "
+                            "plan of cell {2} gives its tensor-parallel collectives\n  unset {0}",
+                            name, *has, cell.name));
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void check_caller_environment(std::span<const plan::Cell> cells, const ReadVaria
     for (const plan::Cell& cell : cells)
       if (find(cell.plan, name) == nullptr)
         conflicts.try_emplace(
-            name, fmt::format("{} is {} in the environment, and the plan of cell {} leaves it unset\n  unset {}", name,
+            name, fmt::format("{} is {} in the environment, but the plan of cell {} leaves it unset\n  unset {}", name,
                               value, cell.name, name));
   std::string text;
   for (const auto& [name, what] : conflicts) text += (text.empty() ? "" : "\n") + what;

@@ -144,8 +144,8 @@ std::string far_gpu_warning(const std::string& cpu_nodes, std::optional<std::int
   for (const auto& [first, last] : ranges_of(cpu_nodes))
     if (first <= *gpu_node && *gpu_node <= last) return "";
   return fmt::format(
-      "its CPUs are on NUMA node {} and its GPU is on node {}, so that its launches and copies cross between them: "
-      "srun --gpu-bind=closest, or mpirun --map-by numa, binds a rank near its GPU",
+      "its CPUs are on NUMA node {} but its GPU is on node {}, so launches and copies cross NUMA nodes: srun "
+      "--gpu-bind=closest or mpirun --map-by numa binds a rank near its GPU",
       cpu_nodes, *gpu_node);
 }
 
@@ -153,8 +153,8 @@ std::string one_cpu_warning(const Placement& placement, std::int32_t num_ranks) 
   for (std::size_t rank = 0; rank < std::min(placement.ranks.size(), static_cast<std::size_t>(num_ranks)); ++rank)
     if (num_cpus(placement.ranks[rank].cpus) == 1)
       return fmt::format(
-          "{} left rank {} on {} one CPU ({}), on which its transfers and its compute take turns: no overlap can show; "
-          "mpirun --bind-to none and srun --cpus-per-task=N leave it more",
+          "{} bound rank {} on {} to one CPU ({}), so its transfers and compute cannot overlap; mpirun --bind-to none "
+          "or srun --cpus-per-task=N gives it more",
           placement.launcher, rank, placement.ranks[rank].node, placement.ranks[rank].cpus);
   return "";
 }
@@ -166,9 +166,8 @@ std::string tensor_parallel_warning(const plan::Cell& cell, const Placement& pla
     for (std::size_t rank = first + 1; rank < std::min(first + size, placement.ranks.size()); ++rank)
       if (placement.ranks[rank].node != placement.ranks[first].node)
         return fmt::format(
-            "cell {}: a tensor-parallel group of {} crosses nodes: rank {} is on {} and rank {} on {}; start a "
-            "multiple "
-            "of {} ranks on each node to keep it inside",
+            "cell {}: a tensor-parallel group of {} spans nodes: rank {} is on {} and rank {} on {}; start a multiple "
+            "of {} ranks on each node to avoid this",
             cell.name, size, first, placement.ranks[first].node, rank, placement.ranks[rank].node, size);
   return "";
 }

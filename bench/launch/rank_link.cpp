@@ -8,7 +8,7 @@ namespace underlap::bench {
 
 std::string end_text(const ProcessEnd& end) {
   std::string text = end.text();
-  if (end.signal == SIGKILL) text += "; the kernel ends processes so where memory runs out (dmesg tells)";
+  if (end.signal == SIGKILL) text += "; the kernel does this when memory runs out (see dmesg)";
   return text;
 }
 

@@ -91,7 +91,7 @@ std::string transfers_text(const plan::Config& config, const std::vector<Program
   if (config.run.emulated_link)
     return fmt::format("; transfers at the emulated link's {} GB/s", config.run.emulated_link->gb_per_s);
   if (config.run.link_gbps > 0) return fmt::format("; transfers at the link's {} Gbit/s", config.run.link_gbps);
-  return fmt::format("; transfers at {:.2f} Gbit/s, measured with no compute beside them", rate_alone.value_or(0) * 8);
+  return fmt::format("; transfers at {:.2f} Gbit/s, measured without concurrent compute", rate_alone.value_or(0) * 8);
 }
 
 // The compute of one step, by place.
@@ -121,7 +121,7 @@ StepCompute compute_of(const std::map<Place, std::int64_t>& places, const BoundD
 
 std::string own_text(const std::set<std::string>& purposes) {
   if (purposes.empty()) return "";
-  return fmt::format("; {}, which no cell without transfers has, from this cell's own trace",
+  return fmt::format("; {} from this cell's own trace, since no cell without transfers has it",
                      fmt::join(purposes, ", "));
 }
 
@@ -161,11 +161,11 @@ StepBound step_bound(const plan::Config& config, const BoundDurations& measured)
       is_paced || measured.off == nullptr ? std::nullopt : measured.off->rate(config.run.link_latency_us * 1e3);
   const std::vector<Program> stages = record_stages(config, Detail::costs);
   if (!is_paced && !rate && communicates(stages) && !config.run.no_comm)
-    return {std::nullopt, "no cell whose transfers run alone"};
+    return {std::nullopt, "no cell runs transfers without concurrent compute"};
   const std::map<Place, std::int64_t> bytes = bytes_by_place(stages);
   const StepCompute compute = compute_of(bytes, measured);
   if (compute.unmeasured)
-    return {std::nullopt, fmt::format("no duration of {} without transfers", *compute.unmeasured)};
+    return {std::nullopt, fmt::format("no duration of {} measured without transfers", *compute.unmeasured)};
   const auto time_of = [&](std::size_t stage, const ProgramCommand& command) -> CommandTime {
     if (command.type == ProgramCommand::Type::communicate)
       return transfer_time(stages[stage], command, config.run, rate.value_or(1));
@@ -174,9 +174,9 @@ StepBound step_bound(const plan::Config& config, const BoundDurations& measured)
     const auto ns = static_cast<std::int64_t>(compute.ns.at(place) * share);
     return {.alone_ns = ns, .device_ns = ns};
   };
-  return bound_of(
-      stages, time_of,
-      "compute without transfers beside it" + own_text(compute.from_own) + transfers_text(config, stages, rate));
+  return bound_of(stages, time_of,
+                  "compute measured without concurrent transfers" + own_text(compute.from_own) +
+                      transfers_text(config, stages, rate));
 }
 
 StepBound step_bound(const plan::Config& config, const sim::TimeModel& time) {
@@ -187,7 +187,7 @@ StepBound step_bound(const plan::Config& config, const sim::TimeModel& time) {
     if (command.type == ProgramCommand::Type::communicate && config.run.no_comm) return {};
     return alone[stage].of(command);
   };
-  return bound_of(stages, time_of, "modelled durations, each alone");
+  return bound_of(stages, time_of, "simulated durations, each operation alone");
 }
 
 }  // namespace underlap::bench

@@ -46,7 +46,7 @@ class Conclusions {
   StepBound find_bound(std::size_t i) {
     const plan::Config& config = cells_[i].plan.config;
     if (!config.run.traits().measures_time) {
-      if (!config.run.trace) return {std::nullopt, "not laid: with run.trace false virtual time plays steps alone"};
+      if (!config.run.trace) return {std::nullopt, "not computed: with run.trace false, only step times are simulated"};
       return step_bound(config, *sim::make_time_model(config));
     }
     const report::References references = find_references(results_.cells, i);

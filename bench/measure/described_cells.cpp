@@ -53,10 +53,9 @@ report::StepWork work_of(const plan::Config& config, const std::string& gpu_mode
   if (config.run.backend == Backend::sim) peak = sim::peak_of(config);
   if (!gpu_model.empty()) peak = sim::peak_of(config, gpu_model);
   work.peak_tflops = peak ? peak->tflops : 0;
-  work.peak_of = peak ? peak->of
-                 : gpu_model.empty()
-                     ? fmt::format("no description says the peak of what backend {} runs on", config.run.traits().name)
-                     : fmt::format("no description says the peak of {}", gpu_model);
+  work.peak_of = peak                ? peak->of
+                 : gpu_model.empty() ? fmt::format("peak FLOP/s of backend {} is unknown", config.run.traits().name)
+                                     : fmt::format("peak FLOP/s of {} is unknown", gpu_model);
   return work;
 }
 

@@ -20,7 +20,7 @@ std::string EarlyEnd::text() const {
   const std::string kept = is_something_kept() ? fmt::format("{} of {} blocks are kept in {}", done_.load(),
                                                              planned_.load(), options_.folder.string())
                                                : "no block was finished";
-  return options_.resume_command.empty() ? kept : fmt::format("{}; go on with: {}", kept, options_.resume_command);
+  return options_.resume_command.empty() ? kept : fmt::format("{}; continue with: {}", kept, options_.resume_command);
 }
 
 void EarlyEnd::begin_status() {

@@ -56,22 +56,21 @@ std::string ranks_text(const plan::Matrix& matrix) {
     played.insert(num_played(cell));
   }
   std::string text = fmt::format("{} ranks", fmt::join(ranks, " or "));
-  if (ranks != played) text += fmt::format(", of which {} are played for all", fmt::join(played, " or "));
+  if (ranks != played) text += fmt::format(", of which {} are simulated on behalf of all", fmt::join(played, " or "));
   return text;
 }
 
 std::string where_text(const plan::RunConfig& run) {
-  if (!run.traits().measures_time) return fmt::format("in virtual time (backend sim, {})", sim::hardware_words(run));
-  if (run.traits().runs_on_gpus) return "a process and a GPU each (backend cuda)";
-  return fmt::format("{} (backend host)", run.rank_processes ? "processes of this machine" : "threads of this process");
+  if (!run.traits().measures_time) return fmt::format("simulated (backend sim, {})", sim::hardware_words(run));
+  if (run.traits().runs_on_gpus) return "one process and one GPU each (backend cuda)";
+  return fmt::format("{} (backend host)", run.rank_processes ? "processes on this machine" : "threads of this process");
 }
 
 std::string steps_text(const plan::Matrix& matrix, const Work& work) {
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
   const auto cells = static_cast<std::int64_t>(matrix.cells.size());
-  return fmt::format(
-      "{} blocks x {} cells x ({} measured + 1 that settles), and {} of warm-up for each cell: {} in all", work.blocks,
-      cells, run.steps, run.warmup, cells * work.steps_of_a_cell);
+  return fmt::format("{} blocks x {} cells x ({} measured + 1 settling), plus {} warm-up steps per cell: {} in total",
+                     work.blocks, cells, run.steps, run.warmup, cells * work.steps_of_a_cell);
 }
 
 std::string time_of(double seconds) {
@@ -111,19 +110,16 @@ double guessed_seconds(const plan::Matrix& matrix, const Work& work) {
 
 std::string time_text(const plan::Matrix& matrix, const report::RunResults& before, const Work& work) {
   if (const double seconds = seconds_by_blocks(before, work); seconds > 0)
-    return fmt::format(
-        "about {}, by the steps of the {} blocks that the folder holds; building the cells comes to that",
-        time_of(seconds), before.blocks_done);
+    return fmt::format("about {}, estimated from the {} blocks in the folder, plus building the cells",
+                       time_of(seconds), before.blocks_done);
   const double seconds = guessed_seconds(matrix, work);
-  if (seconds == 0) return "not known before the first block; the progress line says then what is left";
+  if (seconds == 0) return "unknown before the first block; after it, the progress line shows the time left";
   return fmt::format(
-      "roughly {}: a guess, by {}; building the cells and comparing their losses come to that, and after the first "
-      "block "
-      "the progress line knows better",
+      "roughly {}, guessed from {}, plus building the cells and comparing their losses; after the first block, the "
+      "progress line has a better estimate",
       time_of(seconds),
-      matrix.cells.front().plan.config.run.traits().measures_time
-          ? "operations that were run alone just now, one of each kind"
-          : "what recording a step of rank 0 took just now");
+      matrix.cells.front().plan.config.run.traits().measures_time ? "a trial of one operation of each kind"
+                                                                  : "the time to record a step of rank 0");
 }
 
 bool takes_slices(const ProgramCommand& command) {
@@ -154,12 +150,12 @@ std::string disk_text(const plan::Matrix& matrix, const Work& work) {
   double bytes = 0;
   for (const plan::Cell& cell : matrix.cells) bytes += trace_bytes(cell, work);
   if (bytes <= 0) return "no traces are kept";
-  return fmt::format("about {} of traces: a step of rank 0, times ranks and steps that are kept, at {:g} bytes a slice",
+  return fmt::format("about {} of traces: a step of rank 0, times kept ranks and steps, at {:g} bytes per slice",
                      in_bytes(static_cast<std::int64_t>(bytes)), kBytesOfASlice);
 }
 
 std::string parts_text(std::size_t parts) {
-  return parts == 1 ? "" : fmt::format(", so each block builds the cells in {} parts, one after the other", parts);
+  return parts == 1 ? "" : fmt::format(", so each block builds the cells in {} parts, one after another", parts);
 }
 
 std::string memory_text(const plan::Matrix& matrix) {
@@ -173,20 +169,20 @@ std::string memory_text(const plan::Matrix& matrix) {
     if (is_here) held += double(peak.of_tensors()) * double(num_ranks(cell));
   }
   const plan::RunConfig& run = matrix.cells.front().plan.config.run;
-  std::string text = fmt::format("{} are predicted for the rank of most need", in_bytes(most));
+  std::string text = fmt::format("{} predicted for the largest rank", in_bytes(most));
   const Room room = memory_room();
   if (held > 0)
-    return text + fmt::format(", {} for all ranks of all cells together; {} can be had ({}){}",
+    return text + fmt::format(", {} for all ranks of all cells together; {} available ({}){}",
                               in_bytes(static_cast<std::int64_t>(held)), in_bytes(room.amount), room.bound,
                               parts_text(session_parts(matrix.cells, nullptr).size()));
   if (run.traits().runs_on_gpus)
     return text + fmt::format(
-                      " of one cell, {} for all cells together; cells that do not fit on its GPU together are "
-                      "built one after the other in each block",
+                      " of one cell, {} for all cells together; cells that do not fit on its GPU together are built "
+                      "one after another in each block",
                       in_bytes(gpu_bytes_together(matrix.cells, all_cells(matrix.cells.size()))));
   return text + fmt::format(
-                    ", of the {} of the GPU that is modelled; this process holds no values, but a program for "
-                    "each rank that is played, and how large those are is not predicted",
+                    ", of the simulated GPU's {}; this process needs a program for each simulated rank, but no values; "
+                    "their size is not predicted",
                     in_bytes(sim::gpu_memory_bytes(matrix.cells.front().plan.config)));
 }
 
@@ -232,7 +228,7 @@ std::string run_forecast(const plan::Matrix& matrix, const std::filesystem::path
                        {"time", time_text(matrix, before, work)},
                        {"disk", disk_text(matrix, work)},
                        {"memory", memory_text(matrix)}}) +
-         "Nothing was run and nothing written.\n";
+         "Nothing was run or written.\n";
 }
 
 std::string check_forecast(const plan::Matrix& matrix, std::int32_t steps, std::int32_t numerics_steps, int width) {
@@ -247,19 +243,17 @@ std::string check_forecast(const plan::Matrix& matrix, std::int32_t steps, std::
   const std::string numerics =
       numerics_steps == 0
           ? "none: no losses are computed"
-          : fmt::format("losses of {} steps of each cell, on a model that is shrunk where it is too large",
-                        numerics_steps);
+          : fmt::format("losses of {} steps of each cell, on a shrunk model if it is too large", numerics_steps);
   const Room room = memory_room();
   return lines(
              width,
              {{"cells", fmt::format("{}, {} ranks together", matrix.cells.size(), ranks)},
-              {"programs", fmt::format("{} steps of each rank are recorded and proved; none is run", steps)},
+              {"programs", fmt::format("{} steps of each rank are recorded and proved, but not run", steps)},
               {"numerics", numerics},
-              {"time",
-               fmt::format("roughly {} for the proofs: a guess, by what recording a step of rank 0 took just now",
-                           time_of(seconds))},
+              {"time", fmt::format("roughly {} for the proofs, guessed from the time to record a step of rank 0",
+                                   time_of(seconds))},
               {"disk", "nothing is written"},
-              {"memory", fmt::format("roughly {} for the largest cell; {} can be had ({})",
+              {"memory", fmt::format("roughly {} for the largest cell; {} available ({})",
                                      in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount), room.bound)}}) +
          "Nothing was checked.\n";
 }
@@ -268,11 +262,11 @@ void require_memory_of_check(const plan::Cell& cell, std::int32_t steps) {
   const double bytes = bytes_of_check(cell, steps, record_step(cell.plan.config, Detail::uses).bytes());
   const Room room = memory_room();
   if (bytes <= double(room.amount)) return;
-  throw std::invalid_argument(fmt::format(
-      "to check cell {}, {} ranks, takes roughly {} of memory and {} can be had ({}): fewer --steps, ranks, "
-      "layers or microbatches fit",
-      cell.name, cell.plan.config.parallel.world_size(), in_bytes(static_cast<std::int64_t>(bytes)),
-      in_bytes(room.amount), room.bound));
+  throw std::invalid_argument(
+      fmt::format("checking cell {} with {} ranks takes roughly {} of memory, but {} is available ({}): use fewer "
+                  "--steps, ranks, layers or microbatches",
+                  cell.name, cell.plan.config.parallel.world_size(), in_bytes(static_cast<std::int64_t>(bytes)),
+                  in_bytes(room.amount), room.bound));
 }
 
 }  // namespace underlap::bench

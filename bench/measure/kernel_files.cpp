@@ -53,11 +53,11 @@ std::vector<KernelFiles::Block> KernelFiles::read(std::size_t cell) const {
 void KernelFiles::open(std::size_t cell, std::int32_t blocks, std::int64_t trace_bytes) {
   if (!records(cell)) return;
   const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument(fmt::format("{} {}: measure into another folder (-o DIR)", path(cell).string(), why));
+    throw std::invalid_argument(fmt::format("{} {}: choose another folder (-o DIR)", path(cell).string(), why));
   };
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path(cell), error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) refuse("is a link or no file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) refuse("is a link or not a regular file");
   last_ns_[cell] = 0;
   std::int64_t kept = 0;
   std::int32_t next = 0;
@@ -67,10 +67,10 @@ void KernelFiles::open(std::size_t cell, std::int32_t blocks, std::int64_t trace
     last_ns_[cell] = block.kept.last_ns;
     ++next;
     if (next == blocks && block.kept.trace_bytes != trace_bytes)
-      refuse(fmt::format("says that the cell's trace had {} bytes behind block {}, and results.json that it had {}",
+      refuse(fmt::format("records {} bytes of the cell's trace after block {}, but results.json records {}",
                          block.kept.trace_bytes, block.kept.block, trace_bytes));
   }
-  if (next < blocks) refuse(fmt::format("lacks block {}, which the run has finished", next));
+  if (next < blocks) refuse(fmt::format("lacks block {}, which the run finished", next));
   if (kept == 0) std::ofstream(path(cell), std::ios::trunc);
   fs::resize_file(path(cell), static_cast<std::uintmax_t>(kept), error);
   if (error) cannot(path(cell), error.message());

@@ -66,16 +66,16 @@ class Measurement {
         times_(options.folder, kernel_file_names(matrix.cells)),
         traces_(options.folder, matrix.cells),
         parts_(session_parts(matrix.cells, options.placement)) {
-    status_.say("reading what the cells name");
+    status_.say("reading input files of the cells");
     results_ = described();
     folder_.emplace(options.folder);
     if (!folder_->why_not_locked().empty())
-      status_.print(fmt::format("{} cannot be locked ({}): nothing keeps a second run out of it",
+      status_.print(fmt::format("{} cannot be locked ({}): a second run in it would not be prevented",
                                 options.folder.string(), folder_->why_not_locked()));
     if (report::find_results(options.folder)) take_up_what_is_there();
     if (parts_.size() > 1) say_parts();
     if (options.resume && results_.blocks_done == 0)
-      status_.print(fmt::format("{} holds no finished block: the run begins", options.folder.string()));
+      status_.print(fmt::format("{} contains no finished block: starting from the first", options.folder.string()));
     early_end_.set(results_.blocks_done, results_.blocks_planned);
     early_end_.begin_status();
   }
@@ -139,7 +139,8 @@ class Measurement {
     };
     if (run_.traits().measures_time && std::ranges::any_of(options_.placement->ranks, has_another_clock))
       info.clock =
-          "CLOCK_MONOTONIC of rank 0's machine; those of others are measured against it before and after each cell";
+          "CLOCK_MONOTONIC of rank 0's machine; clocks of other machines are compared with it before and after each "
+          "cell";
   }
 
   std::string link_of(const plan::Cell& cell) const {
@@ -149,16 +150,17 @@ class Measurement {
 
   void take_up_what_is_there() {
     if (!options_.resume)
-      throw std::invalid_argument(fmt::format(
-          "{} holds a run already: --resume goes on with it, -o DIR takes another folder", options_.folder.string()));
+      throw std::invalid_argument(
+          fmt::format("{} already contains a run: continue it with --resume, or choose another folder with -o DIR",
+                      options_.folder.string()));
     results_ = take_up(options_.folder, results_, run_.steps);
     describe_anew(matrix_.cells, results_.info.gpu_model, results_.cells);
     results_.refused = options_.refused;
     results_.info.flops = options_.info.flops;
     for (CellResult& cell : results_.cells) {
       if (cell.failed_because.empty()) continue;
-      status_.print(fmt::format("cell {} is taken up again; it was {}", cell.name, cell.failed_because));
-      cell.notes.push_back(fmt::format("from block {} on it was measured later than the other cells, after it was {}",
+      status_.print(fmt::format("retrying cell {}; it was {}", cell.name, cell.failed_because));
+      cell.notes.push_back(fmt::format("from block {} on, measured later than the other cells, after it was {}",
                                        report::blocks_of(cell), cell.failed_because));
       std::erase(cell.invalid_because, cell.failed_because);
       cell.failed_because.clear();
@@ -172,15 +174,15 @@ class Measurement {
       for (const report::StepSample& sample : cell.samples) next = std::max(next, std::int64_t{sample.step} + 1);
     const std::int64_t steps = (results_.blocks_planned - results_.blocks_done) * (run_.warmup + run_.steps + 1);
     if (next + steps > std::numeric_limits<std::int32_t>::max())
-      throw std::invalid_argument(fmt::format("steps would be counted beyond 2^31: {} holds step {}, and {} follow",
+      throw std::invalid_argument(fmt::format("step numbers would exceed 2^31: {} contains step {}, and {} more follow",
                                               options_.folder.string(), next - 1, steps));
     return static_cast<std::int32_t>(next);
   }
 
   void say_parts() {
     const std::string note = fmt::format(
-        "the cells of this matrix do not fit in memory together: in each block {} parts of it are built one after the "
-        "other, and begin with fresh weights",
+        "the cells of this matrix do not fit in memory together: each block builds {} parts of it one after another, "
+        "each with fresh weights",
         parts_.size());
     status_.print("note: " + note);
     for (CellResult& cell : results_.cells)
@@ -307,11 +309,12 @@ class Measurement {
     CellResult& cell = results_.cells[failure.cell];
     const std::string where = fmt::format("cell {}, block {}", cell.name, block);
     if (++failures_[failure.cell] < kAttempts) {
-      status_.print(fmt::format("{}: {}\n  it is tried again, on fresh ranks", where, failure.what()));
-      cell.notes.push_back(fmt::format("block {} was measured on fresh ranks, after this: {}", block, failure.what()));
+      status_.print(fmt::format("{}: {}\n  retrying on fresh ranks", where, failure.what()));
+      cell.notes.push_back(
+          fmt::format("block {} was measured on fresh ranks after this error: {}", block, failure.what()));
       return;
     }
-    status_.print(fmt::format("{}, failed again: {}\n  it is left out from here on", where, failure.what()));
+    status_.print(fmt::format("{}: failed again: {}\n  the cell is left out from here on", where, failure.what()));
     left_out_.insert(failure.cell);
     cell.failed_because =
         fmt::format("left out from block {} on, where it failed {} times: {}", block, kAttempts, failure.what());
@@ -410,7 +413,7 @@ class Measurement {
     if (model.empty() || model == results_.info.gpu_model) return;
     if (!results_.info.gpu_model.empty())
       throw std::invalid_argument(
-          fmt::format("{} holds steps of {}, and the ranks now run on {}: measure into another folder (-o DIR)",
+          fmt::format("{} contains steps measured on {}, but the ranks now run on {}: choose another folder (-o DIR)",
                       options_.folder.string(), results_.info.gpu_model, model));
     results_.info.gpu_model = model;
     describe_anew(matrix_.cells, model, results_.cells);
@@ -448,7 +451,7 @@ class Measurement {
       if (!cell.invalid_because.empty())
         outcome.invalid.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
     draw_conclusions(matrix_.cells, results_, times_,
-                     [this](std::size_t cell) { status_.say("drawing conclusions of " + cell_text(cell)); });
+                     [this](std::size_t cell) { status_.say("evaluating " + cell_text(cell)); });
     status_.say("writing results.json and report.md");
     write_results(options_.folder, results_);
     write_report(options_.folder, results_);

@@ -44,10 +44,9 @@ void check_over(const fs::path& folder, const StateOfArray& state) {
   for (const StateOfTask& task : state.tasks)
     if (!task.is_over()) going.push_back(fmt::format("{} ({})", task.cell, to_string(task.run.stage)));
   if (!going.empty())
-    throw std::invalid_argument(fmt::format(
-        "{}: {} of {} cells are not over: {}; the last of their tasks merges them, and `underlap status` says how they "
-        "stand",
-        folder.string(), going.size(), state.tasks.size(), fmt::join(going, ", ")));
+    throw std::invalid_argument(
+        fmt::format("{}: {} of {} cells have not ended: {}; the last task merges them, see `underlap status`",
+                    folder.string(), going.size(), state.tasks.size(), fmt::join(going, ", ")));
 }
 
 plan::Matrix read_submitted(const fs::path& folder, const SubmittedJob& job) {
@@ -56,7 +55,7 @@ plan::Matrix read_submitted(const fs::path& folder, const SubmittedJob& job) {
   if (matrix.has_errors())
     throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
   if (!std::ranges::equal(matrix.cells, job.cells, {}, &plan::Cell::name))
-    throw std::invalid_argument(fmt::format("{} has other cells than were submitted", file.string()));
+    throw std::invalid_argument(fmt::format("{} has other cells than the submitted ones", file.string()));
   return matrix;
 }
 
@@ -67,7 +66,7 @@ Measured read_measured(const fs::path& folder, const plan::Matrix& matrix) {
     RunResults task;
     if (report::find_results(own)) task = report::read_results(own);
     if (!task.cells.empty() && (task.cells.size() != 1 || task.cells.front().name != matrix.cells[i].name))
-      throw std::invalid_argument(fmt::format("{} holds another cell than {}", own.string(), matrix.cells[i].name));
+      throw std::invalid_argument(fmt::format("{} contains another cell than {}", own.string(), matrix.cells[i].name));
     if (!task.cells.empty() && task.cells.front().samples.empty()) task.cells.clear();
     measured.tasks.push_back(std::move(task));
   }
@@ -91,15 +90,16 @@ void check_one_build(const Measured& measured, const plan::Matrix& matrix) {
     const RunInfo& other = measured.tasks[i].info;
     const auto check = [&](const char* what, const std::string& one, const std::string& its) {
       if (one != its)
-        throw std::invalid_argument(fmt::format("cells were measured by two builds: {} of {} is {}, of others {}", what,
-                                                matrix.cells[i].name, its, one));
+        throw std::invalid_argument(
+            fmt::format("cells were measured by two builds: {} of {} is {}, that of the others {}", what,
+                        matrix.cells[i].name, its, one));
     };
     check("the commit", first.commit, other.commit);
     check("the compiler", first.compiler, other.compiler);
     for (const auto& [path, hash] : other.input_hashes)
       if (const auto known = first.input_hashes.find(path); known != first.input_hashes.end() && known->second != hash)
         throw std::invalid_argument(
-            fmt::format("{} held something else while {} was measured", path, matrix.cells[i].name));
+            fmt::format("{} had other contents when {} was measured", path, matrix.cells[i].name));
   }
 }
 
@@ -231,7 +231,7 @@ MeasureOutcome merge_array(const fs::path& folder, const StateOfArray& state, co
   check_over(folder, state);
   const HeldRunFolder held(folder);
   const plan::Matrix matrix = read_submitted(folder, state.job);
-  status.say("reading what was measured");
+  status.say("reading the measurements");
   const Measured measured = read_measured(folder, matrix);
   check_one_build(measured, matrix);
   MeasureOutcome outcome{.results = merged(folder, state, matrix, measured), .mismatches = {}, .invalid = {}};
@@ -240,7 +240,7 @@ MeasureOutcome merge_array(const fs::path& folder, const StateOfArray& state, co
     if (!cell.invalid_because.empty())
       outcome.invalid.push_back(fmt::format("cell {} is not valid: {}", cell.name, cell.invalid_because.front()));
   draw_conclusions(matrix.cells, outcome.results, KernelFiles(folder, kernel_file_names(matrix.cells)),
-                   [&](std::size_t cell) { status.say("drawing conclusions of " + matrix.cells[cell].name); });
+                   [&](std::size_t cell) { status.say("evaluating " + matrix.cells[cell].name); });
   status.say("writing results.json and report.md");
   report::write_results(folder, outcome.results);
   report::write_report(folder, outcome.results);

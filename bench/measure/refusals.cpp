@@ -89,11 +89,11 @@ void check_blocks_are_shared(plan::Matrix& matrix) {
     return shape(cell.plan.config.run) != shape(matrix.cells.front().plan.config.run);
   });
   if (other == matrix.cells.end()) return;
-  const plan::Message message{matrix.source.where,
-                              fmt::format("cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or "
-                                          "rank_processes: all cells of a matrix share their blocks; measure such a "
-                                          "difference in two runs",
-                                          other->name)};
+  const plan::Message message{
+      matrix.source.where,
+      fmt::format("cell {} differs in run.backend, steps, blocks, warmup, peer_timeout_s or rank_processes: all cells "
+                  "of a matrix share their blocks; use two runs to compare these settings",
+                  other->name)};
   for (plan::Cell& cell : matrix.cells) add_once(cell.plan.errors, message);
   add_once(matrix.errors, message);
 }

@@ -46,7 +46,7 @@ std::string cells_text(const std::vector<std::string>& cells, std::size_t all) {
 
 void add_cells(const RunResults& before, const RunResults& now, std::vector<std::string>& lines) {
   if (before.cells.size() != now.cells.size())
-    lines.push_back(fmt::format("the matrix had {} cells, has {}", before.cells.size(), now.cells.size()));
+    lines.push_back(fmt::format("the matrix had {} cells, now has {}", before.cells.size(), now.cells.size()));
   for (std::size_t i = 0; i < std::min(before.cells.size(), now.cells.size()); ++i)
     if (before.cells[i].name != now.cells[i].name)
       lines.push_back(
@@ -72,22 +72,21 @@ void add_files(const RunResults& before, const RunResults& now, std::vector<std:
   for (const auto& [path, hash] : now.info.input_hashes) {
     const auto then = before.info.input_hashes.find(path);
     if (then != before.info.input_hashes.end() && then->second != hash)
-      lines.push_back(fmt::format("the file {} holds something else (hash {}, was {})", path, hash, then->second));
+      lines.push_back(fmt::format("the file {} has changed (hash {}, was {})", path, hash, then->second));
   }
 }
 
 // Blocks of two builds or machines are no pairs.
 void add_machine(const report::RunInfo& before, const report::RunInfo& now, std::vector<std::string>& lines) {
   const auto compare = [&](const char* what, const std::string& then, const std::string& is) {
-    if (then != is) lines.push_back(fmt::format("another {}: was {}, is {}", what, visible_text(then), is));
+    if (then != is) lines.push_back(fmt::format("different {}: was {}, is {}", what, visible_text(then), is));
   };
   const auto placement_of = [](const report::RunInfo& info) {
     std::vector<std::int32_t> ranks;
     for (const auto& [node, count] : report::launched_nodes(info.launched_ranks)) ranks.push_back(count);
-    return ranks.empty() ? std::string("none by a launcher")
-                         : fmt::format("{} by {}", fmt::join(ranks, " + "), info.launcher);
+    return ranks.empty() ? std::string("no launcher") : fmt::format("{} by {}", fmt::join(ranks, " + "), info.launcher);
   };
-  compare("number of ranks a node", placement_of(before), placement_of(now));
+  compare("number of ranks per node", placement_of(before), placement_of(now));
   // A launcher finds other nodes of the same kind the next time.
   if (now.launched_ranks.empty()) compare("machine", before.host_name_hash, now.host_name_hash);
   compare("processor", before.cpu_model, now.cpu_model);
@@ -97,7 +96,7 @@ void add_machine(const report::RunInfo& before, const report::RunInfo& now, std:
 
 [[noreturn]] void refuse(const std::filesystem::path& folder, const std::string& why) {
   throw std::invalid_argument(
-      fmt::format("{} cannot be gone on with: {}. Measure into another folder (-o DIR)", folder.string(), why));
+      fmt::format("{} cannot be continued: {}. Choose another folder (-o DIR)", folder.string(), why));
 }
 
 void check_same_run(const std::filesystem::path& folder, const RunResults& before, const RunResults& now) {
@@ -107,7 +106,7 @@ void check_same_run(const std::filesystem::path& folder, const RunResults& befor
   lines.resize(lines.size() - more);
   if (more > 0) lines.push_back(fmt::format("and {} more", more));
   throw std::invalid_argument(
-      fmt::format("{} holds another run, whose blocks cannot be compared with new ones:\n  {}\nMeasure into another "
+      fmt::format("{} contains a different run, whose blocks cannot be compared with new ones:\n  {}\nChoose another "
                   "folder (-o DIR)",
                   folder.string(), fmt::join(lines, "\n  ")));
 }
@@ -118,18 +117,18 @@ void check_samples(const std::filesystem::path& folder, const RunResults& result
     const std::int32_t blocks =
         cell.failed_because.empty() ? results.blocks_done : std::min(report::blocks_of(cell), results.blocks_done);
     if (static_cast<std::int64_t>(cell.samples.size()) != blocks * steps)
-      refuse(folder, fmt::format("its results.json holds {} steps of cell {}, not {} of each of {} blocks",
+      refuse(folder, fmt::format("its results.json contains {} steps of cell {}, not {} for each of {} blocks",
                                  cell.samples.size(), cell.name, steps, blocks));
     std::vector<std::int64_t> by_block(static_cast<std::size_t>(blocks));
     for (const report::StepSample& sample : cell.samples) {
       if (sample.block < 0 || sample.block >= blocks)
-        refuse(folder, fmt::format("its results.json holds a step of block {} of cell {}, which has {} blocks",
+        refuse(folder, fmt::format("its results.json contains a step of block {} of cell {}, which has {} blocks",
                                    sample.block, cell.name, blocks));
       ++by_block[static_cast<std::size_t>(sample.block)];
     }
     for (std::size_t block = 0; block < by_block.size(); ++block)
       if (by_block[block] != steps)
-        refuse(folder, fmt::format("its results.json holds {} steps of block {} of cell {}, not {}", by_block[block],
+        refuse(folder, fmt::format("its results.json contains {} steps of block {} of cell {}, not {}", by_block[block],
                                    block, cell.name, steps));
   }
 }
@@ -141,18 +140,18 @@ void check_trace(const std::filesystem::path& folder, const CellResult& cell) {
   if (!std::filesystem::exists(file, error)) refuse(folder, fmt::format("{} is missing", file.string()));
   const auto inside = std::filesystem::canonical(folder, error) / cell.trace_file;
   if (std::filesystem::canonical(file, error) != inside || !std::filesystem::is_regular_file(file, error))
-    refuse(folder, fmt::format("{} is a link or no file", file.string()));
+    refuse(folder, fmt::format("{} is a link or not a regular file", file.string()));
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(file, error));
   if (bytes < cell.trace_bytes || cell.trace_bytes == 0)
     refuse(folder,
-           fmt::format("{} has {} bytes, and its finished blocks took {}", file.string(), bytes, cell.trace_bytes));
+           fmt::format("{} has {} bytes, but its finished blocks took {}", file.string(), bytes, cell.trace_bytes));
 }
 
 void check_traces(const std::filesystem::path& folder, const RunResults& before, const RunResults& now) {
   for (std::size_t i = 0; i < now.cells.size(); ++i) {
     const std::string& file = now.cells[i].trace_file;
     if (before.cells[i].trace_file != file)
-      refuse(folder, fmt::format("its results.json says that the trace of cell {} is \"{}\", must be \"{}\"",
+      refuse(folder, fmt::format("its results.json names the trace of cell {} \"{}\", must be \"{}\"",
                                  now.cells[i].name, before.cells[i].trace_file, file));
     if (!file.empty() && !before.cells[i].samples.empty()) check_trace(folder, before.cells[i]);
   }
@@ -169,7 +168,7 @@ std::vector<std::string> differences(const RunResults& before, const RunResults&
   // Results before input_hashes have a hash without them.
   const bool is_comparable = before.info.input_hashes == now.info.input_hashes;
   if (lines.empty() && is_comparable && before.info.config_hash != now.info.config_hash)
-    lines.push_back(fmt::format("the configuration, in what its plans do not tell (hash {}, was {})",
+    lines.push_back(fmt::format("the configuration, in settings that its plans do not contain (hash {}, was {})",
                                 now.info.config_hash, before.info.config_hash));
   return lines;
 }
@@ -179,8 +178,9 @@ RunResults take_up(const std::filesystem::path& folder, const RunResults& now, s
   if (before.blocks_done == 0) return now;
   check_same_run(folder, before, now);
   if (now.blocks_planned < before.blocks_done)
-    throw std::invalid_argument(fmt::format("run.blocks is {}, but {} holds {} finished blocks; ask for at least those",
-                                            now.blocks_planned, folder.string(), before.blocks_done));
+    throw std::invalid_argument(
+        fmt::format("run.blocks is {}, but {} contains {} finished blocks; request at least that many",
+                    now.blocks_planned, folder.string(), before.blocks_done));
   check_samples(folder, before, steps);
   settle_traces(folder, before);
   check_traces(folder, before, now);

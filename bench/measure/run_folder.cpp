@@ -48,7 +48,7 @@ std::string first_letters(const std::string& text, std::size_t bytes) {
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw MachineError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  if (error) throw MachineError(fmt::format("cannot create folder {}: {}", folder.string(), error.message()));
 }
 
 }  // namespace
@@ -59,9 +59,8 @@ HeldRunFolder::HeldRunFolder(std::filesystem::path folder) : folder_(std::move(f
     lock_ = std::make_unique<FileLock>(folder_ / "run.lock");
   } catch (const FileIsHeld& held) {
     throw std::invalid_argument(
-        fmt::format("{} is in use: {} runs into it; wait for its end, or measure into another "
-                    "folder (-o DIR)",
-                    folder_.string(), held.what()));
+        fmt::format("{} is in use by {}; wait until it finishes, or choose another folder (-o DIR)", folder_.string(),
+                    held.what()));
   }
   for (const char* part : kParts) make_folder(folder_ / part);
   remove_temporary_files(folder_);

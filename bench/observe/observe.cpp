@@ -40,16 +40,16 @@ const plan::Cell& cell_of_trace(const plan::Matrix& matrix, const Trace& trace,
     names += (names.empty() ? "" : ", ") + cell.name;
   }
   if (matrix.cells.size() == 1 && !wanted) return matrix.cells.front();
-  if (name.empty())
-    throw std::invalid_argument("the trace does not say which cell it is of; --cell takes one of: " + names);
-  throw std::invalid_argument(fmt::format("{} \"{}\", which the configuration does not have; --cell takes one of: {}",
-                                          wanted ? "--cell is" : "the trace is of cell", name, names));
+  if (name.empty()) throw std::invalid_argument("the trace does not name its cell; choose one with --cell: " + names);
+  throw std::invalid_argument(
+      fmt::format("{} \"{}\", which the configuration does not have; choose one with --cell: {}",
+                  wanted ? "--cell is" : "the trace is from cell", name, names));
 }
 
 std::string other_cell_text(const plan::Cell& cell, const Trace& trace) {
   const auto said = trace.metadata.find("cell");
   if (said == trace.metadata.end() || said->second == cell.name) return "";
-  return fmt::format("the trace is of cell \"{}\", and is held against cell \"{}\"", said->second, cell.name);
+  return fmt::format("the trace is from cell \"{}\", but is compared with cell \"{}\"", said->second, cell.name);
 }
 
 }  // namespace underlap::bench

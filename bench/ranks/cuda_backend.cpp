@@ -58,7 +58,7 @@ void check_peer_copies(std::span<const plan::Cell> cells, const Placement& place
   for (const plan::Cell& cell : cells)
     if (const std::string crossing = tensor_parallel_warning(cell, placement);
         copies_between_peers(cell.plan.config) && !crossing.empty())
-      throw std::invalid_argument("extensions.tp_ring_transport is copy_engine, which stays inside a node: " +
+      throw std::invalid_argument("extensions.tp_ring_transport is copy_engine, which works only within a node: " +
                                   crossing);
 }
 
@@ -86,10 +86,9 @@ int device_of(const RankContext& context) {
   const std::int32_t local_rank = context.environment.local_rank;
   if (local_rank < count) return local_rank;
   if (count == 1) return 0;
-  throw std::invalid_argument(
-      fmt::format("rank {} is number {} of its machine, counted from 0, and sees {} GPUs: start as many ranks on a "
-                  "machine as it has GPUs",
-                  context.rank, local_rank, count));
+  throw std::invalid_argument(fmt::format(
+      "rank {} has local rank {} on its machine, but sees {} GPUs: start as many ranks on a machine as it has GPUs",
+      context.rank, local_rank, count));
 }
 
 // "0000:65:00.0"; empty if CUDA does not provide it.

@@ -180,7 +180,7 @@ void CudaRank::take_trace(BuiltCell& built) const {
                             analysis::compare_windows(traced, timed).median_ratio));
   if (built.result.trace.marks.size() != built.timed_marks.size()) {
     built.result.trace.marks = built.timed_marks;
-    note(built, "the capture lacks marks of steps: windows are timed by events");
+    note(built, "the capture lacks step marks: windows are timed by events");
   }
 }
 
@@ -226,7 +226,7 @@ void CudaRank::require_complete(const BuiltCell& built) const {
   std::vector<std::string> examples;
   for (const report::CaptureFault& fault : built.result.capture_faults) examples.push_back(fault.example);
   throw MachineError(
-      fmt::format("cell {}, rank {}: the capture of this block is incomplete, and run.trace is strict: {}",
+      fmt::format("cell {}, rank {}: the capture of this block is incomplete, but run.trace is strict: {}",
                   built.cell->name, context_.rank, fmt::join(examples, "; ")));
 }
 

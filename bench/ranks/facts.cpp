@@ -17,7 +17,7 @@ Facts facts_of(const plan::Matrix& matrix) {
   Facts facts{{"version", info.version},
               {"commit", info.commit},
               {"run.seed", fmt::format("{}", run.seed)},
-              {"plans of the configuration (as a hash)", plans_hash(matrix.cells)}};
+              {"configuration plan hash", plans_hash(matrix.cells)}};
   for (const auto& [library, version] : info.library_versions) facts["library " + library] = version;
   return facts;
 }

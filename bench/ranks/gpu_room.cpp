@@ -43,12 +43,11 @@ void check_gpu_room(std::span<const plan::Cell> cells, std::span<const std::size
     if (gpu_bytes_together(cells, fitting) > free_bytes) fitting.pop_back();
   }
   const std::string advice =
-      fitting.empty() ? "no cell fits by itself: shorten the model (--layers N)"
+      fitting.empty() ? "no single cell fits: shorten the model (--layers N)"
                       : fmt::format("run {} of these cells at a time (--cell NAME), or shorten the model (--layers N)",
                                     fitting.size());
   throw std::invalid_argument(fmt::format(
-      "the cells that are built together are predicted to need {} of GPU memory together, and {} of {} are free: {}\n"
-      "  {}",
+      "the cells that are built together are predicted to need {} of GPU memory, but {} of {} is free: {}\n  {}",
       in_bytes(needed), in_bytes(free_bytes), in_bytes(total_bytes), fmt::join(each, ", "), advice));
 }
 

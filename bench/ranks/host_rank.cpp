@@ -81,9 +81,8 @@ RankRun HostRank::take(std::size_t cell) {
   built.slices_per_step = std::max(built.slices_per_step, per_step);
   const Recorder::Drained drained = recorder.drain();
   if (built.block >= 0 && drained.num_dropped > 0)
-    throw MachineError(
-        fmt::format("cell {}: the recorder of rank {} had no slot for {} slices: this block is not valid",
-                    cells_[cell].name, rank_, drained.num_dropped));
+    throw MachineError(fmt::format("cell {}: the recorder of rank {} dropped {} slices: this block is not valid",
+                                   cells_[cell].name, rank_, drained.num_dropped));
   built.result.trace.append(drained.trace);
   return std::exchange(built.result, {});
 }

@@ -87,8 +87,8 @@ std::string in_words(std::size_t cells, std::size_t ranks) {
 }
 
 [[noreturn]] void refuse_memory(const std::string& what, double bytes, const Room& room) {
-  throw std::invalid_argument(fmt::format("{} need {} together and {} can be had ({}): fewer layers or ranks fit", what,
-                                          in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount),
+  throw std::invalid_argument(fmt::format("{} need {} together, but {} is available ({}): use fewer layers or ranks",
+                                          what, in_bytes(static_cast<std::int64_t>(bytes)), in_bytes(room.amount),
                                           room.bound));
 }
 
@@ -96,7 +96,7 @@ void check_memory(const Needs& needs, const std::string& what) {
   const Room room = memory_room();
   const std::int64_t wanted = needs.bytes + kSpareBytes;
   if (wanted > room.amount)
-    refuse_memory("the tensors of " + what + " and the libraries that work on them", static_cast<double>(wanted), room);
+    refuse_memory("the tensors of " + what + " and the libraries that process them", static_cast<double>(wanted), room);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<std::optional<std::string>> LinkMeeting::get(const std::vector<std::
   send(RankMessage::get, to_message(MeetingGet{keys, timeout}));
   const Message answer = run_.receive();
   if (static_cast<RankMessage>(answer.kind) != RankMessage::met)
-    throw std::logic_error(fmt::format("a rank that asked for its peers was told {}", answer.kind));
+    throw std::logic_error(fmt::format("a rank that asked for its peers received message {}", answer.kind));
   return from_message<MeetingPlace::Values>(answer.payload);
 }
 

@@ -8,9 +8,8 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw std::invalid_argument(
-      "run.backend is cuda, and this build has no CUDA backend\n"
-      "  build it where a CUDA Toolkit of 12.4 or newer is, with cuDNN and NCCL: cmake -DUNDERLAP_CUDA=ON says what is "
-      "missing");
+      "run.backend is cuda, but this build has no CUDA backend\n  build it with CUDA Toolkit 12.4 or newer, cuDNN and "
+      "NCCL: cmake -DUNDERLAP_CUDA=ON lists what is missing");
 }
 
 }  // namespace

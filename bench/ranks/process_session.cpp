@@ -126,7 +126,7 @@ std::vector<RankReport> ProcessSession::take_reports(std::size_t cell, const Cel
                                                      const std::string& what) {
   last_run_ = what;
   std::vector<RankReport> reports;
-  for (const std::string& answer : ask(cell, RankMessage::take, order, "say what it made of " + what))
+  for (const std::string& answer : ask(cell, RankMessage::take, order, "report the results of " + what))
     reports.push_back(decode_report(answer, fmt::format("rank {}", reports.size())));
   complete(cell, reports, what);
   return reports;
@@ -152,7 +152,7 @@ Trace ProcessSession::take_trace(std::size_t cell, std::span<const std::int32_t>
   RankGroup::Orders orders;
   for (const std::int32_t rank : ranks) orders.emplace_back(rank, to_message(CellOrder{.cell = cell}));
   const std::vector<std::string> answers = guarded(cell, [&] {
-    return set_of(cell).ranks->ask_ranks(RankMessage::trace, orders, "hand over the trace of " + last_run_);
+    return set_of(cell).ranks->ask_ranks(RankMessage::trace, orders, "send the trace of " + last_run_);
   });
   Trace trace;
   for (std::size_t i = 0; i < answers.size(); ++i)
@@ -193,7 +193,7 @@ std::int64_t ProcessSession::residual(const Clocks& before, const Clocks& after)
 
 void ProcessSession::reserve(std::size_t cell, std::int64_t steps) {
   ask(cell, RankMessage::reserve, {.cell = cell, .steps = steps},
-      fmt::format("make room for {} steps of cell {}", steps, cells_[cell].name));
+      fmt::format("reserve memory for {} steps of cell {}", steps, cells_[cell].name));
 }
 
 std::int32_t ProcessSession::round_of(std::int32_t block) const {

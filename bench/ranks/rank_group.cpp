@@ -109,7 +109,7 @@ std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std
 
 std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
                                               std::optional<milliseconds> limit) {
-  if (has_ended_) throw MachineError("the ranks have ended, because one of them failed");
+  if (has_ended_) throw MachineError("the ranks have ended because one of them failed");
   // Pairs of ranks connect one after another: the last of a long chain connects long after the first.
   const milliseconds timeout = order == RankMessage::build
                                    ? std::max(options_.peer_timeout, options_.connecting_timeout)
@@ -141,7 +141,7 @@ ClockReading RankGroup::read_clock(std::int32_t rank) {
   for (int i = 0; i < kClockExchanges; ++i) {
     const std::int64_t asked = ns(now());
     const std::vector<std::string> answer =
-        ask_ranks(RankMessage::clock, {{rank, to_message(ClockOrder{})}}, "say what time it is", {});
+        ask_ranks(RankMessage::clock, {{rank, to_message(ClockOrder{})}}, "report its clock", {});
     const std::int64_t heard = ns(now());
     const std::int64_t residual = (heard - asked + 1) / 2;
     if (residual < best.residual_ns) best = {asked + (heard - asked) / 2 - std::stoll(answer.front()), residual};
@@ -150,7 +150,7 @@ ClockReading RankGroup::read_clock(std::int32_t rank) {
 }
 
 void RankGroup::set_clock_offset(std::int32_t rank, std::int64_t offset_ns) {
-  ask_ranks(RankMessage::clock, {{rank, to_message(ClockOrder{.offset_ns = offset_ns})}}, "take the time of rank 0",
+  ask_ranks(RankMessage::clock, {{rank, to_message(ClockOrder{.offset_ns = offset_ns})}}, "adjust its clock to rank 0",
             {});
 }
 
@@ -227,7 +227,7 @@ void RankGroup::answer_meeting(std::int32_t rank, const MeetingPlace::Values& va
 std::string RankGroup::death_of(RankProcess& rank, const std::string& otherwise) {
   const std::optional<std::string> end = rank.link().end(kPatienceToEnd);
   rank.read_output();
-  return end ? fmt::format("{} {}", rank.name(), *end) : fmt::format("{}, and did not end", otherwise);
+  return end ? fmt::format("{} {}", rank.name(), *end) : fmt::format("{}, but did not end", otherwise);
 }
 
 Deadline RankGroup::deadline_of(const Waiting& waiting) const {
@@ -274,8 +274,8 @@ void RankGroup::blame_the_silent(const Waiting& waiting) {
   }
   if (silent != nullptr)
     add_failure(*silent, Kind::machine,
-                fmt::format("{} is silent: it did not answer in time, {} ms (run.peer_timeout_s) after the others",
-                            silent->name(), waiting.timeout.count()));
+                fmt::format("{} did not answer within {} ms (run.peer_timeout_s) after the others", silent->name(),
+                            waiting.timeout.count()));
 }
 
 void RankGroup::add_failure(RankProcess& rank, Kind kind, const std::string& what) {
@@ -314,7 +314,7 @@ void RankGroup::end_all() {
   }
   if (failure.kind == Kind::bad_input) throw std::invalid_argument(failure.what + indented(last_lines));
   throw MachineError(
-      fmt::format("{}; it had been told to {}{}", with_name(rank, failure.what), rank.told(), indented(last_lines)));
+      fmt::format("{}; its last task was to {}{}", with_name(rank, failure.what), rank.told(), indented(last_lines)));
 }
 
 void RankGroup::kill_all() noexcept {

@@ -18,7 +18,7 @@ std::unique_ptr<RankRunner> make_rank_runner(const RankContext& context) {
     case Backend::cuda: return make_cuda_rank(context);
     case Backend::sim: break;
   }
-  throw std::invalid_argument(fmt::format("run.backend {} has no ranks that are processes", to_string(backend)));
+  throw std::invalid_argument(fmt::format("run.backend {} does not run ranks as processes", to_string(backend)));
 }
 
 // With an emulated link, one rank represents all.

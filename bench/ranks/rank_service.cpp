@@ -29,7 +29,7 @@ class Rank {
   void obey(const Message& message) {
     const auto kind = static_cast<RankMessage>(message.kind);
     if (kind == RankMessage::start) return start(from_message<StartOrder>(message.payload));
-    if (runner_ == nullptr) throw std::logic_error("a rank was told to work before it was told to start");
+    if (runner_ == nullptr) throw std::logic_error("a rank received a task before its start message");
     if (kind == RankMessage::clock) return tell_clock(from_message<ClockOrder>(message.payload));
     if (kind == RankMessage::arrivals) return take_arrivals(from_message<LastArrivals>(message.payload));
     const CellOrder order = from_message<CellOrder>(message.payload);
@@ -39,7 +39,7 @@ class Rank {
       case RankMessage::take: return report_of(runner_->take(order.cell));
       case RankMessage::trace: return run_.send(RankMessage::result, encode(std::exchange(trace_, {})));
       case RankMessage::reserve: return runner_->reserve(order.cell, order.steps), run_.send(RankMessage::done);
-      default: throw std::logic_error(fmt::format("a rank was told {}, which is no order", message.kind));
+      default: throw std::logic_error(fmt::format("a rank received an unknown message, {}", message.kind));
     }
   }
 
@@ -52,10 +52,10 @@ class Rank {
   void start(const StartOrder& order) {
     matrix_ = plan::parse(order.source.yaml, order.source.where, order.source.overrides);
     if (matrix_.has_errors() || plans_hash(matrix_.cells) != order.plans_hash)
-      throw MachineError(fmt::format(
-          "rank {} reads other plans from {} than the run does: a file that the configuration names, or the "
-          "program, has changed",
-          order.rank, order.source.where));
+      throw MachineError(
+          fmt::format("rank {} gets different plans from {} than the run: a file that the configuration names, or the "
+                      "program, has changed",
+                      order.rank, order.source.where));
     // A scheduler sends it to every process at the time limit. The run receives it too, and decides when ranks end.
     if (order.environment.is_launched) ::signal(SIGTERM, SIG_IGN);
     runner_ = make_runner_({.rank = order.rank,

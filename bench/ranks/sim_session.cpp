@@ -76,7 +76,7 @@ report::BlockRun SimSession::run(std::size_t index, std::int32_t block, std::int
   result.first_step = cell.state ? cell.state->simulation.next_step() : cell.next_step;
   if (steps == 0) return result;
   Simulation& simulation = resident(cell).simulation;
-  last_trace_ = where_memory_may_run_out(fmt::format("{} steps of cell {} were played", steps, cell.plan->name),
+  last_trace_ = where_memory_may_run_out(fmt::format("{} steps of cell {} were simulated", steps, cell.plan->name),
                                          [&] { return simulation.play(block, steps); });
   last_trace_.shift(cell.now_ns);
   result.losses = simulation.take_losses();

@@ -57,8 +57,8 @@ std::string config_text(const TuneJob& job, const TunedConfig& config, std::size
       root.put(knob.name, plan::to_json_text(knob.requested));
   }
   return fmt::format(
-      "# Number {} of those found for {} GPUs, {}: a step of {:.1f} ms, modelled.\n"
-      "# underlap run FILE plays it again; underlap plan FILE says what is in effect, and why.\n{}",
+      "# Number {} of the configurations found for {} GPUs, {}: a simulated step of {:.1f} ms.\n# underlap run FILE "
+      "simulates it again; underlap plan FILE shows the effective settings and why.\n{}",
       place, job.num_gpus(), job.machine(), static_cast<double>(config.step.step_ns) / 1e6, root.text(""));
 }
 

@@ -123,17 +123,17 @@ void TuneJob::read_cells(const TuneRequest& request) {
     }
   }
   if (cells_.empty())
-    throw std::invalid_argument(fmt::format(
-        "{}: no cell has transfers to overlap\n  --all-cells searches its cells all the same", model_.where));
+    throw std::invalid_argument(
+        fmt::format("{}: no cell has transfers to overlap\n  --all-cells searches its cells anyway", model_.where));
   if (!left_out.empty())
     notes_.push_back(
-        fmt::format("left out, since a gain of theirs would be no gain in training: {} (without transfers, or "
-                    "of another model, precision or optimizer); --all-cells searches them too",
+        fmt::format("left out, since a faster step there would not make training faster: {} (without transfers, or "
+                    "with another model, precision or optimizer); --all-cells searches them too",
                     fmt::join(left_out, ", ")));
   if (request.around && cells_.size() > 1)
-    throw std::invalid_argument(
-        fmt::format("{}: --around takes one configuration, and this has a matrix of {} cells; --cell NAME takes one",
-                    model_.where, cells_.size()));
+    throw std::invalid_argument(fmt::format(
+        "{}: --around needs one configuration, but this has a matrix of {} cells; choose one with --cell NAME",
+        model_.where, cells_.size()));
 }
 
 void TuneJob::set_batch(const std::optional<std::int64_t>& batch) {
@@ -146,7 +146,7 @@ void TuneJob::set_batch(const std::optional<std::int64_t>& batch) {
         batch_, config.train.micro_batch_size * config.train.num_microbatches * config.parallel.data_parallel_size);
   if (batch_ > 1) return;
   batch_ = kUsualSequencesOfAGpu * num_gpus_;
-  notes_.push_back(fmt::format("a step has {} sequences, two for each GPU: --batch says another number", batch_));
+  notes_.push_back(fmt::format("a step has {} sequences, two per GPU: change this with --batch", batch_));
 }
 
 const sim::Hardware& TuneJob::hardware_of(const plan::Config& config) const {

@@ -29,7 +29,7 @@ Played played(const Play& play) {
   } catch (const MachineError& error) {
     return {0, error.what()};
   } catch (const std::bad_alloc&) {
-    return {0, "memory ran out"};
+    return {0, "out of memory"};
   }
 }
 
@@ -43,8 +43,9 @@ Plays::Plays(const std::filesystem::path& folder, bool resume, const std::string
   const std::filesystem::path file = folder / "plays.jsonl";
   const bool exists = std::filesystem::exists(file);
   if (exists && !resume)
-    throw std::invalid_argument(fmt::format(
-        "{} holds a search already: --resume goes on with it, -o DIR takes another folder", folder.string()));
+    throw std::invalid_argument(
+        fmt::format("{} already contains a search: continue it with --resume, or choose another folder with -o DIR",
+                    folder.string()));
   if (exists) take_up(file, fingerprint);
   file_.open(file, std::ios::app);
   if (exists) file_ << '\n';  // ends a truncated line; otherwise adds an empty line, which is ignored
@@ -61,11 +62,11 @@ void Plays::take_up(const std::filesystem::path& file, const std::string& finger
   std::getline(lines, line);
   const auto head = parse_json_or_discard(line);
   if (!head.is_object() || head.value("schema", "") != kSchema)
-    throw std::invalid_argument(fmt::format("{} is no list of plays", file.string()));
+    throw std::invalid_argument(fmt::format("{} is not a list of simulations", file.string()));
   if (head.value("fingerprint", "") != name_hash(fingerprint))
     throw std::invalid_argument(
-        fmt::format("{} is of another search: model, GPUs, batch, limit, hardware or program differ; -o DIR takes "
-                    "another folder",
+        fmt::format("{} is from another search: model, GPUs, batch, limit, hardware or program differ; choose another "
+                    "folder with -o DIR",
                     file.string()));
   while (std::getline(lines, line)) {
     const auto entry = parse_json_or_discard(line);

@@ -355,7 +355,7 @@ class Search {
     if (!seen.insert(effect_of(candidate.plan)).second) return;
     if (all.size() == kMostCombinations)
       throw std::invalid_argument(
-          fmt::format("--exhaustive: more than {} combinations; write knobs that are not to be searched into {}",
+          fmt::format("--exhaustive: more than {} combinations; set knobs that should not be searched in {}",
                       kMostCombinations, "the file"));
     all.push_back(std::move(candidate));
   }
@@ -398,10 +398,10 @@ class Search {
       bases.push_back({.choices = result_.best[i].choices, .plan = result_.best[i].plan});
       append_changes(i, changes);
     }
-    estimate_steps("what knobs are worth", bases);
+    estimate_steps("effect of each knob", bases);
     for (const Change& change : changes)
       if (change.worth.failure.empty()) valid.push_back(change.candidate);
-    estimate_steps("what knobs are worth", valid);
+    estimate_steps("effect of each knob", valid);
     std::size_t next = 0;
     for (Change& change : changes) {
       TunedConfig& config = result_.best[change.of];

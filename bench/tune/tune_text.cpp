@@ -112,8 +112,8 @@ std::string unplayed_text(const TunedConfig& config, int width) {
   std::string text;
   for (const KnobWorth& worth : config.worth)
     if (!worth.failure.empty())
-      text += wrap(fmt::format("-: {} against {} is no step: {}", name_of(worth), worth.against, worth.failure), width,
-                   "   ");
+      text += wrap(fmt::format("-: {} changed to {} gives no step: {}", name_of(worth), worth.against, worth.failure),
+                   width, "   ");
   return text;
 }
 
@@ -134,13 +134,12 @@ std::string counts_text(const SearchResult& result, const TuneJob& job, int widt
   std::size_t refused = 0;
   for (const auto& [reason, count] : counts.refused) refused += count;
   std::string text = fmt::format(
-      "{} layouts: {} refused by the plan, {} need more than {:.1f} GB on a GPU even where every layer is recomputed",
+      "{} layouts: {} refused by the plan, {} need more than {:.1f} GB per GPU even with every layer recomputed",
       counts.layouts, refused, counts.too_large, static_cast<double>(job.limit_bytes()) / kBytesPerGb);
   if (counts.estimated > 0)
     text += fmt::format(
-        ", {} compute for longer than the ten best take, {} were estimated; of the {} best of these overlap settings "
-        "were "
-        "searched",
+        ", {} pruned (compute alone is slower than the ten best), {} estimated; overlap settings were searched for the "
+        "{} best",
         counts.beaten, counts.estimated, counts.refined);
   return wrap(text + fmt::format("; {} simulations, including shortened steps", counts.played), width) +
          refusals_text(counts, width);
@@ -151,9 +150,8 @@ std::string certainty_text(const TuneJob& job, int width) {
       certainty::published_errors(certainty::published_results(), "modelled: " + job.hardware());
   if (errors.empty())
     return wrap(
-        fmt::format(
-            "Accuracy: the model was not compared with published steps on {}; use the order, not the milliseconds.",
-            job.hardware()),
+        fmt::format("Accuracy: not compared with published steps on {}; rely on the ranking, not the milliseconds.",
+                    job.hardware()),
         width);
   std::string text = wrap("Accuracy: compared with published steps on such machines, simulated steps are", width);
   for (const certainty::PublishedError& error : errors) text += wrap("  " + line_of(error), width, "    ");
@@ -174,21 +172,20 @@ report::StepRates rates_of(const plan::Config& config, std::int64_t step_ns, pla
 std::string tune_text(const TuneJob& job, const SearchResult& result, plan::FlopConvention convention,
                       const TableFormat& format) {
   std::string text = wrap(
-      fmt::format("{} GPUs, {}: every time here is modelled, none was measured; {} sequences a step; "
-                  "at most {:.1f} GB on a GPU as predicted",
+      fmt::format("{} GPUs, {}: all times are simulated, none measured; {} sequences per step; at most {:.1f} GB of "
+                  "predicted memory per GPU",
                   job.num_gpus(), job.machine(), job.batch(), static_cast<double>(job.limit_bytes()) / kBytesPerGb),
       format.width);
   for (const std::string& note : job.notes()) text += wrap("note: " + note, format.width);
   text += '\n';
   if (result.best.empty()) return text + "Nothing fits.\n\n" + counts_text(result, job, format.width);
   text += render(best_table(job, result, convention), format);
-  text +=
-      wrap(fmt::format("mb: sequences a microbatch; re: layers of a model chunk that are recomputed; TF/s of a GPU, "
-                       "FLOPs counted as {}; MFU of {:.0f} TFLOP/s; exposed: mean rank",
-                       plan::to_string(convention), sim::peak_of(result.best.front().plan.config).tflops),
-           format.width);
+  text += wrap(fmt::format("mb: sequences per microbatch; re: recomputed layers per model chunk; TF/s: per GPU, FLOPs "
+                           "counted as {}; MFU: of {:.0f} TFLOP/s; exposed: mean over ranks",
+                           plan::to_string(convention), sim::peak_of(result.best.front().plan.config).tflops),
+               format.width);
   if (!result.best.front().worth.empty())
-    text += "\nWhat each knob is worth in the first, changed alone\n\n" +
+    text += "\nEffect of each knob in the first configuration, changed alone\n\n" +
             render(worth_table(result.best.front()), format) + unplayed_text(result.best.front(), format.width);
   return text + '\n' + counts_text(result, job, format.width) + certainty_text(job, format.width);
 }

@@ -119,8 +119,9 @@ std::string shrunk_text(const NumericsCheck& check) {
 std::string cell_line(const std::string& name, const CellNumerics& numerics) {
   const std::string label = numerics_text(numerics.label, numerics.max_loss_difference);
   const bool is_compared = !numerics.reference.empty() && numerics.label != report::NumericsLabel::reference;
-  return fmt::format("  {}: {}{}\n", name, label,
-                     is_compared ? fmt::format(", against {} over {} steps", numerics.reference, numerics.steps) : "");
+  return fmt::format(
+      "  {}: {}{}\n", name, label,
+      is_compared ? fmt::format(", compared with {} over {} steps", numerics.reference, numerics.steps) : "");
 }
 
 std::string numerics_section(const std::vector<CheckedCell>& cells, const NumericsCheck& check) {

@@ -110,9 +110,10 @@ double limit_of(const plan::Config& config, bool overlap_alone, bool is_lower, c
 
 // What may have moved a loss by `limit`.
 const char* explanation(const plan::Config& config, bool overlap_alone, double limit) {
-  if (limit == 0) return "overlap, which moves no bit";
-  if (overlap_alone && sums_in_any_order(config)) return "sums in another order (model.deterministic_mode is false)";
-  return "what sets the two cells apart";
+  if (limit == 0) return "overlap, which changes no bit";
+  if (overlap_alone && sums_in_any_order(config))
+    return "a different summation order (model.deterministic_mode is false)";
+  return "the difference between the two cells";
 }
 
 // The off cell, where `cell` differs from it in overlap alone.

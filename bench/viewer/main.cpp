@@ -183,7 +183,7 @@ void bench_frames(const Timeline& timeline, const analysis::Summary& summary) {
     hovers.push_back(ms_since(hover));
   }
   print("frame", frames, 16.7);
-  print("frame, time of the processor", processor, 16.7);
+  print("frame, CPU time", processor, 16.7);
   print("hover", hovers, 1);
 }
 
@@ -211,13 +211,13 @@ double resident_mb() {
 }
 
 void bench(const Timeline& timeline, const analysis::Summary& summary) {
-  print_text("{} slices, {} lanes of {} ranks, {:.0f} bytes a slice above the trace\n\n", timeline.trace().size(),
-             timeline.lanes().size(), timeline.ranks().size(),
+  print_text("{} slices, {} lanes of {} ranks, {:.0f} bytes per slice in addition to the trace\n\n",
+             timeline.trace().size(), timeline.lanes().size(), timeline.ranks().size(),
              static_cast<double>(timeline.bytes()) / std::max(1.0, static_cast<double>(timeline.trace().size())));
   print_text("{:<34} {:>8} {:>8} {:>8} {:>8}\n", "milliseconds", "median", "p99", "longest", "count");
   bench_frames(timeline, summary);
   bench_questions(timeline);
-  print_text("\nresident at most: {:.0f} MB\n", resident_mb());
+  print_text("\npeak resident memory: {:.0f} MB\n", resident_mb());
 }
 
 struct Opened {
@@ -263,7 +263,7 @@ Opened open_as_a_window_does(const std::string& path) {
   job.start();
   loop.exec();
   if (!why.isEmpty()) throw std::invalid_argument(why.toStdString());
-  if (!opened.document) throw std::invalid_argument(path + " is no trace");
+  if (!opened.document) throw std::invalid_argument(path + " is not a trace");
   return opened;
 }
 
@@ -271,7 +271,7 @@ void run(const Arguments& arguments) {
   if (!arguments.trace.empty()) {
     const Opened opened = open_as_a_window_does(arguments.trace);
     if (opened.first_picture_ms)
-      print_text("first picture after {:.2f} s, of {} slices; ", *opened.first_picture_ms / 1e3, opened.first_slices);
+      print_text("first picture after {:.2f} s, with {} slices; ", *opened.first_picture_ms / 1e3, opened.first_slices);
     print_text("opened in {:.2f} s; ", opened.ms / 1e3);
     return bench(*opened.document->timeline, opened.document->traced.summary);
   }
@@ -289,14 +289,18 @@ void run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   underlap::viewer::Arguments arguments;
-  CLI::App app("How long the viewer's frames and answers take", "underlap-viewer-bench");
-  app.add_option("TRACE", arguments.trace, "a trace, or a folder of traces; without one, a generated trace");
-  app.add_option("--ranks", arguments.ranks, "of the generated trace")
+  CLI::App app("Measure the viewer's frame and response times", "underlap-viewer-bench");
+  app.add_option("TRACE", arguments.trace, "a trace or a folder of traces (default: a generated trace)");
+  app.add_option("--ranks", arguments.ranks, "ranks in the generated trace")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--streams", arguments.streams, "of each rank")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--slices", arguments.slices, "in all")->check(CLI::Range(1000, 100'000'000))->capture_default_str();
-  app.add_option("--save", arguments.save, "write the generated trace to this file, and do nothing else");
+  app.add_option("--streams", arguments.streams, "streams of each rank")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--slices", arguments.slices, "slices in total")
+      ->check(CLI::Range(1000, 100'000'000))
+      ->capture_default_str();
+  app.add_option("--save", arguments.save, "only write the generated trace to this file");
   CLI11_PARSE(app, argc, argv);
   ::setenv("QT_QPA_PLATFORM", "offscreen", 0);
   underlap::give_back_large_blocks();  // as the viewer does

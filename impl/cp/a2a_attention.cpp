@@ -193,7 +193,7 @@ struct ExchangedAttention::Kept final : Saved {
 AttentionShape shape_by_heads(const AttentionShape& shape, std::int32_t ranks) {
   if (shape.groups % ranks != 0)
     throw std::invalid_argument(
-        fmt::format("context parallelism: an all-to-all over {} ranks must divide the {} key/value heads of a rank",
+        fmt::format("context parallelism: the {} ranks of an all-to-all must divide the {} key/value heads per rank",
                     ranks, shape.groups));
   AttentionShape part = shape;
   part.seq_here *= ranks;
@@ -265,7 +265,7 @@ void ExchangedAttention::backward(const Tag& tag, const Qkv& /*in*/, const View&
 
 const Attentions::Register kRegistered{{
     .name = "a2a_attention",
-    .summary = "exchanges heads for tokens, one tensor while the next is reordered, attends and exchanges back",
+    .summary = "exchanges heads for tokens, each tensor while the next is reordered; exchanges back after attention",
     .exposed = "every all-to-all",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = true}},
     .facts = {.knob = "extensions.cp_overlap",
@@ -278,7 +278,7 @@ const Attentions::Register kRegistered{{
 
 const Attentions::Register kBlocking{{
     .name = "blocking_a2a_attention",
-    .summary = "exchanges heads for tokens and waits for each tensor, attends and exchanges back",
+    .summary = "exchanges heads for tokens and waits for each tensor; exchanges back after attention",
     .exposed = "every all-to-all",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a, .overlap = false}},
     .facts = {.knob = "extensions.cp_overlap",
@@ -292,7 +292,7 @@ const Attentions::Register kBlocking{{
 
 const Attentions::Register kAround{{
     .name = "a2a_p2p_attention",
-    .summary = "exchanges heads for tokens inside groups of neighbours, then passes keys and values round the groups",
+    .summary = "exchanges heads for tokens inside groups of neighbors, then passes keys and values around the groups",
     .exposed = "every all-to-all, and the time by which a hop exceeds the concurrent attention tile",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = true}},
     .facts = {.knob = "extensions.cp_overlap",
@@ -306,7 +306,8 @@ const Attentions::Register kAround{{
 
 const Attentions::Register kBlockingAround{{
     .name = "blocking_a2a_p2p_attention",
-    .summary = "exchanges heads for tokens inside groups and keys and values around them, and waits for each transfer",
+    .summary =
+        "exchanges heads for tokens inside groups, passes keys and values around them, and waits for each transfer",
     .exposed = "every all-to-all and every hop",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::a2a_p2p, .overlap = false}},
     .facts = {.knob = "extensions.cp_overlap",

@@ -204,8 +204,8 @@ void GatheredAttention::add_tiles(const Tag& tag) {
 
 const Attentions::Register kRegistered{{
     .name = "all_gather_attention",
-    .summary = "gathers all keys and values, then computes the two chunks of queries beside each other",
-    .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
+    .summary = "gathers all keys and values, then computes the two chunks of queries concurrently",
+    .exposed = "the all-gathers of keys and values (forward and backward), and the reduce-scatters of their gradients",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = true}},
     .facts = {.knob = "extensions.cp_overlap", .purposes = {"kv_all_gather", "dkv_reduce_scatter"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {
@@ -216,7 +216,7 @@ const Attentions::Register kRegistered{{
 const Attentions::Register kBlocking{{
     .name = "blocking_all_gather_attention",
     .summary = "gathers all keys and values, then computes the two chunks of queries one after the other",
-    .exposed = "the all-gathers of keys and values, in backward again, and the reduce-scatters of their gradients",
+    .exposed = "the all-gathers of keys and values (forward and backward), and the reduce-scatters of their gradients",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::all_gather, .overlap = false}},
     .facts = {.knob = "extensions.cp_overlap", .overlaps = false, .purposes = {"kv_all_gather", "dkv_reduce_scatter"}},
     .make = [](const Context& context) -> std::unique_ptr<Attention> {

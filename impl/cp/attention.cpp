@@ -20,7 +20,7 @@ std::unique_ptr<Attention> make_attention(const Context& context) {
   const Choice choice = choice_of(*context.config, context.communicators->group().size(), context.comm_type);
   if (!choice.alone && context.shape.seq_here % 2 != 0)
     throw std::invalid_argument(fmt::format(
-        "context parallelism: {} rows of each sequence on a rank; the sequence must divide in 2 chunks for each rank",
+        "context parallelism: {} rows of each sequence per rank; the sequence must divide into 2 chunks per rank",
         context.shape.seq_here));
   return Attentions::make(choice, context);
 }

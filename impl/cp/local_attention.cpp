@@ -57,7 +57,7 @@ class LocalAttention final : public Attention {
 
 const Attentions::Register kRegistered{{
     .name = "local_attention",
-    .summary = "attention of one rank that has all keys",
+    .summary = "attention on one rank that holds all keys",
     .exposed = "nothing",
     .keys = {{.alone = true}},
     .facts = {.knob = "extensions.cp_overlap", .overlaps = false},

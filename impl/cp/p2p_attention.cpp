@@ -344,7 +344,7 @@ void RingAttention::add_q(const Tag& tag, const BackwardStep& step, const Qkv& d
 
 const Attentions::Register kRegistered{{
     .name = "p2p_attention",
-    .summary = "passes keys and values round a ring, each hop under the attention of those that came before",
+    .summary = "passes keys and values around a ring, each hop during the attention on those that arrived before",
     .exposed = "the time by which a hop exceeds the concurrent attention tile",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = true}},
     .facts = {.knob = "extensions.cp_overlap", .purposes = {"kv_ring_hop", "kv_dkv_ring_hop", "dkv_ring_hop"}},
@@ -355,7 +355,7 @@ const Attentions::Register kRegistered{{
 
 const Attentions::Register kBlocking{{
     .name = "blocking_p2p_attention",
-    .summary = "passes keys and values round a ring and waits for each hop",
+    .summary = "passes keys and values around a ring and waits for each hop",
     .exposed = "every hop",
     .keys = {{.alone = false, .comm_type = plan::CpCommType::p2p, .overlap = false}},
     .facts = {.knob = "extensions.cp_overlap",

@@ -97,7 +97,7 @@ class PartnerSearch {
   }
 
   [[noreturn]] void fail(const Exchange& exchange, const Party& party) const {
-    throw std::invalid_argument(fmt::format("{} of rank {} finds no partner on the communicator {}",
+    throw std::invalid_argument(fmt::format("{} of rank {} has no matching call on communicator {}",
                                             describe(programs_[party.program], call(party)), party.rank,
                                             matching_.channels[exchange.channel].purpose));
   }

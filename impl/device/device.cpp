@@ -77,7 +77,8 @@ void check_transfer(const Transfer& t, const Group& group) {
   const bool is_point_to_point = t.collective == Collective::send || t.collective == Collective::receive;
   if (!t.input.is_dense() || !t.output.is_dense()) refuse(t, "the views of a transfer must be dense");
   if (!sizes_fit(t, group.size())) refuse(t, fmt::format("the sizes do not fit a group of {}", group.size()));
-  if (!is_point_to_point && t.input.tensor.dtype != t.output.tensor.dtype) refuse(t, "two data types");
+  if (!is_point_to_point && t.input.tensor.dtype != t.output.tensor.dtype)
+    refuse(t, "input and output have different data types");
   if (reduces(t.collective) && is_fp8(dtype_of(t)))
     refuse(t, fmt::format("{} is not summed: reduce bf16 or f32", to_string(dtype_of(t))));
   if (!in_place_is_legal(t, group.my_index)) refuse(t, "input and output overlap, but not in place");

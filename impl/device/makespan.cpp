@@ -97,7 +97,7 @@ class Moments {
     for (std::size_t i = 0; i < order_.size(); ++i)
       for (std::uint32_t e = first_[order_[i]]; e < first_[order_[i] + 1]; ++e)
         if (--pending[edges_[e].to] == 0) order_.push_back(edges_[e].to);
-    if (order_.size() < count_) throw std::invalid_argument("the programs wait for each other in a circle");
+    if (order_.size() < count_) throw std::invalid_argument("the programs wait for each other in a cycle");
   }
 
   std::size_t count_;

@@ -21,7 +21,7 @@ ProgramIndex::ProgramIndex(const Program& program)
     const ProgramCommand& command = program.commands[i];
     check_awaited(command);
     if (!command.is_on_stream()) continue;
-    if (command.stream >= num_streams()) throw std::invalid_argument("a command is on a stream that nobody made");
+    if (command.stream >= num_streams()) throw std::invalid_argument("a command is on a stream that was never created");
     on_stream_[command.stream].push_back(i);
     positions_[i] = static_cast<std::uint32_t>(on_stream_[command.stream].size());
   }
@@ -30,7 +30,7 @@ ProgramIndex::ProgramIndex(const Program& program)
 void ProgramIndex::check_awaited(const ProgramCommand& command) const {
   if (!awaits_position(command)) return;
   if (command.awaited_stream >= num_streams())
-    throw std::invalid_argument("a program waits for a stream it never made");
+    throw std::invalid_argument("a program waits for a stream it never created");
   if (awaited_position(command) > on_stream_[command.awaited_stream].size())
     throw std::invalid_argument("a program waits for a command that it enqueues later");
 }

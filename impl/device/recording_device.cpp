@@ -38,9 +38,11 @@ ProgramCommand& RecordingDevice::add(Type type, Stream stream, const Tag& tag) {
 void RecordingDevice::refuse_to_outgrow_memory() const {
   const auto doubled = static_cast<std::int64_t>(2 * program_.commands.size() * sizeof(ProgramCommand));
   if (doubled < kWorthAsking) return;
-  require_memory(doubled, fmt::format("a rank's step of {} commands so far, and more to come (fewer layers or "
-                                      "microbatches make it shorter)",
-                                      program_.commands.size()));
+  require_memory(
+      doubled,
+      fmt::format(
+          "a step of {} commands per rank so far, and more to come (fewer layers or microbatches make it shorter)",
+          program_.commands.size()));
 }
 
 void RecordingDevice::add_use(ProgramCommand& command, const View& view, Access access) {

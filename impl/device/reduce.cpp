@@ -114,8 +114,9 @@ void reduce_as(std::span<const std::byte* const> sources, const Reduction& reduc
 
 void reduce_in_rank_order(std::span<const std::byte* const> sources, const Reduction& reduction, std::int64_t elements,
                           std::byte* out) {
-  if (sources.empty()) throw std::invalid_argument("reduce_in_rank_order: no source, at least 1 is needed");
-  if (elements < 0) throw std::invalid_argument(fmt::format("reduce_in_rank_order: {} elements, below 0", elements));
+  if (sources.empty()) throw std::invalid_argument("reduce_in_rank_order: no source, must have at least 1");
+  if (elements < 0)
+    throw std::invalid_argument(fmt::format("reduce_in_rank_order: {} elements, must be at least 0", elements));
   if (reduction.dtype == DataType::f32)
     reduce_as<float>(sources, reduction, elements, out);
   else if (reduction.dtype == DataType::bf16)

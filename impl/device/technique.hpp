@@ -68,7 +68,7 @@ class Techniques {
     auto& techniques = registry();
     for (const Info& other : techniques)
       if (other.name == info.name || share_a_key(other, info))
-        throw std::logic_error(fmt::format("{} and {} cannot be told apart by a configuration", other.name, info.name));
+        throw std::logic_error(fmt::format("no configuration distinguishes {} from {}", other.name, info.name));
     techniques.insert(std::ranges::upper_bound(techniques, info.name, {}, &Info::name), info);
   }
 
@@ -80,7 +80,7 @@ class Techniques {
       if (std::ranges::find(technique.keys, key) != technique.keys.end()) return technique;
       if (technique.keys.empty()) otherwise = &technique;
     }
-    if (otherwise == nullptr) throw std::logic_error("no technique is in effect for this configuration");
+    if (otherwise == nullptr) throw std::logic_error("no technique applies to this configuration");
     return *otherwise;
   }
 

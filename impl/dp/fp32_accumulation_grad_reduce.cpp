@@ -97,7 +97,7 @@ class Fp32AccumulationGradReduce final : public GradReduce {
 const GradReduces::Register kRegistered{
     {.name = "fp32_accumulation_grad_reduce",
      .summary = "exchanges each bucket by all-to-all and sums it in fp32 on the compute stream",
-     .exposed = "the last bucket, and an all-to-all longer than the backward pass up to the next complete bucket",
+     .exposed = "the last bucket, and an all-to-all longer than the backward pass until the next complete bucket",
      .keys = {{.overlap = false, .fp32_accumulation = true}, {.overlap = true, .fp32_accumulation = true}},
      .facts = {.knob = "comm_overlap.overlap_grad_reduce", .purposes = {"grad_all_to_all"}},
      .make = [](const Context& context) -> std::unique_ptr<GradReduce> {

@@ -16,7 +16,7 @@ class NoParamGather final : public ParamGather {
 const ParamGathers::Register kRegistered{
     {.name = "no_param_gather",
      .summary = "every rank updates all parameters itself",
-     .exposed = "nothing: nothing is sent",
+     .exposed = "nothing (no transfers)",
      .keys = {{.is_sharded = false}},
      .facts = {.knob = "comm_overlap.overlap_param_gather", .overlaps = false},
      .make = [](const Context&) -> std::unique_ptr<ParamGather> { return std::make_unique<NoParamGather>(); }}};

@@ -51,7 +51,7 @@ class OverlappedGradReduce final : public GradReduce {
 
 const GradReduces::Register kRegistered{
     {.name = "overlapped_grad_reduce",
-     .summary = "reduces each bucket under the backward pass, as soon as its last gradient is there",
+     .summary = "reduces each bucket during the backward pass, as soon as its last gradient is ready",
      .exposed = "the last bucket, and transfers longer than the concurrent backward pass",
      .keys = {{.overlap = true}},
      .facts = {.knob = "comm_overlap.overlap_grad_reduce", .purposes = {"grad_reduce_scatter", "grad_all_reduce"}},

@@ -89,8 +89,8 @@ class PrefetchedParamGather final : public ParamGather {
 
 const ParamGathers::Register kRegistered{
     {.name = "prefetched_param_gather",
-     .summary = "gathers each bucket under the forward pass of the bucket before it",
-     .exposed = "the first bucket, and what is longer than the forward pass of the bucket before",
+     .summary = "gathers each bucket during the forward pass of the previous bucket",
+     .exposed = "the first bucket, and the time by which a gather exceeds the forward pass of the previous bucket",
      .keys = {{.is_sharded = true, .overlap = true}},
      .facts = {.knob = "comm_overlap.overlap_param_gather", .purposes = {"param_all_gather"}},
      .make = [](const Context& context) -> std::unique_ptr<ParamGather> {

@@ -112,7 +112,7 @@ void BucketReduction::check_all_ready() const {
   for (std::size_t g = 0; g < num_pending_.size(); ++g)
     if (num_pending_[g] > 0)
       throw std::logic_error(
-          fmt::format("bucket group {} was never sent: {} of its gradients did not come", g, num_pending_[g]));
+          fmt::format("bucket group {} was never sent: {} of its gradients are missing", g, num_pending_[g]));
 }
 
 }  // namespace underlap::dp

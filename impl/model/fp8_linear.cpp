@@ -24,7 +24,7 @@ void check(const Fp8Context& context) {
   const std::int64_t tokens = std::max(context.input_tokens, context.output_tokens);
   const std::int64_t tokens_here = std::min(context.input_tokens, context.output_tokens);
   for (const auto& [name, size, multiple] : {std::tuple{"tokens", tokens, kMultiple},
-                                             {"tokens of a rank", tokens_here, kMultipleOfRows},
+                                             {"tokens per rank", tokens_here, kMultipleOfRows},
                                              {"input features", context.in, kMultiple},
                                              {"output features", context.out, kMultiple}})
     if (size < 1 || size % multiple != 0)

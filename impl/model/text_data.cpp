@@ -42,7 +42,7 @@ TextData::TextData(std::string text, std::string source, std::int64_t seq_length
     : text_(std::move(text)), seq_length_(seq_length), seed_(seed) {
   if (text_.empty())
     throw std::invalid_argument(
-        fmt::format("{} is empty; name a text of at least {} bytes (train.data)", source, seq_length + 1));
+        fmt::format("{} is empty; use a text of at least {} bytes (train.data)", source, seq_length + 1));
   if (static_cast<std::int64_t>(text_.size()) < seq_length + 1)
     throw std::invalid_argument(fmt::format("{} has {} bytes; seq_length {} needs at least {} (train.data)", source,
                                             text_.size(), seq_length, seq_length + 1));

@@ -23,11 +23,11 @@ struct Kind {
 };
 constexpr std::array<Kind, 6> kKinds{{
     {"error", "error", "The configuration cannot be run"},
-    {"not-as-requested", "warning", "A rule or a gate overrules what was requested"},
-    {"exposed", "warning", "Communication that nothing runs beside"},
+    {"not-as-requested", "warning", "A rule or a gate overrides a requested setting"},
+    {"exposed", "warning", "Communication that overlaps with nothing"},
     {"contradiction", "warning", "Requests that contradict each other"},
-    {"not-run", "note", "Planned, and not run by this program here"},
-    {"notice", "note", "Something worth knowing"},
+    {"not-run", "note", "Planned, but cannot run here"},
+    {"notice", "note", "Other notices"},
 }};
 
 class Collector {
@@ -102,7 +102,7 @@ std::vector<std::string> unmet_requests(const Plan& plan) {
     const std::string_view why = why_no_effect(knob);
     if (knob.source == "user" && !why.empty() && asks_for_what_is_not_there(knob, plan.config.parallel))
       unmet.push_back(
-          fmt::format("{} was requested as {} and does nothing: {}", knob.name, to_json_text(knob.requested), why));
+          fmt::format("{} was requested as {} but has no effect: {}", knob.name, to_json_text(knob.requested), why));
   }
   return unmet;
 }

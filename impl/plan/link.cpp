@@ -53,8 +53,8 @@ class Parser {
     }
     if (!link_.copy_engine && !has_sms_)
       fail(
-          "run.link says neither sms=K nor copy_engine: what moves the bytes decides what compute keeps; inside "
-          "braces a link with commas needs quotes");
+          "run.link needs sms=K or copy_engine, which decides how many SMs compute keeps; inside braces, quote a link "
+          "with commas");
     return link_;
   }
 
@@ -77,7 +77,7 @@ class Parser {
     const std::string_view key = text.substr(0, text.find('='));
     const std::string_view value = key.size() == text.size() ? std::string_view() : text.substr(key.size() + 1);
     if (std::find(seen_.begin(), seen_.end(), key) != seen_.end())
-      return fail(fmt::format("run.link says {} twice; keep one of them", yaml::in_quotes(key)));
+      return fail(fmt::format("run.link has {} twice; keep one of them", yaml::in_quotes(key)));
     seen_.push_back(key);
     if (text == "copy_engine")
       link_.copy_engine = true;
@@ -88,7 +88,7 @@ class Parser {
     else if (key == "latency")
       read_latency(value);
     else
-      fail(fmt::format("run.link: unknown option {}; known are sms=K, copy_engine, cga=K and latency=5us",
+      fail(fmt::format("run.link: unknown option {}; known: sms=K, copy_engine, cga=K and latency=5us",
                        yaml::in_quotes(text)));
   }
 
@@ -128,8 +128,8 @@ class Parser {
 std::optional<EmulatedLink> parse_link(std::string_view text, std::vector<std::string>& errors) {
   if (text == "real") return std::nullopt;
   if (text.starts_with(kEmulated)) return Parser(errors).parse(text.substr(kEmulated.size()));
-  errors.push_back(fmt::format("run.link must be {}, or null for the link that is there, not {}", kLinkGrammar,
-                               yaml::in_quotes(text)));
+  errors.push_back(
+      fmt::format("run.link must be {}, or null for the real link, not {}", kLinkGrammar, yaml::in_quotes(text)));
   return std::nullopt;
 }
 

@@ -12,8 +12,8 @@ namespace underlap::plan {
 
 /// How run.link is written, in one line.
 inline constexpr std::string_view kLinkGrammar =
-    "real or emulated:RATE,sms=K or emulated:RATE,copy_engine, RATE as 450GB/s or 400Gbit/s, and latency=5us where "
-    "wanted";
+    "real or emulated:RATE,sms=K or emulated:RATE,copy_engine, RATE as 450GB/s or 400Gbit/s, and optionally "
+    "latency=5us";
 
 /// Reads the text of run.link: "real" gives nothing, as null does.
 ///

@@ -114,7 +114,7 @@ Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file)
 Matrix parse_text(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Problems problems(where, flag_names(overrides));
   if (yaml.size() > kLargestFile) {
-    problems.add({}, "larger than 1 MiB; this is no configuration: name one");
+    problems.add({}, "larger than 1 MiB; this is not a configuration");
     return without_plan(problems);
   }
   const bool is_list = are_megatron_arguments(yaml);

@@ -107,9 +107,10 @@ class AxisReader {
                                      [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '/' && c != '"'; });
     choice.name = is_word ? node.text : std::string(1, '?');
     if (is_word) return;
-    problems_.add(node.place, fmt::format("a set's name must be a word of printable letters without blanks, quotes or "
-                                          "slashes, not {}",
-                                          describe(node)));
+    problems_.add(
+        node.place,
+        fmt::format("a set's name must consist of printable characters without blanks, quotes or slashes, not {}",
+                    describe(node)));
   }
 
   void check_names(const Axis& axis) {
@@ -117,7 +118,7 @@ class AxisReader {
     for (const Choice& choice : axis.choices) {
       const auto [first, is_new] = seen.emplace(choice.name, choice.place);
       if (!is_new && choice.name != "?" && !choice.name.empty())
-        problems_.add(choice.place, fmt::format("axis {} has {} twice, first at {}; cells would be alike",
+        problems_.add(choice.place, fmt::format("axis {} has {} twice, first at {}; cells would be identical",
                                                 in_quotes(axis.name), choice.name, problems_.text(first->second)));
     }
   }
@@ -185,7 +186,7 @@ void tell_of_dropped(CellRequest& cell, const Settings& base, const Assignment& 
     const std::string_view path = rows()[i].path;
     if (path.starts_with(beneath) && base.given(path) && !cell.settings.given(path) && !cell.settings.invalid(path))
       cell.settings.notices.emplace_back(
-          whole.place, fmt::format("{}, set at {}, is dropped: the matrix sets all of {}; write it in the matrix too",
+          whole.place, fmt::format("{}, set at {}, is dropped: the matrix sets all of {}; set it in the matrix too",
                                    path, problems.text(base[i].place), whole.path));
   }
 }

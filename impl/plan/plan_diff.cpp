@@ -75,11 +75,11 @@ std::vector<Difference> differences(const Plan& before, const Plan& after) {
 
 std::string differences_text(const std::vector<Difference>& differences, const TableFormat& format) {
   constexpr int kWidest = 28;
-  if (differences.empty()) return "the same is in effect\n";
+  if (differences.empty()) return "no difference in effect\n";
   Table table{{{"in effect", Align::left},
                {"first", Align::left, 0, kWidest},
                {"second", Align::left, 0, kWidest},
-               {"why in the second", Align::left, 1}},
+               {"why (second)", Align::left, 1}},
               {}};
   for (const Difference& d : differences) table.rows.push_back({{d.what}, {d.before}, {d.after}, {d.why}});
   return render(table, format);

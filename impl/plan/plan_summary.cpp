@@ -64,7 +64,7 @@ std::string in_effect(const Plan& plan, const Names& names) {
 
 Table cell_table(const Matrix& matrix) {
   const Names names = differing(matrix);
-  Table table{{{"cell", Align::left}, {"ranks"}, {"peak memory"}, {"in effect, where cells differ", Align::left}}, {}};
+  Table table{{{"cell", Align::left}, {"ranks"}, {"peak memory"}, {"effective settings that differ", Align::left}}, {}};
   for (const Cell& cell : matrix.cells)
     table.rows.push_back({{cell.name},
                           {std::to_string(cell.plan.config.parallel.world_size())},
@@ -97,7 +97,7 @@ class Findings {
     for (const Cell& cell : matrix_.cells)
       if (std::ranges::any_of(all_, [&](const Finding& f) { return std::ranges::count(f.cells, cell.name) > 0; }))
         cells.push_back(cell.name);
-    return "\n" + wrap(fmt::format("{}, for {} reasons that --all lists{}", title, all_.size(), cells_text(cells)),
+    return "\n" + wrap(fmt::format("{}, for {} reasons (listed by --all){}", title, all_.size(), cells_text(cells)),
                        width, "  ");
   }
 
@@ -151,7 +151,7 @@ std::string findings_text(const Matrix& matrix, int width) {
     for (const Message& m : cell.plan.not_run) not_run.add(m.where, m.message, cell.name);
   }
   return gates.text("NOT AS REQUESTED", width) + exposed.text("EXPOSED", width) +
-         contradictions.text("CONTRADICTIONS", width) + not_run.count_text("run refuses this here", width) +
+         contradictions.text("CONTRADICTIONS", width) + not_run.count_text("cannot run here", width) +
          notices.text("notices", width);
 }
 
@@ -186,7 +186,7 @@ std::string assumptions(const Plan& plan) {
   if (find_knob(plan, "environment.gpu_arch") == nullptr)
     words.push_back(fmt::format("environment.gpu_arch {}", plan.config.environment.gpu_arch));
   if (find_knob(plan, "data_parallel_size") == nullptr) words.push_back("data_parallel_size 1");
-  return words.empty() ? "" : fmt::format("assumed, because nothing says it: {}", fmt::join(words, ", "));
+  return words.empty() ? "" : fmt::format("assumed, because not configured: {}", fmt::join(words, ", "));
 }
 
 /// The first clause of a reason; --all shows the full reason.
@@ -215,7 +215,7 @@ std::string slots_text(const Plan& plan) {
   Names words;
   for (const auto& [method, count] : methods) words.push_back(fmt::format("{} {}", count, method));
   const bool is_short = sources.size() == 1 && !sources.begin()->starts_with("userbuffers_");
-  return fmt::format("slots of tensor parallelism: {}{}", fmt::join(words, ", "),
+  return fmt::format("tensor-parallel slots: {}{}", fmt::join(words, ", "),
                      is_short ? fmt::format(" ({})", *sources.begin()) : "");
 }
 
@@ -283,8 +283,8 @@ std::string cell_summary(const Cell& cell, const TableFormat& format) {
   tell(slots_text(plan));
   tell(requests_text(plan));
   tell(launch_text(plan));
-  tell(fmt::format("predicted peak memory of a rank on a GPU: {}", in_bytes(plan.peak_memory.total())));
-  return text + "--all shows every setting with its reason, the buckets, and what memory is for\n";
+  tell(fmt::format("predicted peak GPU memory per rank: {}", in_bytes(plan.peak_memory.total())));
+  return text + "--all shows every setting with its reason, the buckets, and memory by part\n";
 }
 
 std::vector<Message> common_notices(const Matrix& matrix) {

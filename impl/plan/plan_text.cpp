@@ -92,7 +92,7 @@ std::string to_text(const Plan& plan, const TableFormat& format) {
   for (const ChunkBuckets& chunk : plan.buckets)
     text += fmt::format("\nbuckets of stage {}, chunk {}\n  {} of {} elements\n", chunk.stage, chunk.chunk,
                         chunk.elements.size(), fmt::join(chunk.elements, ", "));
-  text += "\npredicted peak memory of a rank on a GPU\n";
+  text += "\npredicted peak GPU memory per rank\n";
   text += wrap(fmt::format("  {}", memory_text(plan.peak_memory)), format.width, "    ");
   text += section("exposed", plan.exposed) + section("contradictions", plan.contradictions);
   text += section("notices", plan.notices) + section("not run by this version", plan.not_run);

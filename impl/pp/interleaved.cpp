@@ -51,12 +51,12 @@ void write(Script& script) {
 
 std::string refusal(const plan::Config& config) {
   if (!config.parallel.is_interleaved()) return "it needs virtual_pipeline_model_parallel_size";
-  return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, and overlap_p2p_comm is true" : "";
+  return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, but overlap_p2p_comm is true" : "";
 }
 
 const RegisterSchedule kRegistered{{
     .name = "interleaved",
-    .summary = "runs 1F1B over virtual stages and waits for one exchange behind each pair of passes",
+    .summary = "runs 1F1B over virtual stages and waits for one exchange after each pair of passes",
     .exposed = "every exchange",
     .refusal = refusal,
     .write = write,

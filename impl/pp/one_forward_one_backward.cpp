@@ -43,8 +43,8 @@ void write(Script& script) {
 
 std::string refusal(const plan::Config& config) {
   if (config.parallel.is_interleaved())
-    return "it runs without virtual stages, and virtual_pipeline_model_parallel_size is given";
-  return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, and overlap_p2p_comm is true" : "";
+    return "it runs without virtual stages, but virtual_pipeline_model_parallel_size is set";
+  return config.pipeline.overlap_p2p_comm ? "it waits for every exchange, but overlap_p2p_comm is true" : "";
 }
 
 const RegisterSchedule kRegistered{{

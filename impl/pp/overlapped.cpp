@@ -150,8 +150,8 @@ std::string refusal(const plan::Config& config) {
 
 const RegisterSchedule kRegistered{{
     .name = "overlapped",
-    .summary = "runs 1F1B, mostly over virtual stages, and exchanges beside the passes that follow",
-    .exposed = "filling and draining; the way out where outputs are deallocated; a transfer longer than a pass",
+    .summary = "runs 1F1B, mostly over virtual stages, and exchanges during the passes that follow",
+    .exposed = "pipeline fill and drain; sends where outputs are deallocated; a transfer longer than a pass",
     .refusal = refusal,
     .write = write,
     .overlaps = true,

@@ -22,7 +22,7 @@ const RegisterSchedule kRegistered{{
     .name = "single_stage",
     .summary = "runs microbatches one after the other on one stage",
     .exposed = "nothing",
-    .refusal = [](const plan::Config&) -> std::string { return "it is that of a stage alone"; },
+    .refusal = [](const plan::Config&) -> std::string { return "it is for a single stage"; },
     .write = write,
 }};
 

@@ -62,15 +62,15 @@ void write(Script& script) {
 
 std::string refusal(const plan::Config& config) {
   if (config.parallel.is_interleaved())
-    return "it runs without virtual stages, and virtual_pipeline_model_parallel_size is given";
+    return "it runs without virtual stages, but virtual_pipeline_model_parallel_size is set";
   return config.pipeline.overlap_p2p_comm
-             ? "it overlaps exchanges with weight gradients alone, and overlap_p2p_comm is true"
+             ? "it overlaps exchanges only with weight gradients, but overlap_p2p_comm is true"
              : "";
 }
 
 const RegisterSchedule kRegistered{{
     .name = "zb_h1",
-    .summary = "runs 1F1B with weight gradients put off to where it would idle",
+    .summary = "runs 1F1B and defers weight gradients to times when it would idle",
     .exposed = "the exchange after a forward pass; the exchange after a dgrad until weight gradients hide it",
     .refusal = refusal,
     .write = write,

@@ -137,7 +137,7 @@ Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node) {
   for (Folding folding : {Folding{tensor, data}, Folding{false, data}, Folding{tensor, false}}) {
     folding.reason = reason;
     if (are_as_far_apart(config, distances, folding)) return with_simulated(folding, parallel);
-    reason = "ranks that do the same have other peers: farther away, behind the network or of other contexts";
+    reason = "ranks that do the same have different peers: farther away, across the network or of other contexts";
   }
   return with_simulated({.simulated = {}, .reason = reason}, parallel);
 }

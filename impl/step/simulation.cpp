@@ -92,11 +92,10 @@ void Simulation::check_memory(const plan::Config& config, double bytes_of_rank) 
   const double all = ranks * (bytes_of_rank + least_bytes_of_a_step(config));
   const Room room = memory_room();
   if (all <= static_cast<double>(room.amount)) return;
-  throw std::invalid_argument(
-      fmt::format("ranks in virtual time: {}, which need at least {}, and {} can be had ({}): fewer ranks, layers "
-                  "or microbatches fit{}",
-                  ranks, in_bytes(static_cast<std::int64_t>(all)), in_bytes(room.amount), room.bound,
-                  config.run.fold ? "" : ", or run.fold: true, where one rank stands for all that do the same"));
+  throw std::invalid_argument(fmt::format(
+      "{} simulated ranks need at least {}, but {} is available ({}): use fewer ranks, layers or microbatches{}", ranks,
+      in_bytes(static_cast<std::int64_t>(all)), in_bytes(room.amount), room.bound,
+      config.run.fold ? "" : ", or run.fold: true, where one rank represents all that do the same"));
 }
 
 // What ranks begin with they compute each for its own shard, and so in times of their own; steps begin on idle devices,

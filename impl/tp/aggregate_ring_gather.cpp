@@ -86,8 +86,8 @@ class AggregateRingGather final : public GatherGemm {
 
 const GatherGemms::Register kRegistered{{
     .name = "aggregate_ring_gather",
-    .summary = "swaps rows between neighbours, then passes pairs of them round a ring under the GEMM of a pair",
-    .exposed = "the swap, and what a hop takes longer than the GEMM of two ranks' rows",
+    .summary = "swaps rows between neighbors, then passes pairs of them around a ring during the GEMM of a pair",
+    .exposed = "the swap, and the time by which a hop exceeds the GEMM of two ranks' rows",
     .keys = {{.method = plan::TensorMethod::ring_exchange, .with = {"aggregate"}}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .purposes = {"ring_swap", "ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {

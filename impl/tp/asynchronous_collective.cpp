@@ -44,8 +44,8 @@ class AsynchronousCollective final : public CollectiveBesideGemm {
 
 const CollectivesBesideGemm::Register kRegistered{{
     .name = "asynchronous_collective",
-    .summary = "NCCL's collective under the whole of a GEMM that does not need it",
-    .exposed = "what the collective takes longer than the GEMM",
+    .summary = "runs NCCL's collective during the whole of a GEMM that does not need it",
+    .exposed = "the time by which the collective exceeds the GEMM",
     .keys = {},
     .facts = {.knob = "extensions.tp_async_collectives", .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
     .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {

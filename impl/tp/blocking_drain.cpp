@@ -42,7 +42,7 @@ class BlockingDrain final : public WgradDrain {
 
 const WgradDrains::Register kRegistered{{
     .name = "blocking_drain",
-    .summary = "forms weight gradients that were put off, each after the gather of its input",
+    .summary = "computes deferred weight gradients, each after the gather of its input",
     .exposed = "every gather",
     .keys = {{.method = plan::TensorMethod::waited}},
     .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute",

@@ -56,8 +56,8 @@ class BulkCollective final : public CollectiveBesideGemm {
 
 const CollectivesBesideGemm::Register kRegistered{{
     .name = "bulk_collective",
-    .summary = "an in-place collective on few multiprocessors under the whole of a GEMM that does not need it",
-    .exposed = "what the collective takes longer than the GEMM",
+    .summary = "runs an in-place collective on few SMs during the whole of a GEMM that does not need it",
+    .exposed = "the time by which the collective exceeds the GEMM",
     .keys = {{.method = plan::TensorMethod::bulk}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
               .sums = SumOrder::may_differ,

@@ -62,8 +62,8 @@ class DoubleBufferedDrain final : public WgradDrain {
 
 const WgradDrains::Register kRegistered{{
     .name = "double_buffered_drain",
-    .summary = "forms weight gradients that were put off, each under the gather of the next one's input",
-    .exposed = "the first gather, and what each other one takes longer than a GEMM",
+    .summary = "computes deferred weight gradients, each during the gather of the next one's input",
+    .exposed = "the first gather, and the time by which each other gather exceeds a GEMM",
     .keys = {},
     .facts = {.knob = "comm_overlap.defer_embedding_wgrad_compute", .purposes = {"head_wgrad_all_gather"}},
     .make = [](const Context& context) -> std::unique_ptr<WgradDrain> {

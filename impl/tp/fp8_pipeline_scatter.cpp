@@ -101,7 +101,7 @@ class Fp8PipelineScatter final : public GemmScatter {
 
 const GemmScatters::Register kRegistered{{
     .name = "fp8_pipeline_scatter",
-    .summary = "exchanges each split of output features in fp8 under the GEMM of the next split, and adds it up",
+    .summary = "exchanges each split of output features in fp8 during the GEMM of the next split, and sums it",
     .exposed = "the last split's exchange, the casts, and the sums of the splits into their columns",
     .keys = {{.method = plan::TensorMethod::pipeline, .with = {"fp8_buf"}}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"all_to_all"}},

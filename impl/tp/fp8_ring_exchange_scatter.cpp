@@ -79,8 +79,8 @@ class Fp8RingExchangeScatter final : public GemmScatter {
 
 const GemmScatters::Register kRegistered{{
     .name = "fp8_ring_exchange_scatter",
-    .summary = "sends each rank its rows in fp8 under the GEMM of the next rank's, and adds what arrives",
-    .exposed = "what an exchange takes longer than the GEMM of one rank's rows, the casts and the sum",
+    .summary = "sends each rank its rows in fp8 during the GEMM of the next rank's, and sums what arrives",
+    .exposed = "the time by which an exchange exceeds the GEMM of one rank's rows, the casts and the sum",
     .keys = {{.method = plan::TensorMethod::ring_exchange, .with = {"fp8_buf"}}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {

@@ -98,7 +98,7 @@ class PipelineScatter final : public GemmScatter {
 
 const GemmScatters::Register kRegistered{{
     .name = "pipeline_scatter",
-    .summary = "reduces each split of output features under the GEMM of the next split",
+    .summary = "reduces each split of output features during the GEMM of the next split",
     .exposed = "the last split's reduce-scatter, and the copies of the splits to their columns",
     .keys = {{.method = plan::TensorMethod::pipeline}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::may_differ, .purposes = {"reduce_scatter"}},

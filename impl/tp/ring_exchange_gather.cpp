@@ -80,8 +80,8 @@ class RingExchangeGather final : public GatherGemm {
 
 const GatherGemms::Register kRegistered{{
     .name = "ring_exchange_gather",
-    .summary = "passes rows round a ring, each hop under the GEMM of the rows that came before",
-    .exposed = "what a hop takes longer than the GEMM of one rank's rows",
+    .summary = "passes rows around a ring, each hop during the GEMM of the rows that arrived before",
+    .exposed = "the time by which a hop exceeds the GEMM of one rank's rows",
     .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .purposes = {"ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {

@@ -90,8 +90,8 @@ class RingExchangeScatter final : public GemmScatter {
 
 const GemmScatters::Register kRegistered{{
     .name = "ring_exchange_scatter",
-    .summary = "sends each rank its rows under the GEMM of the next rank's, and adds what arrives",
-    .exposed = "what an exchange takes longer than the GEMM of one rank's rows, and the sum",
+    .summary = "sends each rank its rows during the GEMM of the next rank's, and adds what arrives",
+    .exposed = "the time by which an exchange exceeds the GEMM of one rank's rows, and the sum",
     .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
     .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {

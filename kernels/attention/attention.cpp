@@ -345,7 +345,7 @@ Parameters checked(const char* operation, const Tensors& t) {
   require_multiple(operation, "query heads", t.q.cols / t.head_size, "key/value heads", t.k.cols / t.head_size);
   const std::int64_t kv_length = t.kv_length == 0 ? t.seq_length : t.kv_length;
   require(operation, kv_length >= (t.causal ? t.seq_length : 1), "kv_length", static_cast<double>(kv_length),
-          t.causal ? "at least seq_length where attention is causal, so that every query sees a key" : "positive");
+          t.causal ? "at least seq_length with causal attention, so that every query sees a key" : "positive");
   const std::int64_t keys = t.q.rows / t.seq_length * kv_length, heads = t.q.cols / t.head_size;
   require(operation, t.q, {"q", t.q.rows, t.q.cols, {DataType::bf16}});
   require(operation, t.k, {"k", keys, t.k.cols, {DataType::bf16}});
@@ -403,9 +403,9 @@ std::span<const KernelInfo> list_attention() {
   static constexpr std::array<KernelInfo, 2> kernels{{
       {"attention", "attention_forward",
        "out [T,A D] = softmax(q k^T / sqrt(D)) v, causal or a tile of it, grouped queries",
-       "4 A D flops a visible pair, T (S + 1) / 2 of them if causal; 4 D (T A + U G) + 4 A T bytes"},
+       "4 A D flops per visible pair, T (S + 1) / 2 pairs if causal; 4 D (T A + U G) + 4 A T bytes"},
       {"attention", "attention_backward", "dq, dk, dv from dout, out and lse",
-       "10 A D flops a visible pair; 8 D (T A + U G) + 4 A T bytes"},
+       "10 A D flops per visible pair; 8 D (T A + U G) + 4 A T bytes"},
   }};
   return kernels;
 }

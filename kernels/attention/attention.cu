@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(kThreads) dk_dv_kernel(Heads shape, BackwardIn
 Heads heads_of(const Arguments& views) {
   const auto parameters = views.parameters<kernels::AttentionParameters>();
   if (parameters.head_size > kMaxHeadSize)
-    refuse("attention without cuDNN has head sizes up to 256", parameters.head_size);
+    refuse("attention without cuDNN supports head sizes up to 256", parameters.head_size);
   return {.seq_length = parameters.seq_length,
           .kv_length = parameters.kv_length,
           .tokens = views[0].rows,

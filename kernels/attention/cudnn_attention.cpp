@@ -43,8 +43,8 @@ void require_aligned(const Arguments& views) {
         (view.rows <= 1 || row % kAttentionAlignment == 0))
       continue;
     throw std::invalid_argument(
-        fmt::format("attention through cuDNN: the rows of use {}, {} bytes apart, do not all begin on a multiple of {} "
-                    "bytes; give it a leading dimension and an offset that are multiples of 8",
+        fmt::format("cuDNN attention: the rows of operand {}, {} bytes apart, are not all aligned to {} bytes; use a "
+                    "leading dimension and an offset that are multiples of 8",
                     i, row, kAttentionAlignment));
   }
 }
@@ -167,12 +167,12 @@ void Attention::execute(const CudnnPlan& plan, std::vector<Pointer> pointers, co
   const CudnnDescriptor pack = make_descriptor(api_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   const auto set = [&](cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t elements,
                        const void* values) {
-    api_.check(api_.set_attribute(pack.get(), name, type, elements, values), "naming attention's pointers");
+    api_.check(api_.set_attribute(pack.get(), name, type, elements, values), "setting attention's pointers");
   };
   set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, names.data());
   set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data.data());
   set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-  api_.check(api_.finalize(pack.get()), "naming attention's pointers");
+  api_.check(api_.finalize(pack.get()), "setting attention's pointers");
   api_.check(api_.set_stream(handle_.get(), context.stream), "setting the stream");
   api_.check(api_.execute(handle_.get(), plan.plan.get(), pack.get()), "attention");
 }

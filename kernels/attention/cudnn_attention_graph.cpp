@@ -141,7 +141,7 @@ std::string way_round_faults(std::size_t version, bool is_backward, const Attent
 void refuse_known_faults(const CudnnApi& api, bool is_backward, const AttentionShape& shape) {
   const std::string way_round = way_round_faults(api.get_version(), is_backward, shape);
   if (!way_round.empty())
-    throw MachineError(fmt::format("cuDNN {} computes this wrongly: {}", api.version(), way_round));
+    throw MachineError(fmt::format("cuDNN {} computes this incorrectly: {}", api.version(), way_round));
 }
 
 /// Calls `make`. Errors from known faults and from cuDNN are prefixed with the shape.

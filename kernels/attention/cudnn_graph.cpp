@@ -106,7 +106,7 @@ cudnnBackendDescriptor_t CudnnGraph::pointwise_mode(cudnnPointwiseMode_t mode, c
   how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, math);
   if (axis >= 0) how.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
-  how.finalize("describing an operation on elements");
+  how.finalize("describing a pointwise operation");
   return how.descriptor;
 }
 
@@ -118,7 +118,7 @@ void CudnnGraph::add_pointwise(cudnnBackendDescriptor_t how, const Tensor& x, co
   if (b != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b->descriptor);
   if (condition != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, condition->descriptor);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y.descriptor);
-  operation.finalize("adding an operation on elements");
+  operation.finalize("adding a pointwise operation");
   operations_.push_back(operation.descriptor);
 }
 
@@ -165,7 +165,7 @@ cudnnBackendDescriptor_t CudnnGraph::operation_graph(const CudnnTarget& target) 
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
             operations_.data());
   if (target.handle != nullptr) graph.set(kGraphHandle, CUDNN_TYPE_HANDLE, 1, &target.handle);
-  graph.finalize("joining the graph");
+  graph.finalize("building the operation graph");
   return graph.descriptor;
 }
 
@@ -179,7 +179,7 @@ std::vector<CudnnDescriptor> CudnnGraph::proposals(cudnnBackendDescriptor_t grap
 #if CUDNN_VERSION >= 90800
   if (target.device != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.device);
 #endif
-  heuristics.finalize("asking which engine takes the graph");
+  heuristics.finalize("querying engines for the graph");
   std::vector<CudnnDescriptor> configs;
   std::vector<cudnnBackendDescriptor_t> places;
   for (std::int64_t i = 0; i < kMaxProposals; ++i) {
@@ -213,7 +213,7 @@ bool CudnnGraph::is_deterministic(cudnnBackendDescriptor_t config, std::int64_t&
 
 CudnnPlan CudnnGraph::plan(const CudnnTarget& target, bool deterministic) {
   std::vector<CudnnDescriptor> configs = proposals(operation_graph(target), target);
-  std::string refusals = configs.empty() ? "; it proposes none: " + api_.text(CUDNN_STATUS_NOT_SUPPORTED) : "";
+  std::string refusals = configs.empty() ? "; none is proposed: " + api_.text(CUDNN_STATUS_NOT_SUPPORTED) : "";
   for (CudnnDescriptor& config : configs) {
     std::int64_t engine = 0;
     if (!is_deterministic(config.get(), engine) && deterministic) {
@@ -239,7 +239,7 @@ CudnnPlan CudnnGraph::plan(const CudnnTarget& target, bool deterministic) {
     parts_.push_back(std::move(config));
     return {.parts = std::move(parts_), .plan = std::move(owner), .workspace_bytes = bytes, .engine = engine};
   }
-  throw MachineError(fmt::format("cuDNN {}: no engine takes the graph{}", api_.version(), refusals));
+  throw MachineError(fmt::format("cuDNN {}: no engine supports the graph{}", api_.version(), refusals));
 }
 
 }  // namespace underlap::cuda

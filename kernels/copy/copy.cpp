@@ -63,7 +63,7 @@ Operation concatenate(std::span<const View> pieces, const View& out) {
 std::span<const KernelInfo> list_copy() {
   static constexpr std::array<KernelInfo, 2> kernels{{
       {"copy", "copy", "out [R,C] = x, any type, either strided", "no flops; x and out once"},
-      {"copy", "concatenate", "out [1,e] = up to 9 pieces after each other, any type", "no flops; out twice"},
+      {"copy", "concatenate", "out [1,e] = up to 9 pieces, concatenated, any type", "no flops; out twice"},
   }};
   return kernels;
 }

@@ -138,7 +138,8 @@ void require_tokens(const char* operation, const EmbeddedTokens& in, const View&
   const std::int64_t seq_length = table.rows;
   require(operation, in.tokens, {"tokens", 1, in.tokens.cols, {DataType::i32}});
   if (table.elements() == 0) {
-    if (in.has_positions()) throw std::invalid_argument(std::string(operation) + ": positions without a table of them");
+    if (in.has_positions())
+      throw std::invalid_argument(std::string(operation) + ": positions without a position table");
     return;
   }
   if (!in.has_positions()) return require_multiple(operation, "tokens", in.tokens.cols, "sequence length", seq_length);

@@ -54,7 +54,7 @@ cudaDataType type_of(DataType type) {
   if (type == DataType::f32) return CUDA_R_32F;
   if (type == DataType::f8e4m3) return CUDA_R_8F_E4M3;
   if (type == DataType::f8e5m2) return CUDA_R_8F_E5M2;
-  throw std::invalid_argument(fmt::format("no matrix product has operands of type {}", to_string(type)));
+  throw std::invalid_argument(fmt::format("matrix products do not support operands of type {}", to_string(type)));
 }
 
 /// The leading dimension, which a view of one row need not have.
@@ -275,8 +275,8 @@ std::vector<std::string> MatrixProducts::notices() const {
   const std::size_t version = api_.get_version();
   if (capability_ < 100 || capability_ >= 120 || version < 120'800 || version >= 130'300) return {};
   return {
-      fmt::format("cuBLASLt {} may compute a product wrongly on this GPU where another kernel with tensor memory runs "
-                  "beside it: losses need 13.3 or newer, times do not",
+      fmt::format("cuBLASLt {} may compute wrong products on this GPU during another kernel that uses tensor memory: "
+                  "losses need 13.3 or newer, times do not",
                   api_.version())};
 }
 

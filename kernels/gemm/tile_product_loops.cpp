@@ -32,7 +32,7 @@ void multiply_tile(const TileShape<float>& shape, const float* a, const float* b
 }
 
 void multiply_tile(const TileShape<bf16>&, bf16*, bf16*, float*, bool) {
-  throw std::logic_error("a bf16 tile product, which these loops do not have");
+  throw std::logic_error("these loops do not support bf16 tile products");
 }
 
 bool multiplies_bf16() { return false; }

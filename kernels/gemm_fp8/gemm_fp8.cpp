@@ -73,7 +73,7 @@ Operation gemm_fp8(const Fp8Product& product) {
 std::span<const KernelInfo> list_gemm_fp8() {
   static constexpr std::array<KernelInfo, 1> kernels{{
       {"gemm_fp8", "gemm_fp8", "c [M,N] (+)= a [M,K] b [N,K]^T of fp8, times both inverse scales",
-       "2 M N K flops; MK + NK bytes and c, twice where added to"},
+       "2 M N K flops; MK + NK bytes and c, twice if accumulating"},
   }};
   return kernels;
 }

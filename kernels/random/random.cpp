@@ -118,8 +118,8 @@ std::span<const KernelInfo> list_random() {
   static constexpr std::array<KernelInfo, 2> kernels{{
       {"random", "random_normal", "out [R,C] = stddev * normal deviates, counter-based, f32 or bf16",
        "60 R C operations; out once"},
-      {"random", "random_normal_block",
-       "out [R,C] = what random_normal gives a whole matrix, at a block of its columns", "60 R C operations; out once"},
+      {"random", "random_normal_block", "out [R,C] = a block of columns of the matrix that random_normal makes",
+       "60 R C operations; out once"},
   }};
   return kernels;
 }

@@ -55,7 +55,7 @@ Operation rotate(const char* operation, NameId name, const View& x, const View& 
   require(operation, table.is_dense(), "table's leading dimension", static_cast<double>(table.leading_dimension),
           "dense");
   require(operation, table.cols % 2 == 0 && table.cols <= head_size, "columns of the table",
-          static_cast<double>(table.cols), "even, and no more than head_size");
+          static_cast<double>(table.cols), "even and at most head_size");
   const std::int64_t turned = x.rows * (x.cols / head_size) * table.cols;
   const std::int64_t bytes = turned * size_of(DataType::bf16);
   return Operation(
@@ -93,9 +93,9 @@ Operation rope_backward(const View& dx, const View& table, std::int64_t head_siz
 std::span<const KernelInfo> list_rope() {
   static constexpr std::array<KernelInfo, 3> kernels{{
       {"rope", "rope_table", "table [P,R] = cos | sin of positions times frequencies", "4 P R bytes"},
-      {"rope", "rope_forward", "turns R features of each head of x [T,AD] in place",
+      {"rope", "rope_forward", "rotates R features of each head of x [T,AD] in place",
        "3 T A R flops; 4 T A R bytes and the table"},
-      {"rope", "rope_backward", "the same by negative angles", "3 T A R flops; 4 T A R bytes and the table"},
+      {"rope", "rope_backward", "the same with negated angles", "3 T A R flops; 4 T A R bytes and the table"},
   }};
   return kernels;
 }

@@ -85,14 +85,14 @@ std::string Cursor::string() const {
 std::int64_t Cursor::integer() const {
   if (!value_->is_number_integer()) fail(fmt::format("is {}, must be a whole number", json_text(*value_)));
   if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-    fail(fmt::format("is {}, above the largest 64-bit integer", json_text(*value_)));
+    fail(fmt::format("is {}, exceeds the largest 64-bit integer", json_text(*value_)));
   return value_->get<std::int64_t>();
 }
 
 std::int32_t Cursor::integer32() const {
   const std::int64_t wide = integer();
   const auto narrow = static_cast<std::int32_t>(wide);
-  if (narrow != wide) fail(fmt::format("is {}, outside the 32-bit integers", wide));
+  if (narrow != wide) fail(fmt::format("is {}, outside the range of 32-bit integers", wide));
   return narrow;
 }
 
@@ -104,7 +104,7 @@ std::uint64_t Cursor::unsigned_integer() const {
 double Cursor::number() const {
   if (value_->is_number()) return value_->get<double>();
   if (numbers_ == Numbers::finite && (*value_ == "NaN" || *value_ == "Infinity" || *value_ == "-Infinity"))
-    fail("is no number");
+    fail("is not a number");
   if (*value_ == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (*value_ == "Infinity") return std::numeric_limits<double>::infinity();
   if (*value_ == "-Infinity") return -std::numeric_limits<double>::infinity();
@@ -116,7 +116,7 @@ void check_schema(const Cursor& schema, std::string_view expected, std::string_v
   if (name == expected) return;
   if (name.starts_with(expected.substr(0, expected.find('/') + 1)))
     schema.fail(
-        fmt::format("is {}, of another version of Underlap; this one reads {}", yaml::in_quotes(name), what_is_read));
+        fmt::format("is {}, from another version of Underlap; this one reads {}", yaml::in_quotes(name), what_is_read));
   schema.fail(fmt::format("is {}, must be \"{}\"", yaml::in_quotes(name), expected));
 }
 

@@ -43,7 +43,7 @@ void add_field(Json& object, const char* key, const T& field) {
   } else if constexpr (requires { field.pairs; }) {
     object[key] = Json::object();
     for (const auto& [name, value] : field.pairs) {
-      if (object[key].contains(name)) throw std::invalid_argument(std::string(key) + " has two of " + name);
+      if (object[key].contains(name)) throw std::invalid_argument(std::string(key) + " has a duplicate: " + name);
       object[key][name] = encode(value);
     }
   } else if constexpr (requires { field.json_text; }) {
@@ -131,7 +131,7 @@ inline void decode(const Cursor& from, double& value) { value = from.number(); }
 inline void decode(const Cursor& from, std::uint16_t& value) {
   const std::int32_t wide = from.integer32();
   value = static_cast<std::uint16_t>(wide);
-  if (value != wide) from.fail("is outside the unsigned 16-bit integers");
+  if (value != wide) from.fail("is outside the range of unsigned 16-bit integers");
 }
 inline void decode(const Cursor& from, std::pair<std::string, std::string>& value) {
   const std::vector<Cursor> both = from.elements();
@@ -179,7 +179,7 @@ void decode(const Cursor& from, T& value) {
     const std::string word = from.string();
     const std::vector<T> values = all_values<T>();
     const auto known = std::ranges::find(values, word, [](T each) { return to_string(each); });
-    if (known == values.end()) from.fail("has no such value: " + yaml::in_quotes(word));
+    if (known == values.end()) from.fail("has an unknown value: " + yaml::in_quotes(word));
     value = *known;
   } else {
     if (!from.is_null()) decode(from, value.emplace());

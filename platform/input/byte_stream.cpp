@@ -49,17 +49,17 @@ std::string name_beside(const std::filesystem::path& file) {
     if (at->path().filename() != file.filename()) names.push_back(at->path().filename().string());  // it leads nowhere
   const std::filesystem::path before = file.has_parent_path() ? folder / "" : "";
   const std::string meant = did_you_mean(file.filename().string(), names, before.string());
-  return meant.empty() ? "; name one that is there" : meant;
+  return meant.empty() ? "; check the path" : meant;
 }
 
 void check_kind(const std::filesystem::path& file, mode_t mode, GivenPipes given_pipes) {
   if (S_ISREG(mode)) return;
-  if (S_ISDIR(mode)) refuse(file, "a directory, not a file; name a file in it");
+  if (S_ISDIR(mode)) refuse(file, "a folder, not a file; name a file in it");
   if (S_ISFIFO(mode) && is_given_pipe(file)) {
     if (given_pipes == GivenPipes::read) return;
-    refuse(file, "a pipe, not a file; write what it gives to a file, and name that");
+    refuse(file, "a pipe, not a file; write its output to a file and name that file");
   }
-  if (S_ISFIFO(mode)) refuse(file, "a named pipe, not a file: nobody may ever write to it; name a file");
+  if (S_ISFIFO(mode)) refuse(file, "a named pipe, not a file: it may never have a writer; name a file");
   if (S_ISSOCK(mode)) refuse(file, "a socket, not a file; name a file");
   refuse(file, "a device, not a file; name a file");
 }
@@ -75,7 +75,7 @@ OpenFile open_file(const std::filesystem::path& path, GivenPipes given_pipes) {
   if (!file)
     refuse(path, errno == ENOENT || errno == ENOTDIR
                      ? "no such file" + name_beside(path)
-                     : fmt::format("cannot be opened for reading: {}; name another", system_reason(errno)));
+                     : fmt::format("cannot be opened for reading: {}; choose another file", system_reason(errno)));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) refuse(path, system_reason(errno));
   check_kind(path, status.st_mode, given_pipes);
@@ -90,7 +90,7 @@ class PlainFile final : public Decoder {
   PlainFile(std::filesystem::path path, FileDescriptor file, std::atomic<std::uint64_t>& taken)
       : path_(std::move(path)), file_(std::move(file)), taken_(taken), head_(kLongestFrameHeader, '\0') {
     head_.resize(read_file(head_));
-    if (error_ != 0) refuse(path_, fmt::format("cannot be read: {}; name another", system_reason(error_)));
+    if (error_ != 0) refuse(path_, fmt::format("cannot be read: {}; choose another file", system_reason(error_)));
   }
 
   std::string_view head() const { return head_; }
@@ -143,7 +143,7 @@ class Compressed : public Decoder {
 };
 
 constexpr std::string_view kCorrupt = "compressed data is corrupt";
-constexpr std::string_view kCutShort = "compressed data is cut short";
+constexpr std::string_view kCutShort = "compressed data is truncated";
 
 struct EndInflate {
   void operator()(z_stream* stream) const {

@@ -40,8 +40,8 @@ void require_room(const std::filesystem::path& file, std::uint64_t bytes, const 
   const auto free = static_cast<std::uint64_t>(limits.free_memory);
   if (bytes <= free / static_cast<std::uint64_t>(limits.memory_factor)) return;
   throw std::invalid_argument(fmt::format(
-      "{}: has {} or more unpacked, and reading it takes {} times that; {} of memory are free. Read it "
-      "where there is more",
+      "{}: has {} or more unpacked, and reading it takes {} times that, but {} of memory is free. Read it on a machine "
+      "with more",
       file.string(), in_bytes(static_cast<std::int64_t>(bytes)), limits.memory_factor, in_bytes(limits.free_memory)));
 }
 

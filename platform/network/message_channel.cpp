@@ -54,11 +54,11 @@ void MessageChannel::send_all(const char* data, std::size_t bytes, Deadline dead
     } else if (errno == EPIPE || errno == ECONNRESET) {
       throw ChannelClosed(fmt::format("{} closed its channel", peer_));
     } else if (is_out_of_reach(errno)) {
-      throw ChannelClosed(fmt::format("{} is out of reach ({})", peer_, std::strerror(errno)));
+      throw ChannelClosed(fmt::format("{} is unreachable ({})", peer_, std::strerror(errno)));
     } else if (!would_wait(errno)) {
-      throw MachineError(fmt::format("the channel to {} cannot be written: {}", peer_, std::strerror(errno)));
+      throw MachineError(fmt::format("cannot write to the channel to {}: {}", peer_, std::strerror(errno)));
     } else if (!wait_for(POLLOUT, deadline)) {
-      throw MachineError(fmt::format("{} did not take a message in time", peer_));
+      throw MachineError(fmt::format("{} did not receive a message in time", peer_));
     }
   }
 }
@@ -91,7 +91,7 @@ void MessageChannel::begin_payload() {
   Header header;
   std::memcpy(&header, header_.data(), sizeof header);
   if (header.mark != kMark || header.bytes > most_bytes_)
-    throw MachineError(fmt::format("{} sent something that is no message", peer_));
+    throw MachineError(fmt::format("{} sent an invalid message", peer_));
   arriving_ = {header.kind, std::string(header.bytes, '\0')};
 }
 
@@ -103,8 +103,8 @@ std::size_t MessageChannel::read_some(char* data, std::size_t bytes) {
     throw ChannelClosed(num_read_ == 0 ? fmt::format("{} closed its channel", peer_)
                                        : fmt::format("{} closed its channel in the middle of a message", peer_));
   if (would_wait(errno)) return 0;
-  if (is_out_of_reach(errno)) throw ChannelClosed(fmt::format("{} is out of reach ({})", peer_, std::strerror(errno)));
-  throw MachineError(fmt::format("the channel to {} cannot be read: {}", peer_, std::strerror(errno)));
+  if (is_out_of_reach(errno)) throw ChannelClosed(fmt::format("{} is unreachable ({})", peer_, std::strerror(errno)));
+  throw MachineError(fmt::format("cannot read from the channel to {}: {}", peer_, std::strerror(errno)));
 }
 
 }  // namespace underlap

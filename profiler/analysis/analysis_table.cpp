@@ -31,8 +31,8 @@ std::string advice(const Trace& trace, int width) {
 std::string clock_note(const Trace& trace, int width) {
   const auto found = trace.metadata.find("work_before_its_launch");
   if (found == trace.metadata.end()) return "";
-  return "\n" + wrap(fmt::format("{} pieces of work begin before the call that launched them: the clocks of host and "
-                                 "device differ.",
+  return "\n" + wrap(fmt::format("{} kernels, copies or memsets start before the call that launched them: host and "
+                                 "device clocks differ.",
                                  found->second),
                      width);
 }
@@ -52,7 +52,7 @@ std::string text_of(const Trace& trace, const Summary& summary, Breakdown by, co
   const std::size_t rows = table.rows.size();
   if (rows > kMostRows) table.rows.resize(kMostRows);
   text += render(table, format, longest_name(by, format));
-  if (table.rows.size() < rows) text += fmt::format("The first {} of {} rows; --csv has all.\n", kMostRows, rows);
+  if (table.rows.size() < rows) text += fmt::format("First {} of {} rows shown; --csv writes all.\n", kMostRows, rows);
   return text;
 }
 
@@ -108,11 +108,11 @@ std::pair<std::string, double> largest(const std::map<std::string, double>& part
 std::string step_sentence(const Summary& summary, const TypicalStep& step) {
   const std::string ranks = step.ranks > 1 ? fmt::format("mean of {} ranks", step.ranks) : "";
   if (!summary.shows_steps())
-    return fmt::format("The trace spans {}{}{}; where its steps start and end is not known.", ms(step.step_ns),
+    return fmt::format("The trace spans {}{}{}; its step boundaries are unknown.", ms(step.step_ns),
                        ranks.empty() ? "" : ", ", ranks);
   const std::string statistic = statistic_text(summary);
   const std::string how = statistic.empty() || ranks.empty() ? statistic + ranks : statistic + ", " + ranks;
-  std::string text = fmt::format("{} takes {}{}.", statistic.empty() ? "The one step" : "A step", ms(step.step_ns),
+  std::string text = fmt::format("{} takes {}{}.", statistic.empty() ? "The only step" : "A step", ms(step.step_ns),
                                  how.empty() ? "" : " (" + how + ")");
   if (const std::string stalled = stalled_text(summary); !stalled.empty()) text += " " + stalled + ".";
   return text;
@@ -122,21 +122,20 @@ std::string mode_clause(const TypicalStep& step) {
   const auto [mode, exposed_ns] = largest(step.exposed_of_modes);
   const bool is_all = exposed_ns >= kAll * step.exposed_ns;
   if (mode == kNoMode)
-    return is_all ? ", of a mode that is not recorded in the trace (--mode-map assigns it)"
-                  : fmt::format(", {} of it of a mode that is not recorded in the trace (--mode-map assigns it)",
+    return is_all ? "; its parallelism is not recorded in the trace (assign it: --mode-map)"
+                  : fmt::format("; for {}, the parallelism is not recorded in the trace (assign it: --mode-map)",
                                 ms(exposed_ns));
   if (is_all) return ", all of it " + mode;
-  return fmt::format(", {} {} ({})", exposed_ns >= kMost * step.exposed_ns ? "mostly" : "the most of it", mode,
+  return fmt::format(", {} {} ({})", exposed_ns >= kMost * step.exposed_ns ? "mostly" : "the largest part", mode,
                      ms(exposed_ns));
 }
 
 std::string exposed_sentence(const TypicalStep& step) {
-  if (step.comm_ns == 0) return "No communication was seen in it.";
+  if (step.comm_ns == 0) return "No communication was found.";
   if (step.exposed_ns == 0)
-    return fmt::format("None of it is exposed communication: all {} of communication run during compute.",
-                       ms(step.comm_ns));
-  return fmt::format("{} of it ({}) is exposed communication{}.", ms(step.exposed_ns),
-                     pct(step.exposed_ns, step.step_ns), mode_clause(step));
+    return fmt::format("No communication is exposed: all {} run during compute.", ms(step.comm_ns));
+  return fmt::format("{} ({}) is exposed communication{}.", ms(step.exposed_ns), pct(step.exposed_ns, step.step_ns),
+                     mode_clause(step));
 }
 
 // What most of the idle time of the shown windows waits for; empty where the trace proves no cause of at least half.
@@ -148,18 +147,18 @@ std::string idle_cause(const Trace& trace, const Summary& summary) {
   const auto cause = static_cast<IdleCause>(most - sum.ns.begin());
   if (static_cast<double>(*most) < kMost * static_cast<double>(sum.total_ns())) return "";
   switch (cause) {
-    case IdleCause::launch: return ", most of it waiting for kernel launches";
-    case IdleCause::wait: return ", most of it waiting for an event or a peer";
-    case IdleCause::pipeline: return ", most of it waiting for another stage of the pipeline";
+    case IdleCause::launch: return ", mostly waiting for kernel launches";
+    case IdleCause::wait: return ", mostly waiting for an event or a peer";
+    case IdleCause::pipeline: return ", mostly waiting for another pipeline stage";
     case IdleCause::not_known: break;
   }
-  return ", for no cause that the trace shows";
+  return "; the trace does not show why";
 }
 
 std::string idle_sentence(const Trace& trace, const Summary& summary, const TypicalStep& step) {
   const bool has_devices = std::ranges::any_of(
       trace.tracks, [](const Track& track) { return track.kind == TrackKind::stream && track.device >= 0; });
-  return fmt::format("{} are idle for {} of it ({}){}.", has_devices ? "GPUs" : "Ranks", ms(step.idle_ns),
+  return fmt::format("{} are idle for {} ({}){}.", has_devices ? "GPUs" : "Ranks", ms(step.idle_ns),
                      pct(step.idle_ns, step.step_ns), idle_cause(trace, summary));
 }
 
@@ -168,10 +167,10 @@ std::string main_kernel(const Trace& trace) {
   std::map<NameId, double> lengths;
   for (std::size_t i = 0; i < trace.size(); ++i)
     if (trace.tag(i).kind == Kind::communication) lengths[trace.name(i)] += static_cast<double>(trace.duration_ns()[i]);
-  if (lengths.empty()) return "kernels without a name";
+  if (lengths.empty()) return "unnamed kernels";
   const NameId longest = std::ranges::max_element(lengths, {}, [](const auto& name) { return name.second; })->first;
   const std::string_view name = name_of(longest);
-  return name.empty() ? "kernels without a name" : std::string(name.substr(0, name.find('(')));
+  return name.empty() ? "unnamed kernels" : std::string(name.substr(0, name.find('(')));
 }
 
 std::string because(LateCause cause) {
@@ -186,25 +185,25 @@ std::string cause_sentence(const Trace& trace, const Summary& summary, const Typ
   const auto [purpose, exposed_ns] = largest(step.exposed_of_purposes);
   std::string text;
   if (purpose != kNoMode)
-    text = exposed_ns >= kAll * step.exposed_ns ? fmt::format("All of that is {}", purpose)
-                                                : fmt::format("Most of that, {}, is {}", ms(exposed_ns), purpose);
+    text = exposed_ns >= kAll * step.exposed_ns ? fmt::format("All of it is {}", purpose)
+                                                : fmt::format("Most of it ({}) is {}", ms(exposed_ns), purpose);
   else
     text = fmt::format("Most of it is in {}", main_kernel(trace));
   if (!step.is_wait_known) {
     const bool has_peers = ranks_of(trace).size() > 1;
     const bool is_matched = summary.communications && summary.communications->matching.matched_slices > 0;
     if (has_peers && is_matched && !summary.clock_residual_ns)
-      return text + "; who is waited for is unknown: one collective fits any offset between the ranks' clocks.";
-    return text + (has_peers ? "; which rank was late is unknown, because the ranks' collectives could not be matched."
-                             : "; which rank was late is unknown from one rank: give the traces of all ranks.");
+      return text + "; the late rank is unknown: a single collective cannot align the ranks' clocks.";
+    return text + (has_peers ? "; the late rank is unknown: the ranks' collectives could not be matched."
+                             : "; the late rank is unknown: pass the traces of all ranks.");
   }
   if (step.wait_ns == 0) return text + "; none of the exposed time is waiting.";
   text += fmt::format("; {} of the exposed time is waiting", pct(step.wait_ns, step.exposed_ns));
   const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
   if (late && late->share >= kMost)
-    return text +
-           fmt::format(", {} of all waits for rank {}{}.", pct(late->share, 1), late->rank, because(late->cause));
-  return text + (step.wait_ns >= kMost * step.exposed_ns ? ", for no one rank more than for the others." : ".");
+    return text + fmt::format("; {} of all wait time is for rank {}{}.", pct(late->share, 1), late->rank,
+                              because(late->cause));
+  return text + (step.wait_ns >= kMost * step.exposed_ns ? ", not for any one rank in particular." : ".");
 }
 
 }  // namespace
@@ -214,7 +213,8 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   std::string text = faults_text(trace, summary, format.width);
   const bool has_any =
       std::ranges::any_of(summary.shown(), [](const RankSummary& rank) { return !rank.windows.empty(); });
-  if (!has_any) return text + "The trace has no measured step: nothing can be split.\n" + advice(trace, format.width);
+  if (!has_any)
+    return text + "The trace has no measured step: no breakdown is possible.\n" + advice(trace, format.width);
   for (const std::string& sentence : headline(trace, summary)) text += wrap(sentence, format.width);
   text += "\n" + title_of(summary, Breakdown::rank) + "\n";
   if (!summary.has_steps) text += wrap("Steps: " + steps_text(summary.steps) + ".", format.width);
@@ -224,8 +224,8 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   const FigureTable ranks = wants_all ? breakdown(trace, summary, Breakdown::rank) : rank_table(summary);
   text += "\n" + render(ranks, format);
   if (ranks.rows.size() < summary.shown().size())
-    text += fmt::format("Of {} ranks, those with the least and the most exposed time; --by rank has all.\n",
-                        summary.shown().size());
+    text +=
+        fmt::format("Showing the least and most exposed of {} ranks; --by rank shows all.\n", summary.shown().size());
   for (const Breakdown by : asked)
     if (by != Breakdown::rank) text += text_of(trace, summary, by, format);
   return text + clock_note(trace, format.width) + advice(trace, format.width);
@@ -254,7 +254,7 @@ std::vector<std::string> faults(const Trace& trace, const Summary& summary) {
   for (const auto& [reason, count] : trace.import.skipped)
     skipped += fmt::format("{}skipped {}: {}", skipped.empty() ? "" : "; ", count, reason);
   if (!skipped.empty())
-    sentences.push_back("Not all of the trace could be used, so its figures may be wrong: " + skipped + ".");
+    sentences.push_back("Part of the trace could not be used, so results may be wrong: " + skipped + ".");
   for (const std::string& error : summary.window_errors) sentences.push_back("no windows: " + error);
   return sentences;
 }

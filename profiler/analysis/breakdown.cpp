@@ -232,20 +232,19 @@ FigureTable breakdown(const Trace& trace, const Summary& summary, Breakdown by) 
 std::string title_of(const Summary& summary, Breakdown by) {
   const std::vector<RankSummary> ranks = measured(summary);
   const std::string whose =
-      ranks.size() > 1 ? "the mean rank" : fmt::format("rank {}", ranks.empty() ? 0 : ranks.front().rank);
-  const char* span = summary.shows_steps() ? "a step" : "the whole trace";
+      ranks.size() > 1 ? "mean over ranks" : fmt::format("rank {}", ranks.empty() ? 0 : ranks.front().rank);
+  const char* span = summary.shows_steps() ? "per step" : "whole trace";
   switch (by) {
     case Breakdown::mode:
-    case Breakdown::purpose: return fmt::format("Communication of {}, in milliseconds", whose);
-    case Breakdown::step: return fmt::format("Each step of {}, in milliseconds", whose);
-    case Breakdown::stream: return fmt::format("Streams of {} in {}, in milliseconds", whose, span);
-    case Breakdown::kernel: return fmt::format("Kernels of {} in {}, in milliseconds", whose, span);
+    case Breakdown::purpose: return fmt::format("Communication in milliseconds, {}", whose);
+    case Breakdown::step: return fmt::format("Steps in milliseconds, {}", whose);
+    case Breakdown::stream: return fmt::format("Streams in milliseconds {}, {}", span, whose);
+    case Breakdown::kernel: return fmt::format("Kernels in milliseconds {}, {}", span, whose);
     case Breakdown::rank: break;
   }
-  if (!summary.shows_steps()) return "From the first start to the last end, in milliseconds";
+  if (!summary.shows_steps()) return "Milliseconds, from the first start to the last end";
   const std::string statistic = statistic_text(summary);
-  return statistic.empty() ? "The one measured step, in milliseconds"
-                           : fmt::format("A step in milliseconds: {}", statistic);
+  return statistic.empty() ? "Milliseconds, 1 step" : fmt::format("Milliseconds per step: {}", statistic);
 }
 
 }  // namespace underlap::analysis

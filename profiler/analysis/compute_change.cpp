@@ -125,7 +125,7 @@ ComputeTimes compute_times(const Trace& trace, std::span<const Window> windows) 
 ComputeChange compute_change(const ComputeTimes& from, const ComputeTimes& to) {
   if (from.windows() != to.windows())
     throw std::invalid_argument(fmt::format(
-        "compute_change: {} windows against {}; give as many steps of as many ranks", from.windows(), to.windows()));
+        "compute_change: {} windows vs. {}; pass the same number of steps and ranks", from.windows(), to.windows()));
   ComputeChange change;
   change.from.concurrency_ns = from.concurrency_ns();
   change.to.concurrency_ns = to.concurrency_ns();

@@ -229,7 +229,7 @@ Split measure(WindowContent& content, const Window& window) {
 
 void check_window(const Window& window) {
   if (window.end_ns < window.begin_ns)
-    throw std::invalid_argument(fmt::format("window of rank {} step {} ends at {} ns, before it begins at {} ns",
+    throw std::invalid_argument(fmt::format("window of rank {} step {} ends at {} ns, before it starts at {} ns",
                                             window.rank, window.step, window.end_ns, window.begin_ns));
 }
 

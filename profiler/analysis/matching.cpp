@@ -107,7 +107,7 @@ class Matcher {
       if (trace_.known_group(slice))
         sort_out(slice, *trace_.communication(slice));
       else
-        refuse(slice, "names no communicator");
+        refuse(slice, "no communicator recorded");
     }
   }
 
@@ -124,7 +124,7 @@ class Matcher {
       if (!is_point_to_point(transfer.collective)) continue;
       const std::optional<std::int32_t> peer = peer_of(trace_.groups[group], rank, transfer.peer);
       if (!peer) {
-        refuse(slice, "names no peer");
+        refuse(slice, "no peer recorded");
       } else if (transfer.collective == Collective::send) {
         links_[{group, rank, *peer}].sends.push_back({record.sequence, slice});
       } else {
@@ -143,18 +143,17 @@ class Matcher {
 
   void match_group(std::uint32_t group, const NumberedByRank& ranks) {
     const GroupRecord& record = trace_.groups[group];
-    if (record.size() == 1) return refuse(ranks, "its communicator has one member");
+    if (record.size() == 1) return refuse(ranks, "the communicator has one member");
     if (has_sequences(ranks)) return match_sequences(group, ranks);
     if (!has_all_members(record, ranks)) return refuse(ranks, "a member's trace is missing");
     const std::size_t num = ranks.begin()->second.size();
     for (const auto& [rank, numbered] : ranks)
-      if (numbered.size() != num)
-        return refuse(ranks, "members have different numbers of them and no sequence is given");
+      if (numbered.size() != num) return refuse(ranks, "different counts per rank, and no sequence numbers");
     std::vector<std::vector<MatchMember>> found(num);
     for (const auto& [rank, numbered] : ranks)
       for (std::size_t i = 0; i < num; ++i) found[i].push_back({rank, numbered[i].slice});
     if (!std::ranges::all_of(found, [&](const auto& members) { return do_same(members); }))
-      return refuse(ranks, "members do different things and no sequence is given");
+      return refuse(ranks, "different operations per rank, and no sequence numbers");
     for (std::size_t i = 0; i < num; ++i) add(group, i, MatchBasis::order, std::move(found[i]));
   }
 
@@ -189,7 +188,7 @@ class Matcher {
       if (!is_complete(record, members)) {
         for (const MatchMember& m : members) refuse(m.slice, "a member is missing");
       } else if (!do_same(members)) {
-        for (const MatchMember& m : members) refuse(m.slice, "members of one sequence number do different things");
+        for (const MatchMember& m : members) refuse(m.slice, "different operations with the same sequence number");
       } else {
         add(group, sequence, MatchBasis::sequence, std::move(members));
       }
@@ -243,7 +242,8 @@ class Matcher {
       for (std::size_t i = 0; i < link.sends.size(); ++i)
         add_message(group, MatchBasis::order, {from, link.sends[i].slice}, {to, link.receives[i].slice});
     }
-    const char* reason = same_number || numbered ? "its peer's end is missing" : "peers have different numbers of them";
+    const char* reason =
+        same_number || numbered ? "the peer's send or receive is missing" : "different counts of sends and receives";
     for (const auto* sides : {&link.sends, &link.receives})
       for (const Numbered& side : *sides) refuse(side.slice, reason);
   }

@@ -12,7 +12,7 @@ namespace underlap::analysis {
 class NotComparable : public std::invalid_argument {
  public:
   explicit NotComparable(std::string why,
-                         const std::string& advice = "they did not do the same; --force compares all the same")
+                         const std::string& advice = "the sides are not comparable; use --force to compare anyway")
       : std::invalid_argument(why + "\n  " + advice), reason(std::move(why)) {}
 
   const std::string reason;

@@ -45,22 +45,22 @@ std::string cut_text(const RankSteps& steps) {
                                                               : "the last one";
   if (!steps.is_first_cut && !steps.is_last_cut) return "";
   return steps.source == StepSource::repetition
-             ? fmt::format(", what comes {} left out", steps.is_first_cut && steps.is_last_cut ? "before and after them"
-                                                       : steps.is_first_cut                    ? "before them"
-                                                                                               : "after them")
-             : fmt::format(", {} cut off and left out", which);
+             ? fmt::format(", work {} excluded", steps.is_first_cut && steps.is_last_cut ? "before and after them"
+                                                 : steps.is_first_cut                    ? "before them"
+                                                                                         : "after them")
+             : fmt::format(", {} cut off and excluded", which);
 }
 
 // What a rank's steps are, but for their number.
 std::string kind_text(const RankSteps& steps) {
   switch (steps.source) {
-    case StepSource::marks: return "the trace's own marks";
+    case StepSource::marks: return "the trace's step markers";
     case StepSource::profiler_step: return "ProfilerStep";
     case StepSource::range: return fmt::format("ranges named \"{}\"", steps.range);
-    case StepSource::repetition: return "repeats of the kernels of the busiest stream";
+    case StepSource::repetition: return "repeating kernels on the busiest stream";
     case StepSource::none: break;
   }
-  return "none found: no range is named as a step, and the kernels do not repeat";
+  return "none found: no range marks a step, and kernels do not repeat";
 }
 
 struct Alike {
@@ -72,8 +72,8 @@ std::string text_of(const Alike& alike) {
   if (alike.example.windows.empty() && alike.example.source == StepSource::none) return kind_text(alike.example);
   const std::string number =
       alike.fewest == alike.most ? std::to_string(alike.most) : fmt::format("{} to {}", alike.fewest, alike.most);
-  std::string text = fmt::format("{}, {} of them{}", kind_text(alike.example), number, cut_text(alike.example));
-  if (alike.example.num_without > 0) text += fmt::format(", {} without work left out", alike.example.num_without);
+  std::string text = fmt::format("{} ({}){}", kind_text(alike.example), number, cut_text(alike.example));
+  if (alike.example.num_without > 0) text += fmt::format(", {} without work excluded", alike.example.num_without);
   return text;
 }
 

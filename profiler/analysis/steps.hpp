@@ -55,7 +55,7 @@ struct StepList {
 /// kept where it is the only one.
 StepList find_steps(const Trace&);
 
-/// "ProfilerStep, 5 of them, the last one cut off and left out"; where ranks differ, one part for each kind, after the
+/// "ProfilerStep (5), the last one cut off and excluded"; where ranks differ, one part for each kind, after the
 /// number of its ranks. Where there are none, why.
 std::string steps_text(const StepList&);
 

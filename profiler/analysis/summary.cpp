@@ -136,7 +136,7 @@ void set_clock(Summary& summary, const ClockAlignment& alignment) {
 }  // namespace
 
 std::string steps_text(const Summary& summary) {
-  return summary.has_steps ? "the trace's own marks" : steps_text(summary.steps);
+  return summary.has_steps ? "the trace's step markers" : steps_text(summary.steps);
 }
 
 PartOfSplit part_of(const std::map<std::string, CommunicationSplit> Split::*kind, const std::string& key,
@@ -174,7 +174,7 @@ std::string statistic_text(const Summary& summary) {
   const std::size_t blocks = by_block(summary, [](const JobStep&) { return 0.0; }).size();
   if (steps < 2) return "";
   if (blocks == 1) return fmt::format("median of {} steps", steps);
-  return fmt::format("median over {} blocks of the medians over their {} steps", blocks, steps);
+  return fmt::format("median of {} block medians, {} steps", blocks, steps);
 }
 
 std::string stalled_text(const Summary& summary) {
@@ -182,7 +182,7 @@ std::string stalled_text(const Summary& summary) {
   const StalledStep& longest =
       *std::ranges::max_element(summary.stalled, {}, [](const StalledStep& stalled) { return stalled.step.step_ns; });
   const std::size_t count = summary.stalled.size();
-  return fmt::format("{} stalled {} left out: {}step {} took {:.4g} ms, and a usual one {:.4g} ms", count,
+  return fmt::format("{} stalled {} excluded: {}step {} took {:.4g} ms (typically {:.4g} ms)", count,
                      count == 1 ? "step is" : "steps are", count == 1 ? "" : "the longest, ", longest.step.step,
                      static_cast<double>(longest.step.step_ns) / 1e6, typical_step_ns(summary) / 1e6);
 }

@@ -87,11 +87,11 @@ double typical_step_ns(const Summary&);
 double typical(const Summary&, const PartOfSplit& part);
 double typical(const RankSummary&, const PartOfSplit& part);
 
-/// "median of 39 steps", of several blocks "median over 5 blocks of the medians over their 39 steps"; of one step
+/// "median of 39 steps", of several blocks "median of 5 block medians, 39 steps"; of one step
 /// empty.
 std::string statistic_text(const Summary&);
 
-/// "1 stalled step is left out: block 3, step 36 took 6944 ms, and usual is 1547 ms"; empty without stalled steps.
+/// "1 stalled step is excluded: step 36 took 6944 ms (typically 1547 ms)"; empty without stalled steps.
 std::string stalled_text(const Summary&);
 
 /// Whether any of an exposed time could be split into wait and transfer: a wait of 0 where nothing could be would claim

@@ -37,7 +37,7 @@ std::vector<Window> windows_of_step(const Trace& trace, const TimelineRequest& r
   if (!windows.empty()) return windows;
   std::string there_are;
   for (const auto& [block, step] : known) there_are += fmt::format(" {}/{}", block, step);
-  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; block/step there are:{}", request.step,
+  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; available block/step:{}", request.step,
                                           request.block, there_are.empty() ? " none" : there_are));
 }
 
@@ -151,7 +151,7 @@ std::string exposure_lines(const Trace& trace, const std::vector<Window>& window
 
 std::string text_timeline(const Trace& trace, const TimelineRequest& request) {
   if (request.width < kMinWidth)
-    throw std::invalid_argument(fmt::format("width: {} is below the least of {}", request.width, kMinWidth));
+    throw std::invalid_argument(fmt::format("width: {} is below the minimum of {}", request.width, kMinWidth));
   const std::vector<Window> windows = windows_of_step(trace, request);
   std::int64_t begin_ns = windows.front().begin_ns;
   std::int64_t end_ns = windows.front().end_ns;
@@ -170,7 +170,7 @@ std::string text_timeline(const Trace& trace, const TimelineRequest& request) {
   for (const Row& row : rows)
     fmt::format_to(std::back_inserter(text), "{:<{}} |{}|\n", row.label.substr(0, indent), indent,
                    cells_of(row, edges));
-  text += "# compute   = communication under compute   ! exposed communication   . copy\n";
+  text += "# compute   = hidden communication   ! exposed communication   . copy\n";
   return text + exposure_lines(trace, windows);
 }
 

@@ -290,12 +290,12 @@ std::string_view clause_of(LateCause cause) {
     case LateCause::longer_copies: return "whose copies took longer";
     case LateCause::late_launch: return "which launched its work late";
     case LateCause::longer_idle: return "which idled longer";
-    case LateCause::longer_wait: return "which waited for another";
-    case LateCause::pipeline: return "whose stage of the pipeline had not come so far";
-    case LateCause::transfer: return "which was in an earlier transfer";
+    case LateCause::longer_wait: return "which waited for another rank";
+    case LateCause::pipeline: return "whose pipeline stage lagged";
+    case LateCause::transfer: return "which was still in an earlier transfer";
     case LateCause::unresolved: break;
   }
-  return "which came later by less than the clocks can tell";
+  return "which was late by less than the clock uncertainty";
 }
 
 std::optional<LateRank> WaitReport::late_rank() const {

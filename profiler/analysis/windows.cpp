@@ -20,11 +20,12 @@ std::string where(const Mark& mark) {
 // Why `next` may not follow `last`; empty where it may.
 std::string fault(const Mark& last, const Mark& next) {
   if (next.step == last.step) return fmt::format("{} repeats step {}", where(next), last.step);
-  if (next.step < last.step) return fmt::format("{} stands after the one of step {}", where(next), last.step);
+  if (next.step < last.step)
+    return fmt::format("{} is out of order: it follows that of step {}", where(next), last.step);
   if (std::int64_t{next.step} - last.step > 1)
     return fmt::format("{} follows step {}: a mark is missing", where(next), last.step);
   if (next.time_ns < last.time_ns)
-    return fmt::format("{} is before the one of step {} at {} ns", where(next), last.step, last.time_ns);
+    return fmt::format("{} is earlier than that of step {} at {} ns", where(next), last.step, last.time_ns);
   return {};
 }
 
@@ -42,7 +43,7 @@ void add_block(const std::vector<Mark>& marks, WindowList& list) {
 
 double ratio(std::int64_t traced, std::int64_t timed) {
   if (traced <= 0 || timed <= 0)
-    throw std::invalid_argument(fmt::format("windows of {} and {} ns: both must be longer than 0", traced, timed));
+    throw std::invalid_argument(fmt::format("windows of {} and {} ns: both must be above 0", traced, timed));
   return static_cast<double>(traced) / static_cast<double>(timed);
 }
 
@@ -79,7 +80,7 @@ std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace& tra
 
 WindowAgreement compare_windows(std::span<const std::int64_t> traced_ns, std::span<const std::int64_t> timed_ns) {
   if (traced_ns.size() != timed_ns.size() || traced_ns.empty())
-    throw std::invalid_argument(fmt::format("{} traced and {} timed windows: as many of each, and at least one",
+    throw std::invalid_argument(fmt::format("{} traced and {} timed windows: counts must be equal and at least 1",
                                             traced_ns.size(), timed_ns.size()));
   std::vector<double> ratios;
   WindowAgreement agreement{.count = traced_ns.size()};

@@ -41,7 +41,7 @@ Found by_group_name(const GroupRecord& group) {
   for (const NameId name : {group.description, group.name}) {
     const std::optional<GroupMeaning> meaning = meaning_of_group(name_of(name));
     if (!meaning) continue;
-    const std::string reason = fmt::format("its group is called {}, a name of {}", name_of(name), meaning->maker);
+    const std::string reason = fmt::format("its group is called {}, a name used by {}", name_of(name), meaning->maker);
     return {meaning->mode, {AttributionSource::group_name, meaning->confidence_pct, intern(reason)}};
   }
   return {};
@@ -54,7 +54,7 @@ Found by_group_of_stream(const GroupRecord& group, Found found) {
   const NameId name = group.description != kNoName ? group.description : group.name;
   found.attribution.confidence_pct = std::min(found.attribution.confidence_pct, kByStream);
   found.attribution.reason =
-      intern(fmt::format("all that says its group on this stream is of {}, and it says none", name_of(name)));
+      intern(fmt::format("it names no group, and all others on this stream name {}", name_of(name)));
   return found;
 }
 
@@ -109,13 +109,13 @@ Found by_annotation(NameId name) {
 
 Found by_launch_of_others(NameId name) {
   const std::optional<AnnotationMeaning> meaning = meaning_of_annotation(name_of(name));
-  const std::string reason = fmt::format("others of its group were launched in {}", name_of(name));
+  const std::string reason = fmt::format("others in its group were launched in {}", name_of(name));
   return {meaning->mode, {AttributionSource::annotation, kByOthers, intern(reason)}};
 }
 
 Found by_library(const NameMeaning& meaning) {
   if (meaning.mode == Mode::none) return {};
-  const std::string reason = fmt::format("a kernel of {}, which serves this mode alone", meaning.library);
+  const std::string reason = fmt::format("a kernel of {}, a library used only for this mode", meaning.library);
   return {meaning.mode, {AttributionSource::kernel_name, kByLibrary, intern(reason)}};
 }
 
@@ -227,7 +227,7 @@ class Attributor {
       else if (only_communicates[trace_.track(open.slice)])
         take(open.slice, kByItsStream);
       else
-        leave(open.slice, "no rule names it, no annotation launches it as a collective, and its stream computes too");
+        leave(open.slice, "no rule matches, no annotation launches it as a collective, and its stream also computes");
     }
   }
 

@@ -94,7 +94,7 @@ std::string attribution_text(const AttributionReport& report, const TableFormat&
   std::string text;
   if (!report.attributed.empty()) text += "How communication was attributed\n\n" + sources_table(report, format);
   if (!report.not_taken.empty())
-    text += fmt::format("{}Looks like communication and was counted as compute; --mode-map takes or settles it\n\n{}",
+    text += fmt::format("{}Looks like communication but counted as compute; --mode-map can reassign it\n\n{}",
                         text.empty() ? "" : "\n", not_taken_table(report, format));
   return text;
 }

@@ -98,15 +98,15 @@ struct ComputeRule {
   std::string_view why;
 };
 
-constexpr std::string_view kOfThisRank = "counts the tokens of its own rank; nothing travels";
-constexpr std::string_view kNamespaceComputes = "a kernel of a namespace whose kernels only compute";
+constexpr std::string_view kOfThisRank = "counts its own rank's tokens; nothing is transferred";
+constexpr std::string_view kNamespaceComputes = "a kernel of a namespace with only compute kernels";
 
 // Names with words of communication that are none of it.
 constexpr std::array kComputeRules{
     ComputeRule{"deep_ep|primus_turbo::deep_ep|uccl", "layout::*", kOfThisRank},
     ComputeRule{"dpsk::ep", "cuda::get_dispatch_layout", kOfThisRank},
     ComputeRule{"*", "get_dispatch_layout*", kOfThisRank},
-    ComputeRule{"", "kuserbuffers_inc*", "counts on its own rank; nothing travels"},
+    ComputeRule{"", "kuserbuffers_inc*", "counts on its own rank; nothing is transferred"},
     ComputeRule{"", "kuserbuffers_dummy*", "does nothing"},
     ComputeRule{"cub|thrust|cutlass|at::native|at::cuda|rocprim", "*", kNamespaceComputes},
 };
@@ -167,7 +167,7 @@ NameMeaning meaning_of_kernel(std::string_view name) {
   const bool looks = looks_like_communication(qualified);
   for (const ComputeRule& rule : kComputeRules)
     if (fits(rule, qualified)) return {.says = Says::compute, .why_not = looks ? rule.why : std::string_view{}};
-  if (looks) return {.says = Says::looks_like_comm, .why_not = "no rule names it"};
+  if (looks) return {.says = Says::looks_like_comm, .why_not = "no rule matches"};
   return {};
 }
 

@@ -58,11 +58,11 @@ class Inferrer {
     if (!layouts_.are_known()) return {{Mode::tp, Mode::cp, Mode::ep, Mode::dp, Mode::pp}, 0, ""};
     if (group != nullptr && !group->ranks.empty())
       return {modes_of_ranks(group->ranks, layouts_), kRanksOfConfig,
-              "its group has the ranks that the configuration gives"};
+              "its group has the ranks that the configuration gives to"};
     if (group != nullptr && group->size() > 0)
       return {modes_of_size(group->num_ranks, layouts_), kSizesOfConfig,
-              "by the configuration only it has groups of this size:"};
-    return {modes_in_use(layouts_), kSizesOfConfig, "the configuration has no other mode of more than one rank than"};
+              "the only mode with groups of this size in the configuration:"};
+    return {modes_in_use(layouts_), kSizesOfConfig, "the only mode with several ranks in the configuration:"};
   }
 
   Inference of(const Channel& channel) const {
@@ -90,14 +90,14 @@ class Inferrer {
 
   Inference of_exchange(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
-      return by_rhythm(Mode::cp, "sends and receives beside attention");
+      return by_rhythm(Mode::cp, "sends and receives next to attention");
     if (holds(modes, Mode::pp) && channel.one_way >= kSometimes)
       return by_rhythm(Mode::pp, "sends without receiving, or receives without sending");
     if (!layouts_.are_known())
-      return is_ring_of_a_layer(channel) ? by_rhythm(Mode::tp, "rings for each layer") : Inference{};
+      return is_ring_of_a_layer(channel) ? by_rhythm(Mode::tp, "a ring for each layer") : Inference{};
     if (holds(modes, Mode::tp) && (!holds(modes, Mode::pp) || is_far_more_frequent(channel)))
       return by_rhythm(Mode::tp, "sends and receives far more often than other exchanges");
-    if (holds(modes, Mode::pp)) return by_rhythm(Mode::pp, "sends and receives, and not beside attention");
+    if (holds(modes, Mode::pp)) return by_rhythm(Mode::pp, "sends and receives, not next to attention");
     return holds(modes, Mode::cp) ? by_rhythm(Mode::cp, "sends and receives") : Inference{};
   }
 
@@ -115,9 +115,9 @@ class Inferrer {
 
   Inference of_all_to_all(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
-      return by_rhythm(Mode::cp, "all-to-all beside attention");
+      return by_rhythm(Mode::cp, "all-to-all next to attention");
     if (!layouts_.are_known()) return {};
-    if (holds(modes, Mode::ep)) return by_rhythm(Mode::ep, "all-to-all, and not beside attention");
+    if (holds(modes, Mode::ep)) return by_rhythm(Mode::ep, "all-to-all, not next to attention");
     return holds(modes, Mode::cp) ? by_rhythm(Mode::cp, "all-to-all") : Inference{};
   }
 
@@ -130,9 +130,9 @@ class Inferrer {
     if (channel.only_reduces && channel.compute_per_slice >= kKernelsOfManyLayers)
       return of_rare_reduces(channel, modes);
     if (holds(modes, Mode::dp) && is_once_a_step(channel))
-      return by_rhythm(Mode::dp, "gathers and reduces in long runs, or once in the compute of many layers");
+      return by_rhythm(Mode::dp, "gathers and reduces in long series, or once per many layers of compute");
     if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
-      return by_rhythm(Mode::cp, "gathers beside attention");
+      return by_rhythm(Mode::cp, "gathers next to attention");
     if (holds(modes, Mode::tp) && (layouts_.are_known() || (is_contiguous(channel) && is_for_each_layer(channel))))
       return by_rhythm(Mode::tp, "gathers and reduces between few kernels");
     if (layouts_.are_known() && holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "no other mode gathers or reduces");
@@ -165,10 +165,10 @@ class Inferrer {
   // together with gradients that are gathered and scattered, or among ranks that exchange as stages do.
   Inference of_rare_reduces(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::pp) && (has_neighbour(channel, is_of_sharded_gradients) || is_among_stages(channel)))
-      return by_rhythm(Mode::pp, "all-reduces once a step, beside gradients that are gathered and scattered");
+      return by_rhythm(Mode::pp, "all-reduces once per step, in addition to gathering and scattering gradients");
     if (!layouts_.are_known() && has_neighbour(channel, is_exchange)) return {};
-    if (holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "all-reduces once in the compute of many layers");
-    return holds(modes, Mode::pp) ? by_rhythm(Mode::pp, "all-reduces once in the compute of many layers") : Inference{};
+    if (holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "all-reduces once per many layers of compute");
+    return holds(modes, Mode::pp) ? by_rhythm(Mode::pp, "all-reduces once per many layers of compute") : Inference{};
   }
 
   static bool is_of_sharded_gradients(const Channel& channel) { return channel.has_both && is_once_a_step(channel); }

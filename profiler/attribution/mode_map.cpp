@@ -16,7 +16,7 @@ namespace underlap::attribution {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
-constexpr std::string_view kExample = "as {group: \"dp_*\", mode: dp}";
+constexpr std::string_view kExample = "such as {group: \"dp_*\", mode: dp}";
 constexpr std::array<std::string_view, 8> kModes{"dp", "tp", "pp", "cp", "ep", "fsdp", "other", "compute"};
 constexpr std::array<std::string_view, 6> kKeys{"group", "kernel", "stream", "ranks", "mode", "purpose"};
 
@@ -29,16 +29,16 @@ class Reader {
     const yaml::Entry* rules = yaml::find_entry(root, "rules");
     if (rules == nullptr) {
       problems_.add(root.place,
-                    fmt::format("a mode map has no rules; write \"rules:\" and below it a list, {}", kExample));
+                    fmt::format("a mode map needs rules; write \"rules:\" and a list below it, {}", kExample));
       return map;
     }
     for (const yaml::Entry& entry : root.entries)
       if (entry.key != "rules")
         problems_.add(entry.place,
-                      fmt::format("unknown key {}; a mode map has rules alone", yaml::in_quotes(entry.key)));
+                      fmt::format("unknown key {}; a mode map only has rules", yaml::in_quotes(entry.key)));
     if (rules->value->kind != yaml::Node::Kind::sequence || rules->value->items.empty())
-      problems_.add(rules->value->place,
-                    fmt::format("rules is {}, must be a list; write one, {}", yaml::describe(*rules->value), kExample));
+      problems_.add(rules->value->place, fmt::format("rules is {}, must be a list; write entries {}",
+                                                     yaml::describe(*rules->value), kExample));
     for (const yaml::Node* item : rules->value->items) map.rules.push_back(read_rule(*item));
     return map;
   }
@@ -50,16 +50,16 @@ class Reader {
       problems_.add(node.place, fmt::format("a rule is {}; write a mapping, {}", yaml::describe(node), kExample));
       return rule;
     }
-    rule.reason = intern(problems_.text(node.place) + " says so");
+    rule.reason = intern("rule " + problems_.text(node.place));
     bool has_mode = false;
     for (const yaml::Entry& entry : node.entries) {
       has_mode = has_mode || entry.key == "mode";
       read_key(entry, rule);
     }
     if (!has_mode)
-      problems_.add(node.place, fmt::format("a rule has no mode; give it one of: {}", fmt::join(kModes, ", ")));
+      problems_.add(node.place, fmt::format("a rule has no mode; set it to one of: {}", fmt::join(kModes, ", ")));
     if (!rule.group && !rule.kernel && rule.streams.empty() && rule.ranks.empty())
-      problems_.add(node.place, "a rule fits everything; give it a group, kernel, stream or ranks");
+      problems_.add(node.place, "a rule matches everything; add a group, kernel, stream or ranks");
     return rule;
   }
 
@@ -87,7 +87,7 @@ class Reader {
     if (mode.empty()) return;
     if (std::ranges::find(kModes, mode) == kModes.end()) {
       problems_.add(entry.value->place,
-                    fmt::format("mode is {}; it takes one of: {}", yaml::in_quotes(mode), fmt::join(kModes, ", ")));
+                    fmt::format("mode is {}; must be one of: {}", yaml::in_quotes(mode), fmt::join(kModes, ", ")));
       return;
     }
     rule.is_communication = mode != "compute";
@@ -131,7 +131,7 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
   const yaml::Document document = yaml::read_document(yaml, problems);
   ModeMap map;
   if (document.root != nullptr) map = Reader(problems).read(*document.root);
-  if (problems.empty() && map.rules.empty()) problems.add({}, fmt::format("holds no rules; write one, {}", kExample));
+  if (problems.empty() && map.rules.empty()) problems.add({}, fmt::format("has no rules; write one, {}", kExample));
   problems.throw_any();
   return map;
 }
@@ -139,7 +139,7 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
 ModeMap read_mode_map(const std::string& file) {
   const std::string yaml = read_input_file(file, {.bytes = kMostBytes + 1});
   if (yaml.size() > kMostBytes)
-    throw std::invalid_argument(file + ": is larger than 1 MiB; give a mode map, some rules in YAML");
+    throw std::invalid_argument(file + ": larger than 1 MiB; pass a mode map, rules in YAML");
   return parse_mode_map(yaml, file);
 }
 

@@ -30,10 +30,12 @@ double per_window(const TraceChange& change, std::int64_t ns) {
 
 std::string change_in_words(const Comparison& comparison) {
   const double delta = comparison.delta_ns();
-  const std::string times = fmt::format("{} ms after {} ms", ms(comparison.to_step_ns), ms(comparison.from_step_ns));
+  const std::string times =
+      fmt::format("{} ms instead of {} ms", ms(comparison.to_step_ns), ms(comparison.from_step_ns));
   if (delta == 0) return fmt::format("the step takes the same time, {} ms", ms(comparison.to_step_ns));
   const double pct = 100 * std::abs(delta) / comparison.from_step_ns;
-  return fmt::format("the step takes {:.{}f} % {}, {}", pct, pct < 0.05 ? 4 : 1, delta > 0 ? "longer" : "less", times);
+  return fmt::format("the step takes {:.{}f} % {}, {}", pct, pct < 0.05 ? 4 : 1, delta > 0 ? "longer" : "less time",
+                     times);
 }
 
 // The part that changed most in the direction of the step.
@@ -76,17 +78,17 @@ std::string most_of(const Comparison& comparison, const std::string& how = "") {
 
 Table parts_table(const Comparison& comparison) {
   const TraceChange& change = *comparison.change;
-  Table table{{{"ms of a step", Align::left}, {"baseline"}, {"candidate"}, {"change"}}, {}};
+  Table table{{{"ms per step", Align::left}, {"baseline"}, {"candidate"}, {"change"}}, {}};
   for (const StepPart& part : parts_of(change))
     table.rows.push_back(
         {(part.is_within ? "  " : "") + part.name, ms(part.from_ns), ms(part.to_ns), signed_ms(part.delta_ns())});
   const auto add = [&](const char* name, double from_ns, double to_ns) {
     table.rows.push_back({std::string(name), ms(from_ns), ms(to_ns), signed_ms(to_ns - from_ns)});
   };
-  add("mean step, the sum", per_window(change, change.from.window_ns), per_window(change, change.to.window_ns));
+  add("mean step (sum)", per_window(change, change.from.window_ns), per_window(change, change.to.window_ns));
   add("typical step (median)", comparison.from_step_ns, comparison.to_step_ns);
   if (comparison.from_exposed_ns && comparison.to_exposed_ns)
-    add("  exposed in it", *comparison.from_exposed_ns, *comparison.to_exposed_ns);
+    add("  of it exposed", *comparison.from_exposed_ns, *comparison.to_exposed_ns);
   return table;
 }
 
@@ -140,7 +142,7 @@ std::span<const NetOperation> largest(const TraceChange& change, std::size_t mos
 }
 
 Table operations_table(const TraceChange& change, std::size_t most, Names names) {
-  Table table{{{"what cost most", Align::left},
+  Table table{{{"largest change", Align::left},
                {"kind", Align::left, 4},
                {"stream", Align::left, 1, 20},
                {"count", Align::right, 3},
@@ -172,7 +174,7 @@ Table sums_table(const TraceChange& change, const std::string& what, std::string
 
 Table cells_table(const CompareReport& report) {
   Table table{
-      {{"cell", Align::left}, {"baseline ms"}, {"candidate ms"}, {"change"}, {"what cost most", Align::left, 1, 40}},
+      {{"cell", Align::left}, {"baseline ms"}, {"candidate ms"}, {"change"}, {"largest change", Align::left, 1, 40}},
       {}};
   for (const Comparison& comparison : report.comparisons) {
     table.rows.push_back({comparison.name, ms(comparison.from_step_ns), ms(comparison.to_step_ns),
@@ -205,7 +207,7 @@ void add_waits_by_mode(const TraceChange& change, std::vector<StepPart>& parts) 
     if (!analysis::is_split(one.exposed_unsplit_ns, one.exposed_ns) ||
         !analysis::is_split(other.exposed_unsplit_ns, other.exposed_ns))
       continue;
-    const auto add = [&, of = "of " + mode + ": "](const char* what, std::int64_t from_ns, std::int64_t to_ns) {
+    const auto add = [&, of = mode + " exposed "](const char* what, std::int64_t from_ns, std::int64_t to_ns) {
       if (from_ns != 0 || to_ns != 0)
         parts.push_back({of + what, per_window(change, from_ns), per_window(change, to_ns), true});
     };
@@ -237,20 +239,19 @@ std::vector<StepPart> parts_of(const TraceChange& change) {
     part.is_within = is_within;
   };
   add("compute", change.from.compute_ns(), change.to.compute_ns());
-  add("kernels that both have (contention)", change.compute.from.same_kernels_ns, change.compute.to.same_kernels_ns,
-      true);
+  add("common kernels (contention)", change.compute.from.same_kernels_ns, change.compute.to.same_kernels_ns, true);
   add("other kernels (decomposition)", change.compute.from.other_kernels_ns, change.compute.to.other_kernels_ns, true);
-  add("less what ran beside another (concurrency)", -change.compute.from.concurrency_ns,
-      -change.compute.to.concurrency_ns, true);
+  add("minus concurrent kernels (concurrency)", -change.compute.from.concurrency_ns, -change.compute.to.concurrency_ns,
+      true);
   const auto modes = paired(change.from.exposed_ns_by_modes, change.to.exposed_ns_by_modes);
   for (const auto& [mode, ns] : modes) add("exposed " + mode, ns.first, ns.second);
   add_waits_by_mode(change, parts);
   if (!modes.empty()) {
-    add("of all exposed: wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
+    add("total exposed wait", change.from.exposed_wait_ns, change.to.exposed_wait_ns, true);
     forget_unknown(change, parts.back());
-    add("of all exposed: transfer", change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns(), true);
+    add("total exposed transfer", change.from.exposed_transfer_ns(), change.to.exposed_transfer_ns(), true);
     forget_unknown(change, parts.back());
-    add("of all exposed: not split", change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns, true);
+    add("total exposed, not split", change.from.exposed_unsplit_ns, change.to.exposed_unsplit_ns, true);
   }
   add("copies alone", change.from.copy_only_ns, change.to.copy_only_ns);
   add("idle", change.from.idle_ns, change.to.idle_ns);
@@ -261,7 +262,7 @@ std::string sentence_of(const Comparison& comparison) {
   std::string text = change_in_words(comparison);
   if (!comparison.change || comparison.delta_ns() == 0) return text;
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
-  const std::string most = most_of(comparison, direction > 0 ? " cost most," : " gave most,");
+  const std::string most = most_of(comparison, " changed most,");
   return fmt::format("{}{}{}{}", text, part_in_words(*comparison.change, direction), most.empty() ? "" : "; ", most);
 }
 

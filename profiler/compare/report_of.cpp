@@ -65,8 +65,8 @@ void note_missing_traces(CompareReport& report) {
   const bool is_missing = std::ranges::any_of(report.comparisons, [](const auto& one) { return !one.change; });
   if (is_missing)
     report.notes.emplace_back(
-        "of cells without a trace on both sides steps alone are compared (medians); run.trace and the folder's traces/ "
-        "are what the rest comes from");
+        "cells without a trace on both sides: only median steps are compared; the rest needs run.trace and the "
+        "folder's traces/");
 }
 
 // The same run's figures of one cell, named so that both sides have it.
@@ -86,13 +86,12 @@ CompareReport report_of_traces(const NamedTrace& from, const NamedTrace& to, boo
   const bool from_shows = from.side.summary.shows_steps(), to_shows = to.side.summary.shows_steps();
   if (from_shows != to_shows)
     throw std::invalid_argument(
-        fmt::format("{}: its steps are not known, those of {} are\n  a step cannot be held against a "
-                    "whole trace; see `underlap analyze`",
+        fmt::format("{}: no steps were found, but {} has steps\n  a step cannot be compared with a whole trace; see "
+                    "`underlap analyze`",
                     from_shows ? to.name : from.name, from_shows ? from.name : to.name));
   if (!from_shows)
     report.notes.emplace_back(
-        "steps are not known: the traces are compared from their first work to their "
-        "last, as one step");
+        "no steps were found: each trace is compared as one step, from its first work to its last");
   report.comparisons.push_back({.name = "",
                                 .from_step_ns = typical_step_ns(from.side.summary),
                                 .to_step_ns = typical_step_ns(to.side.summary),
@@ -110,16 +109,16 @@ CompareReport report_of_runs(const ComparedRun& from, const ComparedRun& to, boo
   refuse_unless_forced(report, {from.figures}, {to.figures}, is_forced);
   for (const report::CellResult& cell : from.results.cells) {
     if (find_cell(to.figures, cell.name) == nullptr)
-      report.notes.push_back(fmt::format("cell {} is in {} alone", cell.name, from_name));
+      report.notes.push_back(fmt::format("cell {} is only in {}", cell.name, from_name));
     else
       report.comparisons.push_back(compare_cells(from, cell.name, to, cell.name, change_of));
   }
   for (const report::CellResult& cell : to.results.cells)
     if (find_cell(from.figures, cell.name) == nullptr)
-      report.notes.push_back(fmt::format("cell {} is in {} alone", cell.name, to_name));
+      report.notes.push_back(fmt::format("cell {} is only in {}", cell.name, to_name));
   if (report.comparisons.empty())
-    throw std::invalid_argument(
-        fmt::format("{} and {} have no cell in common\n  --cells FROM TO compares two of one run", from_name, to_name));
+    throw std::invalid_argument(fmt::format(
+        "{} and {} have no cell in common\n  --cells FROM TO compares two cells of one run", from_name, to_name));
   note_missing_traces(report);
   return report;
 }

@@ -146,14 +146,14 @@ CellFigures figures_of_cell(const report::CellResult& cell, const report::CellSu
 
 void check_is_whole(const report::RunResults& results, const std::string& source) {
   const auto refuse = [&](const std::string& why) { throw std::invalid_argument(source + ": " + why); };
-  if (results.cells.empty()) refuse("holds no cells\n  measure it anew: underlap run CONFIG -o DIR");
+  if (results.cells.empty()) refuse("has no cells\n  measure it again: underlap run CONFIG -o DIR");
   if (results.blocks_done < results.blocks_planned)
-    refuse(fmt::format("{} of {} blocks are done: the run ended before its last one\n  finish it: {} --resume",
-                       results.blocks_done, results.blocks_planned, results.info.command));
+    refuse(fmt::format("only {} of {} blocks are done\n  finish the run: {} --resume", results.blocks_done,
+                       results.blocks_planned, results.info.command));
   for (const report::CellResult& cell : results.cells) {
-    if (cell.samples.empty()) refuse(fmt::format("cell {} has no measured steps\n  measure it anew", cell.name));
+    if (cell.samples.empty()) refuse(fmt::format("cell {} has no measured steps\n  measure it again", cell.name));
     if (!cell.invalid_because.empty())
-      refuse(fmt::format("the times of cell {} are not to be used: {}\n  measure it anew", cell.name,
+      refuse(fmt::format("the times of cell {} are invalid: {}\n  measure it again", cell.name,
                          cell.invalid_because.front()));
   }
 }
@@ -284,7 +284,7 @@ RunFigures figures_of(const Trace& trace, const analysis::Summary& summary, cons
                       const std::string& source) {
   if (!summary.shows_steps())
     throw std::invalid_argument(
-        source + ": no steps were found in this trace\n  steps are what is compared; see `underlap analyze`");
+        source + ": no steps were found in this trace\n  a comparison needs steps; see `underlap analyze`");
   report::RunResults results;
   results.info.backend = backend_of(trace);
   report::CellResult cell;

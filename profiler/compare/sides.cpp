@@ -111,16 +111,16 @@ void check_cells(const RunFigures& whole, const RunFigures& run, const std::stri
     if (find_cell(run, cell.name) == nullptr) missing.push_back(cell.name);
   if (missing.empty()) return;
   throw std::invalid_argument(
-      fmt::format("{}: has no cell {}, which {} {} has\n  measure both with one matrix, or "
-                  "name the cells to judge (underlap gate --cells)",
+      fmt::format("{}: has no cell {}, which {} {} has\n  measure both with the same matrix, or select cells (underlap "
+                  "gate --cells)",
                   run.source, short_list(missing, kMostNamed), what, whole.source));
 }
 
 void check_sides(const Runs& baseline, const Runs& candidate) {
   for (const auto& [side, word] : {std::pair{&baseline, "baseline"}, std::pair{&candidate, "candidate"}}) {
-    if (side->empty()) throw std::invalid_argument(fmt::format("gate: the {} has no run", word));
+    if (side->empty()) throw std::invalid_argument(fmt::format("gate: the {} has no runs", word));
     for (const RunFigures& run : *side) {
-      if (run.cells.empty()) throw std::invalid_argument(run.source + ": no cell to judge is in it");
+      if (run.cells.empty()) throw std::invalid_argument(run.source + ": has no cell to judge");
       check_cells(side->front(), run, "the run");
       check_cells(run, side->front(), "the run");
     }
@@ -158,7 +158,7 @@ std::vector<std::string> untold(const Runs& baseline, const Runs& candidate) {
                               [](const CellFigures& cell) { return !cell.work.contains(kWithoutTransfers); }))
         sources.push_back(run.source);
   if (sources.empty()) return {};
-  return {fmt::format("{} does not name the model and batch: whether both sides did the same work is unknown",
+  return {fmt::format("{}: model and batch are not recorded, so whether both sides did the same work is unknown",
                       fmt::join(sources, ", "))};
 }
 

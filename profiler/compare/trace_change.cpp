@@ -146,7 +146,7 @@ bool pair_by_number(RankPair& pair, std::vector<std::string>& left_out) {
     if (const auto other = to.find(step); other != to.end()) pair.windows.emplace_back(place, other->second);
   if (pair.windows.empty()) {
     left_out.push_back(
-        fmt::format("no step of rank {} has the same block and number on both sides: they are compared in their order",
+        fmt::format("no step of rank {} has the same block and number on both sides: steps are compared in order",
                     pair.from->rank));
     return false;
   }
@@ -191,7 +191,7 @@ WindowPairs pair_windows(const analysis::Summary& from, const analysis::Summary&
   for (; one != baseline.end() && other != candidate.end(); ++one, ++other) {
     add(one->second, other->second);
     pairs.left_out.push_back(
-        fmt::format("rank {} of the baseline is held against rank {} of the candidate", one->first, other->first));
+        fmt::format("rank {} of the baseline is compared with rank {} of the candidate", one->first, other->first));
   }
   if (baseline.size() != candidate.size())
     pairs.left_out.push_back(

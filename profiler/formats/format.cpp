@@ -40,7 +40,7 @@ const Format& format_of(const std::filesystem::path& path) {
   for (const Format& format : formats())
     if (format.write != nullptr && name.extension() == format.extension && (!is_gzip || format.gzip)) return format;
   throw std::invalid_argument(
-      fmt::format("{}: no format is written with this extension; known are {}", path.string(), written_extensions()));
+      fmt::format("{}: no output format has this extension; known: {}", path.string(), written_extensions()));
 }
 
 FileBytes first_bytes(const std::filesystem::path& path) {
@@ -60,10 +60,10 @@ Trace read_as(const Format& format, const std::filesystem::path& path, Reading& 
     return format.read(path, reading);
   } catch (const std::bad_alloc&) {
     std::error_code ignored;
-    throw MachineError(fmt::format(
-        "{}: memory ran out while it was read; the file has {:.3g} GB, and its trace takes about three times what it "
-        "unpacks to",
-        path.string(), static_cast<double>(std::filesystem::file_size(path, ignored)) / 1e9));
+    throw MachineError(
+        fmt::format("{}: out of memory while reading; the file has {:.3g} GB, and its trace needs about three times "
+                    "its uncompressed size",
+                    path.string(), static_cast<double>(std::filesystem::file_size(path, ignored)) / 1e9));
   }
 }
 
@@ -81,12 +81,11 @@ Trace read_trace(const std::filesystem::path& path, Reading& reading) {
   const FileBytes head = first_bytes(path);
   if (head.bytes.empty())
     throw std::invalid_argument(
-        fmt::format("{}: {}; give a trace of `underlap run`, of PyTorch's profiler or of Nsight Systems", path.string(),
-                    head.fault.empty() ? "an empty file, no trace" : head.fault));
+        fmt::format("{}: {}; pass a trace of `underlap run`, the PyTorch profiler or Nsight Systems", path.string(),
+                    head.fault.empty() ? "an empty file, not a trace" : head.fault));
   const Format* format = format_with(head);
   if (format == nullptr)
-    throw std::invalid_argument(
-        fmt::format("{}: a trace of no known format; known are {}", path.string(), known_formats()));
+    throw std::invalid_argument(fmt::format("{}: unknown trace format; known: {}", path.string(), known_formats()));
   Trace trace = read_as(*format, path, reading);
   reading.at(1);
   return trace;

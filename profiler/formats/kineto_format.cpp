@@ -37,7 +37,7 @@ Trace read(const std::filesystem::path& path, Reading& reading) { return read_ki
 Format kineto_format() {
   return {.name = "kineto",
           .extension = ".json",
-          .description = "PyTorch's profiler (Kineto), and other Chrome traces; .gz or .zst compresses it",
+          .description = "PyTorch profiler (Kineto) and other Chrome traces; may be compressed (.gz, .zst)",
           .sniff = is_kineto,
           .read = read,
           .write = write_kineto,

@@ -8,7 +8,7 @@ namespace underlap::formats {
 Format nsys_format() {
   return {.name = "nsys",
           .extension = ".sqlite",
-          .description = "Nsight Systems, as `nsys export --type=sqlite --include-blobs=true` writes it",
+          .description = "Nsight Systems, written by `nsys export --type=sqlite --include-blobs=true`",
           .sniff = nsys::is_sqlite,
           .read = nsys::read,
           .write = nullptr};

@@ -34,7 +34,7 @@ void write(const std::filesystem::path& path, const Trace& trace) {
 Format perfetto_format() {
   return {.name = "perfetto",
           .extension = ".pftrace",
-          .description = "native: Perfetto packets, opened by ui.perfetto.dev; .zst compresses it",
+          .description = "native: Perfetto packets, for ui.perfetto.dev; may be compressed (.zst)",
           .sniff = is_perfetto,
           .read = read_perfetto,
           .write = write};

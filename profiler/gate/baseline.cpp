@@ -67,7 +67,7 @@ void visit_fields(Is<Baseline> auto& baseline, auto&& field) { field("runs", bas
 void check(const Cursor& root, const Baseline& baseline) {
   const std::vector<RunFigures>& runs = baseline.runs;
   const std::vector<Cursor> elements = root.at("runs").elements();
-  if (runs.empty()) root.at("runs").fail("is empty: a baseline has one run at least");
+  if (runs.empty()) root.at("runs").fail("is empty: a baseline needs at least one run");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::vector<Cursor> cells = elements[i].at("cells").elements();
     for (std::size_t c = 0; c < cells.size(); ++c) {
@@ -104,7 +104,7 @@ void check_baseline(const std::vector<RunFigures>& runs) {
   if (runs.size() < 2) return;
   for (const RunFigures& run : runs)
     if (const std::string why = difference_of(runs.front(), run); !why.empty())
-      throw std::invalid_argument(fmt::format("{} and {} are no runs of one baseline: {}\n  save them apart",
+      throw std::invalid_argument(fmt::format("{} and {} cannot be in one baseline: {}\n  save them separately",
                                               runs.front().source, run.source, why));
   compare::check_sides({runs.begin(), runs.end() - 1}, {runs.back()});
   compare::refuse_same_run(runs, {});
@@ -118,7 +118,7 @@ std::string baseline_json_schema() { return fields::schema_text<Baseline>(kBasel
 
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
   const std::string what_is_read =
-      fmt::format("\"{}\": save the baseline anew with `underlap baseline save`", kBaselineSchema);
+      fmt::format("\"{}\": save the baseline again with `underlap baseline save`", kBaselineSchema);
   return fields::parse_document<Baseline>(kBaselineSchema, read_json_file(file), file.string(), what_is_read,
                                           Cursor::Numbers::finite)
       .runs;

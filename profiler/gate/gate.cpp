@@ -72,7 +72,7 @@ std::string swapped_warning(const Runs& baseline, const Runs& candidate) {
   const std::string of_baseline = time_of(baseline, &RunFigures::commit_utc, false);
   const std::string of_candidate = time_of(candidate, &RunFigures::commit_utc, true);
   if (!of_baseline.empty() && !of_candidate.empty())
-    return of_baseline > of_candidate ? warning("is of a commit of", of_baseline, of_candidate) : "";
+    return of_baseline > of_candidate ? warning("has a commit from", of_baseline, of_candidate) : "";
   const std::string began = time_of(baseline, &RunFigures::started_utc, false);
   const std::string last = time_of(candidate, &RunFigures::started_utc, true);
   const bool is_newer = !began.empty() && !last.empty() && began > last;
@@ -84,15 +84,15 @@ std::string swapped_warning(const Runs& baseline, const Runs& candidate) {
 std::vector<std::string> warnings_of(const Runs& baseline, const Runs& candidate) {
   std::vector<std::string> warnings = compare::untold(baseline, candidate);
   if (!baseline.front().is_exact && are_of_two_machines(baseline.front(), candidate.front()))
-    warnings.emplace_back("the sides were measured on different machines: a change may be the machine's");
+    warnings.emplace_back("the sides were measured on different machines: a change may be due to the machine");
   if (std::string swapped = swapped_warning(baseline, candidate); !swapped.empty()) warnings.push_back(swapped);
   for (const auto& [side, word] : {std::pair{&baseline, "baseline"}, std::pair{&candidate, "candidate"}}) {
     if (const auto commits = compare::commits_of(*side); commits.size() > 1)
-      warnings.push_back(fmt::format("the {}'s runs are of several commits: {}", word, fmt::join(commits, ", ")));
+      warnings.push_back(fmt::format("the {}'s runs are from several commits: {}", word, fmt::join(commits, ", ")));
     for (const RunFigures& run : *side)
       if (const std::string other = compare::first_difference(side->front().environment, run.environment);
           !other.empty()) {
-        warnings.push_back(fmt::format("the {}'s runs differ ({} and {}): see their machine and versions", word,
+        warnings.push_back(fmt::format("the {}'s runs differ in machine or versions ({} and {})", word,
                                        side->front().source, run.source));
         break;
       }
@@ -130,8 +130,8 @@ std::string trace_against_run(const Runs& baseline, const Runs& candidate) {
       const RunFigures &trace = is_trace(one) ? one : other, &run = is_trace(one) ? other : one;
       if (ranks(trace) == ranks(run)) continue;
       return fmt::format(
-          "{} is a trace of virtual time with {} rank{}, and {} a run of {}: such a trace holds one rank of all that "
-          "do the same; name folders of runs on both sides, or traces on both",
+          "{} is a simulated trace with {} rank{}, but {} is a run with {}: such a trace has one rank for all that do "
+          "the same work; name run folders on both sides, or traces on both",
           trace.source, ranks(trace), ranks(trace) == "1" ? "" : "s", run.source, ranks(run));
     }
   return "";
@@ -151,8 +151,8 @@ bool are_exact(const Runs& runs) {
 void check_run_sd(const Runs& baseline, const Runs& candidate, const GateOptions& options) {
   if (!options.run_sd || are_exact(baseline) || baseline.size() + candidate.size() <= 2) return;
   throw std::invalid_argument(
-      fmt::format("--run-sd: these runs tell their spread themselves ({} of the baseline, {} of the candidate)\n  "
-                  "leave --run-sd out; it is for one run a side",
+      fmt::format("--run-sd: the spread is estimated from these runs ({} of the baseline, {} of the candidate)\n  omit "
+                  "--run-sd; it is for one run per side",
                   baseline.size(), candidate.size()));
 }
 
@@ -162,7 +162,8 @@ GateReport report_of_side(const Runs& runs, const GateOptions& options) {
   compare::refuse_same_run({}, runs);
   GateReport report{.candidate = info_of(runs), .forced = compare::not_comparable(runs, runs)};
   if (!report.forced.empty() && !options.is_forced)
-    throw analysis::NotComparable(report.forced, "judge them one by one; --force judges them as equal runs");
+    throw analysis::NotComparable(report.forced,
+                                  "judge them one at a time, or use --force to treat them as equal runs");
   report.is_exact = are_exact(runs);
   return report;
 }
@@ -177,7 +178,7 @@ GateReport report_of_two_sides(const Runs& baseline, const Runs& candidate, cons
   if (report.forced.empty()) report.forced = compare::not_comparable(baseline, candidate);
   if (!report.forced.empty() && !options.is_forced)
     throw analysis::NotComparable(report.forced,
-                                  "that is no regression but another run; --force compares all the same");
+                                  "this is not a regression but a different run; use --force to compare anyway");
   report.warnings = warnings_of(baseline, candidate);
   report.differences = compare::differences_of(baseline, candidate);
   report.is_paired = are_paired(baseline, candidate);
@@ -185,10 +186,10 @@ GateReport report_of_two_sides(const Runs& baseline, const Runs& candidate, cons
   if (!report.is_exact) report.run_sd = options.run_sd;
   if (!report.is_exact && !report.run_sd && baseline.size() + candidate.size() <= 2)
     report.warnings.emplace_back(
-        "one run a side does not tell how far runs lie apart, so that no time can be called a regression: measure with "
-        "`underlap run --runs 5`, or state the spread with --run-sd");
+        "one run per side does not show the run-to-run spread, so no time can be called a regression: measure with "
+        "`underlap run --runs 5`, or set the spread with --run-sd");
   if (report.is_exact && options.run_sd)
-    report.warnings.emplace_back("virtual time has no spread between runs: --run-sd is not used");
+    report.warnings.emplace_back("simulated time has no run-to-run spread: --run-sd is ignored");
   return report;
 }
 

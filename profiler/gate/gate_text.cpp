@@ -37,7 +37,7 @@ std::string not_said(const GateReport& report, const std::set<std::string>& said
     if (is_said(row) && !said.contains(row.cell))
       (row.verdict == Verdict::regression ? regressed : undecided).insert(row.cell);
   for (const std::string& cell : regressed) undecided.erase(cell);
-  const auto cells = [](std::size_t count) { return fmt::format("{} cell{} more", count, count == 1 ? "" : "s"); };
+  const auto cells = [](std::size_t count) { return fmt::format("{} more cell{}", count, count == 1 ? "" : "s"); };
   if (regressed.empty() && undecided.empty()) return "";
   if (undecided.empty()) return fmt::format("  {} regressed: see the table", cells(regressed.size()));
   if (regressed.empty()) return fmt::format("  {} inconclusive: see the table", cells(undecided.size()));

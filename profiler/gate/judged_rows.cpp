@@ -239,7 +239,7 @@ void warn_of_missing(const std::vector<PairedCell>& cells, GateReport& report) {
       if (std::ranges::find(names, cell.name) == names.end()) names.push_back(cell.name);
     }
   for (const auto& [kind, names] : kinds)
-    report.warnings.push_back(fmt::format("not judged: {} of {}, since {}; {}", fmt::join(names.first, ", "),
+    report.warnings.push_back(fmt::format("not judged: {} of {}: {}; {}", fmt::join(names.first, ", "),
                                           short_list(names.second, kMostNamed), kind.first, kind.second));
 }
 
@@ -256,7 +256,7 @@ void excuse_growth_in_faster_steps(std::vector<JudgedRow>& rows, GateReport& rep
     if (!is_excused || row.verdict == Verdict::pass) continue;
     if (row.verdict == Verdict::regression)
       report.warnings.push_back(
-          fmt::format("{}: {}; no regression, since the step is faster", row.cell, row_sentence(row)));
+          fmt::format("{}: {}; not a regression, because the step is faster", row.cell, row_sentence(row)));
     row.verdict = Verdict::pass;
   }
 }
@@ -285,7 +285,7 @@ void judge_by_baseline(const std::vector<PairedCell>& cells, GateReport& report)
   warn_of_missing(cells, report);
   excuse_growth_in_faster_steps(with_spread, report);
   for (JudgedRow& judged : with_spread) report.rows.push_back(std::move(judged.row));
-  if (report.rows.empty()) throw std::invalid_argument("gate: the rules leave nothing to judge");
+  if (report.rows.empty()) throw std::invalid_argument("gate: the rules exclude every metric");
 }
 
 void judge_by_target(const std::vector<PairedCell>& cells, bool is_exact, GateReport& report) {
@@ -303,7 +303,7 @@ void judge_by_target(const std::vector<PairedCell>& cells, bool is_exact, GateRe
     const std::vector<double> shares = exposed_shares(*cell);
     row.is_missing = shares.empty();
     if (row.is_missing) {
-      row.words = "not every run tells the exposed time";
+      row.words = "some runs do not report exposed time";
       continue;
     }
     row.candidate = row.change = mean(shares);

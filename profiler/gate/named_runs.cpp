@@ -66,9 +66,8 @@ bool are_runs(const std::vector<report::NumberedRun>& numbered) {
 void refuse_unfinished_run(const fs::path& folder) {
   if (report::is_name_of_run(folder.filename().string()) && !holds_trace_files(folder))
     throw std::invalid_argument(
-        fmt::format("{}: holds no results.json: this run failed, was ended, or is going\n  finish its series: "
-                    "`underlap run ... --runs "
-                    "N -o {} --resume`",
+        fmt::format("{}: has no results.json: this run failed, was stopped, or is running\n  finish its series: "
+                    "`underlap run ... --runs N -o {} --resume`",
                     folder.string(), folder.has_parent_path() ? folder.parent_path().string() : "DIR"));
 }
 
@@ -88,14 +87,14 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 
 [[noreturn]] void refuse_sides(const fs::path& folder) {
   throw std::invalid_argument(
-      fmt::format("{0}: holds both sides of runs that took turns\n  name one of them, "
-                  "{0}/baseline or {0}/candidate; a gate takes the one and then the other",
+      fmt::format("{0}: has both sides of interleaved runs\n  name one of them, {0}/baseline or {0}/candidate; a gate "
+                  "takes one after the other",
                   folder.string()));
 }
 
 [[noreturn]] void refuse_both(const fs::path& folder) {
   throw std::invalid_argument(
-      fmt::format("{0}: holds a single run (results.json) and a series of runs (run-00, ...)\n  move one of them to "
+      fmt::format("{0}: has a single run (results.json) and a series of runs (run-00, ...)\n  move one of them to "
                   "another folder, or name a run: {0}/run-00",
                   folder.string()));
 }
@@ -119,10 +118,10 @@ std::vector<std::string> missing_runs(const std::vector<report::NumberedRun>& ru
   std::vector<std::string> missing;
   std::int32_t expected = 0;
   for (const report::NumberedRun& run : runs) {
-    if (run.index > expected) missing.push_back(report::run_of_series("", expected).string() + " is not there");
+    if (run.index > expected) missing.push_back(report::run_of_series("", expected).string() + " is missing");
     expected = run.index + 1;
     if (!run.has_results)
-      missing.push_back(run.folder.filename().string() + " holds no results.json: it failed, was ended, or is going");
+      missing.push_back(run.folder.filename().string() + " has no results.json: it failed, was stopped, or is running");
   }
   return missing;
 }
@@ -154,7 +153,7 @@ Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
     const std::string name = fs::path(inner).filename().string();
     if (name == "baseline" || name == "candidate") refuse_sides(folder);
     std::optional<Runs> runs = of_run_folder(inner, watch);
-    if (!runs) throw std::invalid_argument(inner + ": holds neither a run nor traces\n  remove it, or name the runs");
+    if (!runs) throw std::invalid_argument(inner + ": has neither a run nor traces\n  remove it, or name the runs");
     std::ranges::move(*runs, std::back_inserter(all));
   }
   if (!all.empty()) return all;
@@ -184,13 +183,13 @@ SeriesRuns series_runs(const fs::path& folder) {
                                     results.blocks_planned));
   }
   if (expected < info.series_runs)
-    missing.push_back(fmt::format("{} of the {} runs that were to be are there", expected, info.series_runs));
+    missing.push_back(fmt::format("{} of {} planned runs exist", expected, info.series_runs));
   if (!has_results)
-    missing = {fmt::format("none of its {} runs has results: each failed or was ended", numbered.size())};
+    missing = {fmt::format("none of its {} runs has results: each failed or was stopped", numbered.size())};
   if (!missing.empty())
-    series.incomplete = fmt::format("{}: {}\n  finish it: {}\n  or name the runs that are to count, each by its folder",
-                                    folder.string(), fmt::join(missing, "; "),
-                                    resume_command(folder, std::max(info.series_runs, expected), info));
+    series.incomplete =
+        fmt::format("{}: {}\n  finish it: {}\n  or name the folders of the runs to use", folder.string(),
+                    fmt::join(missing, "; "), resume_command(folder, std::max(info.series_runs, expected), info));
   return series;
 }
 

@@ -34,12 +34,12 @@ std::vector<double> values_of(const Cells& cells, const std::string& metric) {
 
 std::string why_missing(const PairedCell& cell, const PairedMetric& metric) {
   const std::size_t before = metric.baseline.size(), now = metric.candidate.size();
-  if (before == 0) return "the baseline does not tell it";
-  if (now == 0) return "the candidate does not tell it";
+  if (before == 0) return "missing from the baseline";
+  if (now == 0) return "missing from the candidate";
   if (now < cell.candidate.size())
-    return fmt::format("{} of the candidate's {} runs tell it", now, cell.candidate.size());
+    return fmt::format("reported by only {} of the candidate's {} runs", now, cell.candidate.size());
   return before < cell.baseline.size()
-             ? fmt::format("{} of the baseline's {} runs tell it", before, cell.baseline.size())
+             ? fmt::format("reported by only {} of the baseline's {} runs", before, cell.baseline.size())
              : "";
 }
 
@@ -85,7 +85,7 @@ std::vector<PairedMetric> metrics_of(const PairedCell& cell, const Rules& rules)
   if (!cell.baseline_label.empty())
     metrics.push_back({.name = "numerics",
                        .rule = rule_for(rules, "numerics", cell.name),
-                       .missing = cell.candidate_label.empty() ? "the candidate does not tell it" : ""});
+                       .missing = cell.candidate_label.empty() ? "missing from the candidate" : ""});
   return metrics;
 }
 

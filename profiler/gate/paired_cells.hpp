@@ -16,7 +16,7 @@ struct PairedMetric {
   std::vector<double> baseline = {};  ///< one value for each run that reports it; empty for "numerics"
   std::vector<double> candidate = {};
   const Rule* rule = nullptr;  ///< judges it; null: no rule does
-  std::string missing = {};    ///< "the candidate does not tell it": why it is not judged; empty: every run has it
+  std::string missing = {};    ///< "missing from the candidate": why it is not judged; empty: every run has it
 };
 
 /// One cell on both sides: all that a gate reads of it.

@@ -56,7 +56,7 @@ std::string row_sentence(const GateRow&);
 /// What would have a run report a metric: "measure with run.trace: true".
 std::string how_to_tell(const std::string& metric);
 
-/// What an inconclusive row needs: "these runs would have shown 6.1 %; 9 runs a side would decide".
+/// What an inconclusive row needs: "these runs can detect 6.1 %; about 9 runs per side needed".
 std::string what_would_decide(const GateRow&);
 
 /// "grad_reduce_scatter +4.9 ms exposed, fc1_dgrad +0.3 ms"; empty where nothing moved.
@@ -65,13 +65,13 @@ std::string moved_text(const std::vector<MovedOperation>&);
 /// "[forced] " where the sides are not comparable, else empty.
 std::string stamp_of(const GateReport&);
 
-/// The verdict in a sentence: "regression: 1 of 40 metrics of 10 cells is worse beyond its tolerance".
+/// The verdict in a sentence: "regression: 1 of 40 metrics in 10 cells is worse than the tolerance allows".
 std::string verdict_sentence(const GateReport&);
 
-/// "5 runs, commit abc, of baselines/main"; of a side that has at least one run.
+/// "5 runs, commit abc: baselines/main"; of a side that has at least one run.
 std::string side_text(const SideInfo&);
 
-/// How it was judged: "paired runs, limits one-sided at 95 %".
+/// How it was judged: "runs are interleaved and compared in pairs; limits are one-sided at 95 %".
 std::string method_text(const GateReport&);
 
 /// Cells of virtual time whose schedule changed though their step passes; empty where there is none.

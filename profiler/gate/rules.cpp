@@ -22,7 +22,7 @@ namespace underlap::gate {
 namespace {
 
 constexpr std::size_t kMostRuleBytes = std::size_t{1} << 20;
-constexpr std::string_view kExample = "as {metric: step, cells: \"*\", max_regression: 5%}";
+constexpr std::string_view kExample = "such as {metric: step, cells: \"*\", max_regression: 5%}";
 constexpr std::array<std::string_view, 5> kKeys{"metric", "cells", "max_regression", "judge", "inconclusive"};
 constexpr std::array<std::string_view, 5> kMetrics{"step", "exposed", "efficiency", "bytes", "numerics"};
 
@@ -39,7 +39,7 @@ constexpr std::array<Unit, 5> kUnits{{{"%", 0.01, &Tolerance::share},
 
 [[noreturn]] void refuse_tolerance(std::string_view text) {
   throw std::invalid_argument(
-      fmt::format("{} is no tolerance; write a share of the step, 5%, a time, 300us, or both, \"2% or 100us\"",
+      fmt::format("{} is not a tolerance; write a share of the step (5%), a time (300us) or both (\"2% or 100us\")",
                   yaml::in_quotes(text)));
 }
 
@@ -63,11 +63,11 @@ class Reader {
     if (list == nullptr || list->value->kind != yaml::Node::Kind::sequence || list->value->items.empty())
       return problems_.add(
           list == nullptr ? root.place : list->value->place,
-          fmt::format("a gate's file has a list of rules; write \"rules:\" and below it one, {}", kExample));
+          fmt::format("a gate file needs a list of rules; write \"rules:\" and a list below it, {}", kExample));
     for (const yaml::Entry& entry : root.entries)
       if (entry.key != "rules")
         problems_.add(entry.place,
-                      fmt::format("unknown key {}; a gate's file has rules alone", yaml::in_quotes(entry.key)));
+                      fmt::format("unknown key {}; a gate file only has rules", yaml::in_quotes(entry.key)));
     for (const yaml::Node* item : list->value->items) read_rule(*item, rules);
   }
 
@@ -116,7 +116,7 @@ class Reader {
     if (word == yes) return true;
     if (word == no) return false;
     problems_.add(entry.value->place,
-                  fmt::format("{} is {}; it takes {} or {}", entry.key, yaml::in_quotes(word), yes, no));
+                  fmt::format("{} is {}; must be {} or {}", entry.key, yaml::in_quotes(word), yes, no));
     return otherwise;
   }
 
@@ -125,7 +125,7 @@ class Reader {
     const bool is_pattern = metric.find_first_of("*?[") != std::string::npos;
     if (!is_pattern && !metric.starts_with("exposed.") && std::ranges::find(kMetrics, metric) == kMetrics.end())
       problems_.add(entry.value->place,
-                    fmt::format("metric is {}; it takes one of {} and exposed.MODE, or a pattern such as exposed.*",
+                    fmt::format("metric is {}; must be one of {}, exposed.MODE, or a pattern such as exposed.*",
                                 yaml::in_quotes(metric), fmt::join(kMetrics, ", ")));
     return metric;
   }
@@ -170,10 +170,10 @@ std::vector<std::string> Rules::unused(const std::vector<std::string>& cells,
   for (const Rule& rule : rules) {
     if (rule.is_default) continue;
     if (match_none(cells, rule.cells))
-      warnings.push_back(fmt::format("a rule is for cells {}, and the baseline has none", rule.cells));
+      warnings.push_back(fmt::format("a rule is for cells {}, but the baseline has no such cell", rule.cells));
     if (match_none(metrics, rule.metric))
-      warnings.push_back(fmt::format("a rule is for metric {}, and these runs tell none; they tell {}", rule.metric,
-                                     fmt::join(metrics, ", ")));
+      warnings.push_back(fmt::format("a rule is for metric {}, but these runs do not report it; they report {}",
+                                     rule.metric, fmt::join(metrics, ", ")));
   }
   return warnings;
 }

@@ -67,17 +67,17 @@ void check(std::span<const Row> rows, const JudgeOptions& options) {
   if (!(options.level > 0.5 && options.level < 1))
     throw std::invalid_argument(fmt::format("gate: the level is {}, must be in (0.5, 1)", options.level));
   if (options.run_sd && !(*options.run_sd >= 0 && std::isfinite(*options.run_sd)))
-    throw std::invalid_argument(fmt::format("gate: the spread between runs is {}, must be 0 or more", *options.run_sd));
+    throw std::invalid_argument(fmt::format("gate: the run-to-run spread is {}, must be 0 or more", *options.run_sd));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
     if (row.baseline.empty() || row.candidate.empty()) refuse(i, "has no run on one side");
     if (options.paired && row.baseline.size() != row.candidate.size())
-      refuse(i, fmt::format("has {} runs of the baseline and {} of the candidate, which cannot be pairs",
+      refuse(i, fmt::format("has {} runs of the baseline and {} of the candidate, which cannot be paired",
                             row.baseline.size(), row.candidate.size()));
     for (const auto* side : {&row.baseline, &row.candidate})
       if (!std::all_of(side->begin(), side->end(), [](double value) { return std::isfinite(value); }))
-        refuse(i, "has a figure that is no number");
-    if (!std::isfinite(row.tolerance)) refuse(i, "has a tolerance that is no number");
+        refuse(i, "has a value that is not finite");
+    if (!std::isfinite(row.tolerance)) refuse(i, "has a tolerance that is not finite");
     if (!(row.weight > 0 && std::isfinite(row.weight))) refuse(i, "has a weight that is not above 0");
   }
 }

@@ -81,10 +81,10 @@ bool is_same(const GateRow& row) {
 }
 
 std::string same_text(const GateRow& row) {
-  if (row.metric == "step") return "the step takes the same";
-  if (row.metric == "bytes") return "as many bytes on the wire";
+  if (row.metric == "step") return "the step takes the same time";
+  if (row.metric == "bytes") return "the same number of bytes on the wire";
   if (is_efficiency(row)) return "efficiency is the same";
-  return mode_of(row) + " is exposed for the same";
+  return "exposed " + mode_of(row) + " is the same";
 }
 
 std::string target_clause(const GateRow& row) {
@@ -111,7 +111,7 @@ std::size_t count_of(const GateReport& report, Verdict verdict) {
 }
 
 std::string metrics_of_cells(const GateReport& report, std::size_t count) {
-  return fmt::format("{} of {} metrics of {} cell{}", count, report.rows.size(), report.cells.size(),
+  return fmt::format("{} of {} metrics in {} cell{}", count, report.rows.size(), report.cells.size(),
                      report.cells.size() == 1 ? "" : "s");
 }
 
@@ -140,31 +140,32 @@ std::string row_sentence(const GateRow& row) {
   const std::string rest = fmt::format("{}{}: {}", limits.empty() ? "" : " ", limits, from_to(row));
   const bool is_worse = row.change > 0;
   if (is_same(row)) return same_text(row) + rest;
-  if (row.metric == "step") return fmt::format("the step takes {} {}{}", how_much, is_worse ? "longer" : "less", rest);
+  if (row.metric == "step")
+    return fmt::format("the step takes {} {}{}", how_much, is_worse ? "longer" : "less time", rest);
   if (row.metric == "bytes")
     return fmt::format("{} {} on the wire{}", how_much, is_worse ? "more bytes" : "fewer bytes", rest);
   if (is_efficiency(row)) return fmt::format("efficiency {} by {}{}", is_worse ? "falls" : "rises", how_much, rest);
-  return fmt::format("{} is exposed for {} of the step {}{}", mode_of(row), how_much, is_worse ? "more" : "less", rest);
+  return fmt::format("exposed {} {} by {} of the step{}", mode_of(row), is_worse ? "grows" : "shrinks", how_much, rest);
 }
 
 std::string how_to_tell(const std::string& metric) {
-  if (metric == "numerics") return "traces hold no values: name the folders of runs";
+  if (metric == "numerics") return "traces contain no values: name run folders";
   if (metric == "efficiency")
-    return "it needs the cells with overlap off and without transfers in one run, and communication that is clearly "
-           "above the noise";
+    return "it needs cells with overlap off and without transfers in one run, and communication clearly above the "
+           "noise";
   return "measure with run.trace: true";
 }
 
 std::string what_would_decide(const GateRow& row) {
   if (row.is_missing) return how_to_tell(row.metric);
-  if (row.metric == "numerics") return "values were not compared with any";
+  if (row.metric == "numerics") return "values were not compared with a reference";
   if (is_target(row))
-    return row.runs_to_decide ? fmt::format("about {} runs would decide", *row.runs_to_decide)
-                              : std::string("1000 runs would not decide");
-  if (!row.smallest_seen) return "one run a side does not tell how far runs lie apart";
-  const std::string shown = fmt::format("these runs would have shown {}", size_text(row, *row.smallest_seen));
-  if (!row.runs_to_decide) return shown + "; 1000 runs a side would not decide";
-  return fmt::format("{}; about {} runs a side would decide", shown, *row.runs_to_decide);
+    return row.runs_to_decide ? fmt::format("about {} runs needed", *row.runs_to_decide)
+                              : std::string("1000 runs would not be enough");
+  if (!row.smallest_seen) return "one run per side does not show the run-to-run spread";
+  const std::string shown = fmt::format("these runs can detect {}", size_text(row, *row.smallest_seen));
+  if (!row.runs_to_decide) return shown + "; 1000 runs per side would not be enough";
+  return fmt::format("{}; about {} runs per side needed", shown, *row.runs_to_decide);
 }
 
 std::string moved_text(const std::vector<MovedOperation>& operations) {
@@ -218,18 +219,19 @@ std::string verdict_sentence(const GateReport& report) {
   const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} are inconclusive", inconclusive);
   // Of what is measured a regression may be within the tolerance: it is one until that is shown.
   if (report.verdict == Verdict::regression)
-    return fmt::format(
-        "regression: {}{} {} worse {}{}", step, metrics_of_cells(report, regressions), regressions == 1 ? "is" : "are",
-        report.is_exact ? "than the tolerance allows" : "for certain, and not shown to be within the tolerance",
-        undecided);
+    return fmt::format("regression: {}{} {} {}{}", step, metrics_of_cells(report, regressions),
+                       regressions == 1 ? "is" : "are",
+                       report.is_exact ? "worse than the tolerance allows"
+                                       : "significantly worse, and not shown to be within the tolerance",
+                       undecided);
   if (report.verdict == Verdict::inconclusive)
-    return fmt::format("inconclusive: {}{} are inconclusive, and none is a regression", step,
+    return fmt::format("inconclusive: {}{} are inconclusive, no regressions", step,
                        metrics_of_cells(report, inconclusive));
   const auto worse = std::ranges::count_if(
       report.rows, [](const GateRow& row) { return row.verdict == Verdict::pass && row.is_beyond_chance; });
   return fmt::format("pass: {}{} within the tolerance{}{}", step,
                      metrics_of_cells(report, count_of(report, Verdict::pass)),
-                     worse == 0 ? "" : fmt::format(", {} of them worse for certain", worse), undecided);
+                     worse == 0 ? "" : fmt::format(", {} of them significantly worse", worse), undecided);
 }
 
 std::string side_text(const SideInfo& side) {
@@ -241,12 +243,12 @@ std::string side_text(const SideInfo& side) {
 
 std::string method_text(const GateReport& report) {
   const bool is_alone = report.baseline.sources.empty();
-  if (report.is_exact) return is_alone ? "virtual time is exact" : "virtual time is exact: every change counts";
-  if (is_alone && report.candidate.sources.size() == 1) return "one run: no confidence limits; several runs give them";
-  std::string text = report.is_paired ? "runs took turns and are compared in pairs; " : "";
-  text += fmt::format("limits are one-sided at {:g} %, regressions hold over all metrics and cells (Holm)",
+  if (report.is_exact) return is_alone ? "simulated time is exact" : "simulated time is exact: every change counts";
+  if (is_alone && report.candidate.sources.size() == 1) return "one run: no confidence limits; they need several runs";
+  std::string text = report.is_paired ? "runs are interleaved and compared in pairs; " : "";
+  text += fmt::format("limits are one-sided at {:g} %, regressions corrected over all metrics and cells (Holm)",
                       100 * report.level);
-  if (report.run_sd) text += fmt::format("; the spread between runs was stated, {:.3g} %", 100 * *report.run_sd);
+  if (report.run_sd) text += fmt::format("; the run-to-run spread was set to {:.3g} %", 100 * *report.run_sd);
   return text;
 }
 
@@ -259,7 +261,7 @@ std::string schedules_text(const GateReport& report) {
     const std::string moved = moved_text(cell.moved);
     cells.push_back(cell.name + (moved.empty() ? "" : fmt::format(" ({})", moved)));
   }
-  return cells.empty() ? "" : fmt::format("another schedule within the tolerance: {}", fmt::join(cells, ", "));
+  return cells.empty() ? "" : fmt::format("schedule changed, within the tolerance: {}", fmt::join(cells, ", "));
 }
 
 Table rows_table(const GateReport& report, Rows shown, bool are_targets) {

@@ -89,7 +89,7 @@ class StepTimes {
 
 /// A question of "what if" with its answer.
 struct WhatIf {
-  std::string name;                     ///< "without dp", "without rank 7's lateness"
+  std::string name;                     ///< "without dp", "with rank 7 on time"
   std::string assumption;               ///< one sentence
   std::int64_t before_ns = 0;           ///< median step, or the span of a trace without steps
   std::int64_t after_ns = 0;            ///< likewise

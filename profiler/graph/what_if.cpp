@@ -48,7 +48,7 @@ std::vector<WhatIf> what_if(const Graph& graph, const Gaps& gaps, const StepTime
                        .after_unguessed_ns = steps.of(replay(graph, sure_gaps.measured_ns, sure, change)).typical_ns(),
                        .is_step = !before.step_ns.empty()});
   };
-  constexpr const char* kRest = "all else keeps its order, its durations and the gaps before it";
+  constexpr const char* kRest = "everything else keeps its order, durations and preceding gaps";
   std::set<Mode> modes;
   for (const Node& node : graph.nodes())
     if (node.work == Kind::communication) modes.insert(node.mode);
@@ -59,8 +59,8 @@ std::vector<WhatIf> what_if(const Graph& graph, const Gaps& gaps, const StepTime
                     mode == Mode::none ? "no known mode" : "mode " + name, kRest));
   }
   if (late_rank)
-    ask({.without_rank = late_rank}, fmt::format("without rank {} coming late", *late_rank),
-        fmt::format("Rank {} comes to no communication later than its other members; {}.", *late_rank, kRest));
+    ask({.without_rank = late_rank}, fmt::format("with rank {} on time", *late_rank),
+        fmt::format("Rank {} arrives at no communication later than the other members; {}.", *late_rank, kRest));
   std::ranges::stable_sort(answers, {}, [](const WhatIf& answer) { return -answer.saved_ns(); });
   return answers;
 }

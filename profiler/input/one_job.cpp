@@ -24,7 +24,7 @@ void OneJob::add(const std::string& file, const Trace& trace) {
   for (const std::int32_t rank : analysis::ranks_of(trace))
     if (const auto [entry, is_new] = file_of_rank_.emplace(rank, file); !is_new)
       throw std::invalid_argument(fmt::format(
-          "{} and {} both hold rank {}; give the traces of one cell, or the run's folder for all cells in turn",
+          "{} and {} both have rank {}; pass the traces of one cell, or the run's folder to analyze each cell",
           entry->second, file, rank));
   check_said(file, trace, "world_size", "ranks");
   check_ranks(file, trace);
@@ -49,9 +49,10 @@ void OneJob::check_said(const std::string& file, const Trace& trace, const char*
   if (found == trace.metadata.end()) return;
   const auto [first, is_new] = said_.try_emplace(key, Said{found->second, file});
   if (is_new || first->second.value == found->second) return;
-  throw std::invalid_argument(fmt::format(
-      "{} and {} are of different jobs: {} {} and {}; give traces of one job\n  underlap compare A B compares two jobs",
-      first->second.file, file, what, first->second.value, found->second));
+  throw std::invalid_argument(
+      fmt::format("{} and {} are from different jobs: {} {} and {}; pass traces of one job\n  underlap compare A B "
+                  "compares two jobs",
+                  first->second.file, file, what, first->second.value, found->second));
 }
 
 void OneJob::check_ranks(const std::string& file, const Trace& trace) const {
@@ -62,9 +63,8 @@ void OneJob::check_ranks(const std::string& file, const Trace& trace) const {
   if (std::from_chars(text.data(), text.data() + text.size(), size).ec != std::errc{}) return;
   const auto& [rank, named] = *file_of_rank_.rbegin();
   if (rank >= size)
-    throw std::invalid_argument(
-        fmt::format("{} holds rank {}, but {} is of a job of {} ranks; ranks must be below that", named, rank,
-                    named == file ? "it" : file, size));
+    throw std::invalid_argument(fmt::format("{} has rank {}, but {} is from a job of {} ranks; ranks must be lower",
+                                            named, rank, named == file ? "it" : file, size));
 }
 
 // Two runs of one program have the same collectives too, but not to the microsecond.
@@ -96,8 +96,8 @@ void OneJob::check_times() const {
       continue;
     const double apart_s = (static_cast<double>(spans[i].begin_ns) - static_cast<double>(before->end_ns)) / 1e9;
     throw std::invalid_argument(
-        fmt::format("{} begins {:.3g} s after {} has ended, so they cannot be ranks of one job; give traces that were "
-                    "taken together\n  underlap compare A B compares two jobs",
+        fmt::format("{} starts {:.3g} s after {} ends, so they cannot be ranks of one job; pass traces recorded at the "
+                    "same time\n  underlap compare A B compares two jobs",
                     spans[i].file, apart_s, before->file));
   }
 }

@@ -88,7 +88,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 void refuse_folder(const fs::path& folder) {
   throw std::invalid_argument(fmt::format(
-      "{}: a directory without traces; give the folder of a run that recorded some, or a trace", folder.string()));
+      "{}: a folder without traces; pass a trace, or the folder of a run that recorded traces", folder.string()));
 }
 
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
@@ -114,8 +114,8 @@ void add_pattern(const std::string& pattern, std::vector<std::string>& files) {
   const std::unique_ptr<glob_t, FreeGlob> freed(&found);
   if (::glob(pattern.c_str(), 0, nullptr, &found) != 0 || found.gl_pathc == 0) {
     const fs::path folder = fs::path(pattern).parent_path();
-    throw std::invalid_argument(fmt::format("{}: no file fits this pattern; look with `ls {}`", pattern,
-                                            folder.empty() ? "." : folder.string()));
+    throw std::invalid_argument(
+        fmt::format("{}: no file matches this pattern; see `ls {}`", pattern, folder.empty() ? "." : folder.string()));
   }
   for (std::size_t i = 0; i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
 }
@@ -184,12 +184,12 @@ AssumedRanks assumed_ranks(const std::vector<std::string>& files) {
   for (const std::string& file : files)
     if (const auto rank = rank_in_name(file); rank && taken.insert(*rank).second) assumed.by_file[file] = *rank;
   if (assumed.by_file.size() == files.size()) {
-    assumed.how = "as the names of the files say, since the traces themselves do not";
+    assumed.how = "taken from the file names, since the traces do not record them";
     return assumed;
   }
   assumed.by_file.clear();
-  assumed.how = files.size() == 1 ? "the trace does not say which it is, so it is taken for rank 0"
-                                  : "counted in the order of the files' names, since neither traces nor names say them";
+  assumed.how = files.size() == 1 ? "not recorded in the trace; rank 0 is assumed"
+                                  : "numbered in file name order, since neither traces nor names record them";
   return assumed;
 }
 

@@ -46,8 +46,8 @@ void check_holds_something(const CellTrace& cell) {
   for (const auto& [reason, count] : cell.trace.import.skipped)
     skipped += fmt::format("; skipped {}: {}", count, reason);
   throw std::invalid_argument(
-      fmt::format("{}: holds no slice that can be used, so there is nothing to analyse{}; give a "
-                  "trace of a run that finished a block, or of a program that used a GPU",
+      fmt::format("{}: no usable slice, so there is nothing to analyze{}; pass a trace of a run that finished a block, "
+                  "or of a program that used a GPU",
                   fmt::join(cell.files, ", "), skipped));
 }
 
@@ -210,12 +210,13 @@ class JobReader {
       const auto named = assumed_.by_file.find(file);
       renumber(trace, has_several || named == assumed_.by_file.end() ? next_rank_ : named->second);
       trace.metadata["ranks"] =
-          has_several ? "counted by device, file by file, since the traces do not say them" : assumed_.how;
+          has_several ? "numbered by device, file by file, since the traces do not record them" : assumed_.how;
     }
     const std::vector<std::int32_t> ranks = analysis::ranks_of(trace);
     if (const auto named = rank_in_name(file);
         !is_assumed(trace) && named && ranks.size() == 1 && ranks.front() != *named && contradicting_name_.empty())
-      contradicting_name_ = fmt::format("as the traces say; {} holds rank {}, against its name", file, ranks.front());
+      contradicting_name_ =
+          fmt::format("as recorded in the traces; {} has rank {}, unlike its name", file, ranks.front());
     if (!ranks.empty()) next_rank_ = std::max(next_rank_, ranks.back() + 1);
     job_.add(file, trace);
     if (keeps_everything_) {
@@ -275,7 +276,7 @@ void for_each_cell(const std::string& folder, const std::optional<std::string>& 
   }
   reading.end();
   if (!is_found)
-    throw std::invalid_argument(fmt::format("--cell is \"{}\", of which {} has no trace; it takes one of: {}", *wanted,
+    throw std::invalid_argument(fmt::format("--cell is \"{}\", which has no trace in {}; must be one of: {}", *wanted,
                                             folder, fmt::join(names, ", ")));
 }
 

@@ -96,18 +96,18 @@ std::string signed_percent(double share, int digits) {
 std::string measured_text(const PairAnswer& answer) {
   const int digits = digits_of(answer);
   const double sign = answer.change < 0 ? -1 : 1;
-  std::string text = fmt::format("{}{} % {}", answer.is_modelled ? "modelled " : "",
+  std::string text = fmt::format("{}{} % {}", answer.is_modelled ? "simulated " : "",
                                  percent(sign * answer.change, digits), sign < 0 ? "faster" : "slower");
   if (!answer.interval) return text;
   const auto [low, high] = std::minmax({sign * answer.interval->low, sign * answer.interval->high});
   return fmt::format("{} [{}, {}]", text, percent(low, digits), percent(high, digits));
 }
 
-// "18 % faster [10, 35]", or "at most 16 % faster, which is what removing all communication gains; measured ...".
+// "18 % faster [10, 35]", or "at most 16 % faster, the gain of removing all communication (measured: ...)".
 std::string changed_text(const PairAnswer& answer) {
   constexpr double kWorthSaying = 0.005;
   if (answer.credible_change() - answer.change < kWorthSaying) return measured_text(answer);
-  return fmt::format("at most {} % faster, which is what removing all communication gains (measured: {})",
+  return fmt::format("at most {} % faster, the gain of removing all communication (measured: {})",
                      percent(-answer.credible_change(), digits_of(answer)), measured_text(answer));
 }
 
@@ -138,8 +138,8 @@ std::string unclear_text(const PairAnswer& answer) {
 std::string verdict_text(const PairAnswer& answer) {
   switch (answer.verdict) {
     case Verdict::unclear: return unclear_text(answer);
-    case Verdict::equal: return "modelled as fast as without overlap";
-    case Verdict::not_valid: return "its times, or those without overlap, are not to be used";
+    case Verdict::equal: return "simulated as fast as without overlap";
+    case Verdict::not_valid: return "its times, or those without overlap, are invalid";
     case Verdict::faster:
     case Verdict::slower: break;
   }
@@ -162,12 +162,13 @@ std::string communication_text(const PairAnswer& answer) {
                      is_half ? "mostly" : "the largest part", answer.exposed_purpose);
 }
 
-// "of 108 ms less exposed, longer kernels took back 46 ms, chunks, sums and casts 35 ms, copies 27 ms"
+// "108 ms less is exposed, offset by longer kernels (46 ms), chunks, sums and casts (35 ms), copies (27 ms)"
 std::string lost_gain_text(const PairAnswer& answer) {
-  std::string text = fmt::format("; of {} less exposed", milliseconds(answer.no_longer_exposed_ms));
-  const char* verb = " took back";
+  std::string text = fmt::format("; {} less is exposed, offset by", milliseconds(answer.no_longer_exposed_ms));
+  const char* separator = " ";
   for (const auto& [name, ns] : answer.taken_back)
-    text += fmt::format(", {}{} {}", name, std::exchange(verb, ""), milliseconds(static_cast<double>(ns) * 1e-6));
+    text +=
+        fmt::format("{}{} ({})", std::exchange(separator, ", "), name, milliseconds(static_cast<double>(ns) * 1e-6));
   return text;
 }
 
@@ -225,13 +226,13 @@ std::string answer_text(const PairAnswer& answer) {
 std::string headline(const std::vector<PairAnswer>& answers) {
   if (answers.empty()) return "";
   if (answers.size() == 1) return answer_text(answers.front());
-  std::string text = fmt::format("overlap on against off in {} pairs", answers.size());
+  std::string text = fmt::format("overlap on vs. off in {} pairs", answers.size());
   const char* separator = ": ";
   for (const auto& [verdict, words] : {std::pair{Verdict::faster, "faster in"},
                                        {Verdict::slower, "slower in"},
                                        {Verdict::equal, "equal in"},
                                        {Verdict::unclear, "inconclusive in"},
-                                       {Verdict::not_valid, "not valid in"}}) {
+                                       {Verdict::not_valid, "invalid in"}}) {
     const std::string count = count_text(answers, verdict, words);
     if (!count.empty()) text += std::exchange(separator, ", ") + count;
   }

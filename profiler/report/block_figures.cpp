@@ -137,9 +137,9 @@ auto read(std::string_view bytes, const auto& reader) {
   try {
     return reader(parse_cbor(bytes));
   } catch (const FiguresJson::exception& error) {
-    throw std::invalid_argument(fmt::format("are no figures of a block: {}", error.what()));
+    throw std::invalid_argument(fmt::format("invalid block figures: {}", error.what()));
   } catch (const std::out_of_range&) {
-    throw std::invalid_argument("are no figures of a block: a name is missing");
+    throw std::invalid_argument("invalid block figures: a name is missing");
   }
 }
 
@@ -147,7 +147,7 @@ auto read(std::string_view bytes, const auto& reader) {
 
 BlockFigures figures_of(const Trace& trace, bool has_slices, std::int32_t ranks_of_a_stage) {
   analysis::WindowList list = analysis::find_windows(trace);
-  if (!list.errors.empty()) throw MachineError("a block's marks are not valid: " + list.errors.front());
+  if (!list.errors.empty()) throw MachineError("the marks of a block are invalid: " + list.errors.front());
   BlockFigures figures;
   figures.windows = std::move(list.windows);
   if (!has_slices) return figures;

@@ -42,7 +42,7 @@ class Texts {
 
 // One of several reasons is enough for a row.
 std::string first_of(const std::vector<std::string>& reasons) {
-  if (reasons.size() < 2) return reasons.empty() ? "no reason was kept" : reasons.front();
+  if (reasons.size() < 2) return reasons.empty() ? "no reason recorded" : reasons.front();
   return fmt::format("{} ({} more reasons are in results.json)", reasons.front(), reasons.size() - 1);
 }
 

@@ -22,16 +22,16 @@ double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
 std::string cause_text(ExposedCause cause, const std::string& other) {
   switch (cause) {
     case ExposedCause::same_stream: return "on the same stream as the compute that follows it";
-    case ExposedCause::no_compute_after: return "nothing to overlap with: no compute begins after it in the step";
-    case ExposedCause::held_by_stream: return fmt::format("began late, queued behind {} on its own stream", other);
+    case ExposedCause::no_compute_after: return "nothing to overlap with: no compute starts after it in the step";
+    case ExposedCause::held_by_stream: return fmt::format("started late, queued behind {} on its own stream", other);
     case ExposedCause::one_connection:
       return fmt::format(
-          "one connection: the compute that follows stood behind {} in the only hardware queue "
-          "(CUDA_DEVICE_MAX_CONNECTIONS is 1, and starts follow the order of enqueueing), whatever else it waited for",
+          "one connection: the next compute was queued behind {} in the only hardware queue "
+          "(CUDA_DEVICE_MAX_CONNECTIONS is 1, so work starts in the order of enqueueing), whatever else it waited for",
           other);
     case ExposedCause::waited_at_once:
-      return fmt::format("waited at once: the next compute, {}, began only after its end", other);
-    case ExposedCause::outlasted_compute: return "longer than the compute that ran beside it";
+      return fmt::format("waited for immediately: the next compute, {}, started only after its end", other);
+    case ExposedCause::outlasted_compute: return "longer than the compute that ran during it";
     case ExposedCause::not_shown: break;
   }
   return "the trace does not show why";
@@ -45,7 +45,7 @@ const Cause& main_cause(const OverlapEvidence& evidence) {
 }
 
 std::string exposed_text(const OverlapEvidence& evidence) {
-  if (evidence.causes.empty()) return "all of it ran under compute";
+  if (evidence.causes.empty()) return "all of it ran during compute";
   const auto& [cause, share] = main_cause(evidence);
   std::int64_t exposed_ns = 0;
   for (const auto& [any, its_share] : evidence.causes) exposed_ns += its_share.exposed_ns;
@@ -57,15 +57,15 @@ std::string exposed_text(const OverlapEvidence& evidence) {
 std::string absence_text(const OverlapEvidence& evidence, const Trace& trace) {
   if (evidence.operations_outside > 0)
     return fmt::format("its {} operations end outside the measured steps", evidence.operations_outside);
-  if (trace.size() == 0) return "the trace holds no operations: it was written with run.trace false";
+  if (trace.size() == 0) return "the trace has no operations: it was written with run.trace false";
   return "none of its operations is in the trace";
 }
 
 // Why nothing can be observed in any case; empty if something can.
 std::string nothing_text(const OverlapKnob& knob, const OverlapEvidence& evidence, const TracedRun& run,
                          const Trace& trace) {
-  if (!run.has_transfers) return "run.no_comm took its transfers out";
-  if (knob.group_size < 2) return "one rank alone exchanges nothing";
+  if (!run.has_transfers) return "run.no_comm removed its transfers";
+  if (knob.group_size < 2) return "a single rank exchanges nothing";
   if (evidence.operations == 0) return absence_text(evidence, trace);
   return evidence.comm_ns > 0 ? "" : fmt::format("its {} operations took no time", evidence.operations);
 }

@@ -20,8 +20,8 @@ namespace {
 // The sentence that must accompany every figure of a backend without a real link.
 std::string link_text(const RunResults& results) {
   const BackendTraits& backend = traits_of(results.info.backend);
-  if (!backend.measures_time) return results.info.link + ": every time here is modelled, none was measured";
-  if (backend.runs_on_cores) return results.info.link + ": the transfers run on the cores that compute needs";
+  if (!backend.measures_time) return results.info.link + ": all times are simulated, not measured";
+  if (backend.runs_on_cores) return results.info.link + ": transfers run on the cores that compute uses";
   return results.info.link;
 }
 
@@ -44,7 +44,7 @@ std::string played_text(const RunResults& results) {
     text += fmt::format("{}{} of {} ranks", text.empty() ? "simulated: " : "; ", ranks.first, ranks.second);
     if (std::cmp_less(count, results.cells.size())) text += fmt::format(" in {} of the cells", count);
   }
-  return text.empty() ? text : text + ", each for those that do the same\n";
+  return text.empty() ? text : text + ", one for each set of identical ranks\n";
 }
 
 // Names are in it, and they stay on the line.
@@ -55,7 +55,7 @@ std::string memory_text(const RunResults& results) {
   std::map<std::string, std::vector<std::string>> cells;  // by text
   for (const CellResult& cell : results.cells)
     if (!cell.memory_advice.empty())
-      cells[fmt::format("a rank needs {:.1f} GB as predicted, a GPU has {:.1f} GB ({})",
+      cells[fmt::format("a rank needs {:.1f} GB (predicted), a GPU has {:.1f} GB ({})",
                         double(cell.peak_memory_bytes) / 1e9, double(cell.device_memory_bytes) / 1e9,
                         cell.memory_advice)]
           .push_back(cell.name);
@@ -71,17 +71,16 @@ std::string memory_text(const RunResults& results) {
 std::string mismatch_text(const RunResults& results) {
   std::string text;
   if (results.info.commit.ends_with("-dirty"))
-    text += line(
-        fmt::format("NOT RECORDED: {}: the program was built with changes that no commit holds", results.info.commit));
+    text += line(fmt::format("NOT RECORDED: {}: the program was built with uncommitted changes", results.info.commit));
   for (const CellResult& cell : results.cells)
     if (!cell.invalid_because.empty())
-      text += line(fmt::format("NOT VALID: {}: {} ({} in all); its times are not to be used", cell.name,
+      text += line(fmt::format("NOT VALID: {}: {} ({} in all); do not use its times", cell.name,
                                cell.invalid_because.front(), cell.invalid_because.size()));
   for (const CellResult& cell : results.cells) {
     std::string what = non_finite_loss(cell);
     if (what.empty() && cell.label == NumericsLabel::mismatch)
-      what = fmt::format("the losses differ from the reference's by {:.1e}", cell.max_loss_difference);
-    if (!what.empty()) text += line(fmt::format("MISMATCH: {}: {}; its times mean nothing", cell.name, what));
+      what = fmt::format("the losses differ from the reference by {:.1e}", cell.max_loss_difference);
+    if (!what.empty()) text += line(fmt::format("MISMATCH: {}: {}; its times are meaningless", cell.name, what));
   }
   return text;
 }
@@ -111,7 +110,7 @@ std::string certainty_markdown(const RunResults& results) {
 
 std::string certainty_text(const RunResults& results, const TableFormat& format) {
   const std::string sentence = sentence_of(published_errors_of(results));
-  return sentence.empty() ? "" : "\n" + wrap(sentence + "; report.md has them by table.", format.width);
+  return sentence.empty() ? "" : "\n" + wrap(sentence + "; report.md lists them by table.", format.width);
 }
 
 // "2 on node1, 2 on node2"
@@ -187,49 +186,51 @@ std::string machine_markdown(const RunResults& results) {
   return text;
 }
 
-constexpr const char* kUnderTheTable = "step/bound in parentheses: against the bound and the transfers' CPU time";
+constexpr const char* kUnderTheTable = "step/bound in parentheses: relative to the bound plus the transfers' CPU time";
 constexpr std::string_view kIndent = "  ";
 
 constexpr const char* kHowToRead = R"(## How to read it
 
-- A step's time is the median over blocks of each block's median step, without stalled steps; the interval holds it
-  in 95 % of cases at least: from six blocks on two of their figures, before that Student's limits.
-- `step/off` is the step divided by that of the cell with every overlap off and otherwise equal values. Its interval
-  comes from the quotients within each block, where drift of the machine cancels. Below 1 the step was shorter with
-  overlap; where the interval holds 1, the result is inconclusive.
-- `exposed` is communication with no compute under it, mean over the ranks; `worst exposed` that of each step's worst.
-- `overlap %` is the share of communication that ran under compute. It says nothing about the step alone: communication
-  that overlap made longer can be hidden and still cost time. The target is the step.
-- `E` is the share of what communication cost the step without overlap that overlap took away; negative means that it
-  added to it. It is left out where there was too little to take.
-- `wire MB` is what one rank sends in a step.
-- `step/bound` is the step against what the schedule forces if no operation slowed another down. The figure in
-  parentheses adds the transfers' CPU time to the bound: over the loopback the transfers run on the cores that compute
-  needs.
-- `step/ideal` is the step against the least that any schedule of the same work could take: the longer of what a rank
-  computes and what its link carries.
-- `CPU ms` is that time: processor time of the communication threads of all ranks and of the transport, per step.
-- Rates are of the median step. `MFU` is the share of the GPUs' dense peak that the counted FLOPs make.
-- `note` points to what is said above: a request that is not in effect, or why a cell was not run.
-- `numerics` says how a cell's losses compare with the reference's: bit_identical, reordered (up to summation order) or
-  lower_precision, with the largest relative difference.
-- A ratio along an axis compares two cells that differ in that axis alone. It `resolves 1 %` where half the width of its
-  interval is at most that; `blocks for 1 %` is how many blocks would get there at the spread seen in this run.
+- The step time is the median over blocks of each block's median step, without stalled steps. Its interval contains the
+  true value in at least 95 % of cases. From six blocks on, its limits are two of the block medians; below that, they
+  follow Student's t distribution.
+- `step/off` is the step time divided by that of the same cell with all overlap off. Its interval comes from the
+  quotients within each block, which cancels machine drift. Below 1, overlap makes the step shorter. If the interval
+  contains 1, the result is inconclusive.
+- `exposed` is communication without concurrent compute, mean over the ranks. `worst exposed` is that of the worst rank
+  of each step.
+- `overlap %` is the share of communication that is hidden under compute. It does not show whether the step is faster:
+  overlap can make communication longer, which is then hidden but still costs time. The goal is a shorter step.
+- `E` is the share of the communication cost that overlap removes. Below 0, overlap adds to the cost. It is omitted if
+  communication costs too little.
+- `wire MB` is what one rank sends per step.
+- `step/bound` is the step time divided by the shortest time that its schedule allows if no operation slows another.
+  The figure in parentheses adds the transfers' CPU time to the bound: over the loopback, transfers run on the cores
+  that compute uses.
+- `step/ideal` is the step time divided by the shortest time that any schedule of the same work allows: the compute time
+  of a rank or the transfer time of its link, whichever is longer.
+- `CPU ms` is the CPU time of the communication threads of all ranks and of the transport, per step.
+- Rates are those of the median step. `MFU` is the counted FLOP/s as a share of the GPUs' dense peak.
+- `note` refers to a note above: a request that is not in effect, or why a cell was not run.
+- `numerics` compares the losses of a cell with those of the reference: bit_identical, reordered (equal up to summation
+  order) or lower_precision, with the largest relative difference.
+- A ratio along an axis compares two cells that differ only in that axis. It `resolves 1 %` if half the width of its
+  interval is at most 1 %; `blocks for 1 %` is the number of blocks needed for that at the spread of this run.
 
-bench/METRICS.md defines every word with formula and source.
+bench/METRICS.md defines every term with formula and source.
 )";
 
 constexpr const char* kByMode =
     "Per step, mean over the ranks. Simultaneous modes each count in full, so rows may sum to more than the cell's "
     "communication.";
 constexpr const char* kTimeChange =
-    "Change of the mean rank's window from the cell with overlap off, mean over the steps of the blocks that both "
-    "have, without the stalled ones, in milliseconds. Each row adds up exactly, and compute = contention (the same "
-    "kernels, longer) + decomposition (other kernels: chunks, sums, casts) - concurrency (kernels beside kernels).";
+    "Change of the mean rank's window from the cell with overlap off, in milliseconds: mean over the steps of the "
+    "blocks that both have, without stalled steps. Each row adds up exactly, and compute = contention (the same "
+    "kernels, longer) + decomposition (other kernels: chunks, sums, casts) - concurrency (concurrent kernels).";
 constexpr const char* kExcess =
-    "Mean window less bound_schedule, in milliseconds. Each row adds up exactly: kernels longer than alone, less those "
-    "beside each other, all that is not compute, less what the bound itself leaves without compute. The names are the "
-    "largest parts before that: the bound does not say of which it forces how much.";
+    "Mean window minus bound_schedule, in milliseconds. Each row adds up exactly: kernels longer than alone, minus "
+    "concurrent kernels, plus all time without compute, minus the time without compute that the bound itself forces. "
+    "The names are the largest parts before the last subtraction: the bound does not attribute what it forces.";
 
 // How many answers a terminal shows of a matrix with more of them.
 constexpr std::size_t kMostAnswers = 10;
@@ -240,11 +241,12 @@ std::string stalls_text(const RunResults& results, std::size_t most) {
   std::vector<std::string> lines;
   for (const CellResult& cell : results.cells)
     for (const Stall& stall : stalls_of(cell))
-      lines.push_back(line(fmt::format("STALL in cell {}: {}; no figure counts it", cell.name, stall_text(stall))));
+      lines.push_back(
+          line(fmt::format("STALL in cell {}: {}; excluded from all figures", cell.name, stall_text(stall))));
   const std::size_t more = lines.size() - std::min(most, lines.size());
   lines.resize(lines.size() - more);
   return fmt::format("{}{}", fmt::join(lines, ""),
-                     more == 0 ? "" : fmt::format("STALL: {} more steps; report.md names them\n", more));
+                     more == 0 ? "" : fmt::format("STALL: {} more steps; report.md lists them\n", more));
 }
 
 // The share that `part` took of the processors in some blocks.
@@ -272,8 +274,9 @@ std::string load_text(const RunResults& results) {
         100 * others, most.cpus, 100 * share(most), most.block);
   }
   if (stolen >= kStolen)
-    text += fmt::format("BUSY MACHINE: its hypervisor gave {:.0f} % of the CPUs to others while steps were measured\n",
-                        100 * stolen);
+    text += fmt::format(
+        "BUSY MACHINE: the hypervisor gave {:.0f} % of the CPUs to other guests while steps were measured\n",
+        100 * stolen);
   return text;
 }
 
@@ -288,8 +291,8 @@ std::string allocations_text(const RunResults& results) {
   }
   if (cells == 0) return "";
   return fmt::format(
-      "DID NOT TAKE TURNS: {} cells were measured one by one, each in an allocation of its own, on {}: what sets nodes "
-      "and times apart is in every comparison of two cells, and not in its interval\n",
+      "NOT INTERLEAVED: {} cells were measured one by one, each in its own allocation, on {}: differences between "
+      "nodes and times are part of every comparison of two cells, but not of its interval\n",
       cells, nodes.size() == 1 ? "the same nodes" : fmt::format("{} sets of nodes", nodes.size()));
 }
 
@@ -327,7 +330,8 @@ std::string answers_text(const std::vector<PairAnswer>& answers, std::size_t mos
   if (answers.size() == 1) return text;
   for (const PairAnswer& answer : foremost(answers, most))
     text += wrap("- " + answer_text(answer), format.width, kIndent);
-  return answers.size() <= most ? text : text + fmt::format("{} more pairs: --details\n", answers.size() - most);
+  return answers.size() <= most ? text
+                                : text + fmt::format("{} more pairs; --details shows all\n", answers.size() - most);
 }
 
 std::string answers_markdown(const std::vector<PairAnswer>& answers) {
@@ -366,13 +370,11 @@ std::string detail_tables(const RunResults& results, const std::vector<CellSumma
   return titled("Communication by mode: per step, mean over the ranks", mode_table(summaries), format) +
          titled("Communication by purpose: per step, mean over the ranks", purpose_table(summaries), format) +
          titled(
-             "Where the time went: the mean window against overlap off; compute = contention + decomposition - "
+             "Where the time went: change of the mean window from overlap off; compute = contention + decomposition - "
              "concurrency",
              time_change_table(results), format) +
-         titled(
-             "Excess over bound_schedule: kernels longer than alone, what else is not compute, less what the bound "
-             "forces",
-             excess_table(results), format);
+         titled("Excess over bound_schedule: longer kernels and time without compute, minus what the bound forces",
+                excess_table(results), format);
 }
 
 }  // namespace
@@ -388,11 +390,11 @@ std::string interval_note(const RunResults& results) {
 std::string report_warnings(const RunResults& results) { return warnings_text(results, kAllStalls); }
 
 std::vector<ReportSection> report_sections(const RunResults& results, const std::vector<CellSummary>& summaries) {
-  std::vector<ReportSection> sections{{"Cells", "Times are of one training step.", cell_table(results, summaries)},
+  std::vector<ReportSection> sections{{"Cells", "Times are per training step.", cell_table(results, summaries)},
                                       {"Rates", sentence(rates_about(results)), rate_table(results, summaries)}};
   for (AxisTable& along : axis_tables(results, summaries))
     sections.push_back({std::move(along.title),
-                        "Steps of cells that differ in this axis alone, as a ratio within each block.",
+                        "Step ratios, within each block, of cells that differ only in this axis.",
                         std::move(along.table)});
   sections.push_back({"Communication by mode", kByMode, mode_table(summaries)});
   sections.push_back({"Communication by purpose",
@@ -423,8 +425,8 @@ std::string run_text(const RunResults& results, const TableFormat& format, Detai
   if (is_brief) return text + "\n" + render(brief_table(results, summaries), format) + rates + sure;
   return text + "\n" + full_table(results, summaries, format) + rates + sure +
          detail_tables(results, summaries, format) +
-         titled("Ranks, and what their launcher left them", rank_table(results.info), format) +
-         titled("Allocations, one for each cell", allocation_table(results), format);
+         titled("Ranks and the resources from their launcher", rank_table(results.info), format) +
+         titled("Allocations, one per cell", allocation_table(results), format);
 }
 
 std::string report_markdown(const RunResults& results) {

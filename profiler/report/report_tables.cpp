@@ -205,12 +205,11 @@ std::string rates_about(const RunResults& results) {
   std::set<std::string> peaks;
   for (const CellResult& cell : results.cells)
     peaks.insert(cell.work.peak_tflops > 0
-                     ? fmt::format("MFU of {:.0f} TFLOP/s ({})", cell.work.peak_tflops, cell.work.peak_of)
+                     ? fmt::format("MFU relative to {:.0f} TFLOP/s ({})", cell.work.peak_tflops, cell.work.peak_of)
                      : fmt::format("no MFU: {}", cell.work.peak_of));
-  return fmt::format(
-      "tokens/s of all ranks together; FLOPs counted as {} ({}); {}; memory of the rank that needs most, {}",
-      results.info.flops, convention_words(results.info.flops), fmt::join(peaks, ", "),
-      has_gpus(results) ? "as predicted" : "what its tensors took");
+  return fmt::format("tokens/s of all ranks; FLOPs counted as {} ({}); {}; memory of the largest rank, {}",
+                     results.info.flops, convention_words(results.info.flops), fmt::join(peaks, ", "),
+                     has_gpus(results) ? "as predicted" : "allocated by its tensors");
 }
 
 namespace {
@@ -370,7 +369,7 @@ Table excess_table(const RunResults& results) {
                {"+ copy only", Align::right, 4},
                {"+ idle", Align::right, 1},
                {"- forced", Align::right, 1},
-               {"most of it, ms", Align::left, 0, kWidestNames}},
+               {"largest parts, ms", Align::left, 0, kWidestNames}},
               {}};
   for (const CellResult& cell : results.cells)
     if (const auto excess = excess_over_bound(cell))

@@ -112,10 +112,10 @@ void check_blocks(const Cursor& root, const RunResults& results) {
   if (results.blocks_done < 0 || results.blocks_done > results.blocks_planned)
     root.at("blocks_done").fail(fmt::format("is {}, outside 0 to blocks_planned", results.blocks_done));
   const auto cells = root.at("cells").elements();
-  if (cells.empty()) root.at("cells").fail("is empty: a run has one cell at least");
+  if (cells.empty()) root.at("cells").fail("is empty: a run needs at least one cell");
   for (const std::int32_t block : results.resumed_at_blocks)
     if (block < 0 || block > results.blocks_planned)
-      root.at("resumed_at_blocks").fail(fmt::format("holds {}, outside 0 to blocks_planned", block));
+      root.at("resumed_at_blocks").fail(fmt::format("contains {}, outside 0 to blocks_planned", block));
   std::set<std::string> names;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     if (!names.insert(results.cells[c].name).second)
@@ -131,7 +131,7 @@ void check_blocks(const Cursor& root, const RunResults& results) {
 
 void check(const Cursor& from, const StepSample& sample) {
   check_not_negative(from, sample);
-  if (sample.step_ns > kLongestNs) from.at("step_ns").fail(fmt::format("is {}, longer than any", sample.step_ns));
+  if (sample.step_ns > kLongestNs) from.at("step_ns").fail(fmt::format("is {}, above the maximum", sample.step_ns));
 }
 
 // A trace that is read and cut together with the results must be inside the folder of the run.
@@ -171,13 +171,13 @@ void check(const fields::Cursor& from, const CommunicationSplit& split) {
 void check(const fields::Cursor& from, const Split& split) {
   report::check_not_negative(from, split);
   if (split.window_ns > report::kLongestNs)
-    from.at("window_ns").fail(fmt::format("is {}, longer than any", split.window_ns));
+    from.at("window_ns").fail(fmt::format("is {}, above the maximum", split.window_ns));
   for (const std::int64_t part : {split.compute_only_ns, split.hidden_ns, split.copy_only_ns, split.idle_ns})
     if (part > split.window_ns) from.fail(fmt::format("has a part of {} ns in {} ns", part, split.window_ns));
   const std::int64_t sum =
       split.compute_only_ns + split.hidden_ns + split.exposed_ns() + split.copy_only_ns + split.idle_ns;
   if (sum != split.window_ns)
-    from.fail(fmt::format("is a split whose parts sum to {} ns, its window is {} ns", sum, split.window_ns));
+    from.fail(fmt::format("is a split whose parts sum to {} ns, but its window is {} ns", sum, split.window_ns));
 }
 
 }  // namespace underlap::analysis
@@ -281,7 +281,7 @@ RunResults read_results(const std::filesystem::path& folder) try {
   if (std::optional<RunResults> results = well_formed(text, file)) return std::move(*results);
   return results_in(parse_json_of(file, text), file);
 } catch (const std::invalid_argument& error) {
-  throw std::invalid_argument(fmt::format("{}; mend the file, or measure into another folder", error.what()));
+  throw std::invalid_argument(fmt::format("{}; fix the file, or measure into another folder", error.what()));
 }
 
 }  // namespace underlap::report

@@ -303,8 +303,8 @@ std::optional<StepRates> rates_of(const StepWork& work, std::int32_t num_ranks, 
 
 std::string convention_words(const std::string& convention) {
   const std::string attention =
-      convention.starts_with("causal") ? "the half of attention that is causal" : "attention's whole square";
-  return attention + (convention.ends_with("+recompute") ? ", with what is recomputed" : ", without recomputation");
+      convention.starts_with("causal") ? "the causal half of attention" : "the full attention matrix";
+  return attention + (convention.ends_with("+recompute") ? ", including recomputation" : ", without recomputation");
 }
 
 }  // namespace underlap::report

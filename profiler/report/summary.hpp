@@ -118,7 +118,7 @@ struct StepRates {
 std::optional<StepRates> rates_of(const StepWork& work, std::int32_t num_ranks, double step_s,
                                   const std::string& convention);
 
-/// A convention in words: "attention's whole square, without recomputation".
+/// A convention in words: "the full attention matrix, without recomputation".
 std::string convention_words(const std::string& convention);
 
 }  // namespace underlap::report

@@ -72,8 +72,8 @@ std::string run_child(const std::vector<std::string>& arguments,
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw MachineError(WIFEXITED(status)
-                           ? fmt::format("{} ended with status {}", fmt::join(arguments, " "), WEXITSTATUS(status))
-                           : fmt::format("{} was ended by signal {}", fmt::join(arguments, " "), WTERMSIG(status)));
+                           ? fmt::format("{} exited with status {}", fmt::join(arguments, " "), WEXITSTATUS(status))
+                           : fmt::format("{} was killed by signal {}", fmt::join(arguments, " "), WTERMSIG(status)));
   return output;
 }
 

@@ -57,7 +57,7 @@ void require_library(const Operation& operation, const cuda::LaunchContext& cont
   if (name_of(operation.name()).starts_with("gemm") && context.products == nullptr)
     throw std::invalid_argument("matrix products need cuBLASLt, which was not found");
   if (is_attention(operation) && context.attention == nullptr)
-    throw std::invalid_argument("attention needs cuDNN; the kernels beside it are there for numerics");
+    throw std::invalid_argument("attention needs cuDNN; the built-in attention kernels are only for numerics");
 }
 
 /// Random tokens below `limit`, the same in every run.
@@ -166,7 +166,7 @@ struct CudaGpu::State {
   explicit State(const CudaGpuOptions& wanted) : options(wanted) {
     int count = 0;
     check(cudaGetDeviceCount(&count));
-    if (count == 0) throw MachineError("there is no GPU to measure");
+    if (count == 0) throw MachineError("no GPU to measure");
     int device = 0;
     check(cudaGetDevice(&device));
     check(cudaGetDeviceProperties(&properties, device));
@@ -307,7 +307,7 @@ std::vector<double> CudaGpu::implementation_us(const Work& work, const Implement
   std::vector<double> us = s.time(samples, enqueue, s.calls_together(enqueue));
   std::uint32_t faults = 0;
   check(cudaMemcpy(&faults, s.faults.get(), sizeof faults, cudaMemcpyDeviceToHost));
-  if (faults != 0) throw MachineError(fmt::format("{} was timed on wrong tokens", name_of(work.operation.name())));
+  if (faults != 0) throw MachineError(fmt::format("{} was timed with invalid tokens", name_of(work.operation.name())));
   return us;
 }
 
@@ -359,7 +359,7 @@ Beside CudaGpu::work_beside_us(const Work& work, Background& background, int sam
       transfers *= 2;
     else if (tries >= 2)
       beside.us.push_back(elapsed_us(begin, end));
-    if (transfers > 4096) throw MachineError("the communication is over before the operation, however long it is");
+    if (transfers > 4096) throw MachineError("the communication ends before the operation, even at its longest");
   }
   beside.gb_per_s = background.carried_gb_per_s();
   return beside;

@@ -144,7 +144,7 @@ void interference_of(Calibration& c, const std::string& of, const Work& work) {
     try {
       measure_beside(c, of, work, {.copy_engine = true, .gb_per_s = rate});
     } catch (const MachineError& error) {
-      c.out.skipped.emplace_back(of + "_interference, beside copy engines", error.what());
+      c.out.skipped.emplace_back(of + "_interference, with copy engines", error.what());
       has_copy_engines = false;
     }
   }
@@ -195,18 +195,17 @@ void link_validation(Calibration& c) {
 }
 
 constexpr std::array<Experiment, 11> kExperiments{{
-    {"launch_latencies", "what a launch, a record, a wait and a copy cost the host, and a kernel the device",
-     launch_latencies},
-    {"copy_bandwidth", "bytes read and written a second, by size", copy_bandwidth},
-    {"gemm_over_k", "efficiency of whole waves of tiles over K: sim's curve", gemm_over_k},
-    {"gemm_interference", "a GEMM beside communication of k blocks, and beside copy engines", gemm_interference},
-    {"norm_interference", "likewise a norm", norm_interference},
-    {"attention_interference", "likewise attention", attention_interference},
-    {"gemm_shapes", "the products of llama3-8b and -70b layers at TP 1 to 8, and squares", gemm_shapes},
+    {"launch_latencies", "host time of a launch, record, wait and copy; device time of a kernel", launch_latencies},
+    {"copy_bandwidth", "bytes read and written per second, by size", copy_bandwidth},
+    {"gemm_over_k", "efficiency of full waves of tiles over K: sim's curve", gemm_over_k},
+    {"gemm_interference", "a GEMM concurrent with communication of k blocks, and with copy engines", gemm_interference},
+    {"norm_interference", "the same for a norm", norm_interference},
+    {"attention_interference", "the same for attention", attention_interference},
+    {"gemm_shapes", "GEMMs of llama3-8b and -70b layers at TP 1 to 8, and square GEMMs", gemm_shapes},
     {"norm_shapes", "norms of llama3-8b and -70b", norm_shapes},
-    {"attention_forward", "efficiency over the sequence: sim's curves", attention_forward},
-    {"attention_backward", "likewise backward", attention_backward},
-    {kLinkValidation, "a GEMM concurrent with NCCL's own kernels, and with the emulated link; must be the only one",
+    {"attention_forward", "efficiency by sequence length: sim's curves", attention_forward},
+    {"attention_backward", "the same for the backward pass", attention_backward},
+    {kLinkValidation, "a GEMM concurrent with NCCL's own kernels, and with the emulated link; must run alone",
      link_validation},
 }};
 
@@ -218,9 +217,10 @@ void run_experiments(Calibration& calibration, const std::vector<std::string>& o
                      const std::function<void(std::string_view)>& progress) {
   for (const std::string& name : only)
     if (std::none_of(kExperiments.begin(), kExperiments.end(), [&](const Experiment& e) { return e.name == name; }))
-      throw std::invalid_argument(fmt::format("there is no experiment {}; --list names them", name));
+      throw std::invalid_argument(fmt::format("no experiment {}; --list shows them all", name));
   if (only.size() > 1 && std::ranges::find(only, kLinkValidation) != only.end())
-    throw std::invalid_argument(fmt::format("{} runs in a process of its own: name it alone", kLinkValidation));
+    throw std::invalid_argument(
+        fmt::format("{} needs its own process: run no other experiment with it", kLinkValidation));
   for (const Experiment& experiment : kExperiments) {
     if (only.empty() && experiment.name == kLinkValidation) continue;
     if (!only.empty() && std::find(only.begin(), only.end(), experiment.name) == only.end()) continue;
@@ -257,10 +257,9 @@ std::vector<std::string> judge_queues(std::span<const std::pair<sim::QueueObserv
     const bool shares = observation.same_queue || observation.connections == 1;
     const bool assumed = shares && (observation.behind == "kernel" || observation.behind == "wait");
     if (observation.holds() != assumed)
-      lines.push_back(fmt::format("{} connections, {}, {}: {}, and sim assumes that it {}", observation.connections,
+      lines.push_back(fmt::format("{} connections, {}, {}: {}, but sim assumes that it {}", observation.connections,
                                   observation.behind, observation.same_queue ? "same queue" : "next stream",
-                                  observation.holds() ? "holds up" : "does not hold up",
-                                  assumed ? "does" : "does not"));
+                                  observation.holds() ? "blocks" : "does not block", assumed ? "does" : "does not"));
   }
   if (lines.empty()) lines.emplace_back(seen.empty() ? "hardware queues were not probed" : "as sim assumes");
   return lines;

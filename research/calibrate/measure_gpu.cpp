@@ -105,7 +105,7 @@ int run(const CalibrateArguments& arguments) {
   if (arguments.probe_connections > 0) return probe(arguments);
   if (!arguments.list) return calibrate(arguments);
   Table table{{{"experiment", Align::left}, {"what it measures", Align::left}},
-              {{{"hardware_queues"}, {"what holds up what at 1, 8 and 32 connections; not with --only"}}}};
+              {{{"hardware_queues"}, {"which commands block which at 1, 8 and 32 connections; not with --only"}}}};
   for (const Experiment& experiment : experiments())
     table.rows.push_back({{std::string(experiment.name)}, {std::string(experiment.about)}});
   print_text(render(table, terminal_format(STDOUT_FILENO)));
@@ -116,21 +116,21 @@ int run(const CalibrateArguments& arguments) {
 
 int measure_gpu(int argc, char** argv) {
   CalibrateArguments arguments;
-  CLI::App app("Measures a GPU: latencies, rates, hardware queues, and what communication does to compute beside it");
-  app.add_option("--base", arguments.base, "description that the measurements stand on");
+  CLI::App app("Measures a GPU: latencies, rates, hardware queues, and how communication slows concurrent compute");
+  app.add_option("--base", arguments.base, "base hardware description");
   app.add_option("-o,--output", arguments.output,
-                 "file, written anew after each experiment (default: standard output)");
-  app.add_option("--name", arguments.name, "of the measured machine");
-  app.add_option("--samples", arguments.samples, "runs of everything timed")->check(CLI::Range(3, 10000));
+                 "output file, rewritten after each experiment (default: standard output)");
+  app.add_option("--name", arguments.name, "name of the measured machine");
+  app.add_option("--samples", arguments.samples, "repetitions of each timing")->check(CLI::Range(3, 10000));
   app.add_option("--warm-up", arguments.warm_up_s,
-                 "seconds of GEMM before the first timing: an idle GPU has low clocks")
+                 "seconds of GEMMs before the first timing (an idle GPU has low clocks)")
       ->check(CLI::Range(0.0, 600.0));
-  app.add_option("--shrink", arguments.shrink, "divide every size by this: tries the program out, measures nothing")
+  app.add_option("--shrink", arguments.shrink, "divide every size by this: a trial run, not a measurement")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--only", arguments.only, "these experiments alone");
-  app.add_option("--machine", arguments.machine, "KEY=TEXT for the file: command, clocks, date, commit");
+  app.add_option("--only", arguments.only, "run only these experiments");
+  app.add_option("--machine", arguments.machine, "KEY=TEXT to add to the file: command, clocks, date, commit");
   app.add_option("--probe-connections", arguments.probe_connections)->group("");
-  app.add_flag("--list", arguments.list, "name the experiments");
+  app.add_flag("--list", arguments.list, "list the experiments");
   app.footer(
       "Example: underlap-calibrate --base h200-sxm -o results/hardware/h200.measured.yaml\n"
       "`underlap-calibrate rates --help`: times operations against the roofline, and collectives by size");

@@ -30,7 +30,7 @@ std::string one_line(std::string text) {
 }
 
 std::string figures(const Measurements& m) {
-  std::string text = "figures:  # units stand in the names\n";
+  std::string text = "figures:  # units are part of the names\n";
   for (const auto& [path, sampled] : m.figures)
     text += fmt::format("  {}: {{median: {:.6g}, spread: {:.3g}, samples: {}}}\n", path, sampled.median, sampled.spread,
                         sampled.samples);
@@ -38,7 +38,7 @@ std::string figures(const Measurements& m) {
 }
 
 std::string curves(const Measurements& m) {
-  std::string text = "curves:  # [x, fraction of the base's peak, spread]; x as the base's curves have it\n";
+  std::string text = "curves:  # [x, fraction of the base's peak, spread]; x as in the base's curves\n";
   for (const auto& [path, points] : m.curves) {
     text += fmt::format("  {}:\n    samples: {}\n    points:\n", path, points.front().efficiency.samples);
     for (const CurvePoint& point : points)
@@ -49,7 +49,8 @@ std::string curves(const Measurements& m) {
 }
 
 std::string queues(const Measurements& m) {
-  std::string text = "hardware_queues:  # held: how far into the wait of the first the other kernel began\n";
+  std::string text =
+      "hardware_queues:  # held: when the other kernel started, as a fraction of the first one's duration\n";
   for (const auto& [seen, samples] : m.hardware_queues)
     text +=
         fmt::format("  - {{connections: {}, behind: {}, same_queue: {}, held: {:.3f}, spread: {:.3g}, samples: {}}}\n",
@@ -58,7 +59,7 @@ std::string queues(const Measurements& m) {
 }
 
 std::string interference(const Measurements& m) {
-  std::string text = "interference:  # slowdown: time beside the communication over time alone\n";
+  std::string text = "interference:  # slowdown: time during communication / time alone\n";
   for (const auto& [beside, samples] : m.interference)
     text += fmt::format(
         "  - {{communication: {}, sms: {}, gb_per_s: {:g}{}, of: {}, slowdown: {:.4f}, spread: {:.3g}, samples: {}}}\n",
@@ -74,7 +75,7 @@ std::string link_validation(const Measurements& m) {
   };
   std::string text =
       "link_validation:  # GEMM concurrent with NCCL, and with the emulated link: [median, 95 % limits]; difference: "
-      "of the two times; polling: the difference where the link's blocks poll instead of sleeping\n";
+      "between the two times; polling: the difference if the link's blocks poll instead of sleep\n";
   for (const LinkValidation& v : m.link_validation)
     text += fmt::format(
         "  - {{sms: {}, cga: {}, by: {}, gb_per_s: {:.4g}, unpaced_gb_per_s: {:.4g}, nccl: {}, emulated: {}, "
@@ -108,7 +109,7 @@ std::string to_yaml(const Measurements& m) {
   std::string text = fmt::format("schema: {}{}\nname: {}\nbase: {}\nmachine:\n", sim::kMeasuredSchema,
                                  m.shrink > 1 ? "-trial" : "", quoted(m.name), quoted(m.base));
   if (m.shrink > 1)
-    text += fmt::format("  trial: \"every size was divided by {}: no figure is a measurement\"\n", m.shrink);
+    text += fmt::format("  trial: \"every size was divided by {}: these are not measurements\"\n", m.shrink);
   for (const auto& [key, value] : m.machine) text += fmt::format("  {}: {}\n", key, quoted(value));
   for (const auto& [experiment, why] : m.skipped)
     text += fmt::format("# not measured: {}: {}\n", experiment, one_line(why));

@@ -32,7 +32,7 @@ void check_recorded(benchmark::State& state) {
   const std::vector<Program> programs = record_programs(config_of(state.range(0)), kSteps);
   check::CheckReport report;
   for (auto _ : state) report = check::check_programs(programs);
-  if (!report.findings.empty()) state.SkipWithError("the schedule is not well");
+  if (!report.findings.empty()) state.SkipWithError("the schedule has findings");
   state.counters["operations"] = static_cast<double>(report.num_operations);
 }
 

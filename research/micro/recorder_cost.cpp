@@ -43,7 +43,7 @@ void measure(benchmark::State& state, Prepare prepare, Operation operation) {
   auto prepared = prepare();
   for (auto _ : state) {
     state.PauseTiming();
-    if (recorder.drain().num_dropped > 0) state.SkipWithError("a slice found no slot");
+    if (recorder.drain().num_dropped > 0) state.SkipWithError("no free slot for a slice");
     prepared = prepare();
     state.ResumeTiming();
     for (std::int64_t i = 0; i < kSlots; ++i) operation(stream, prepared, i);

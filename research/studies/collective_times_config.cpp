@@ -38,8 +38,7 @@ class LogReader {
     const bool chosen =
         found && *found != Collective::send && *found != Collective::receive && *found != Collective::all_to_all;
     if (node != nullptr && !chosen)
-      problems_.add(node->place,
-                    fmt::format("{} is no collective whose algorithm NCCL chooses", yaml::describe(*node)));
+      problems_.add(node->place, fmt::format("NCCL chooses no algorithm for {}", yaml::describe(*node)));
     return chosen ? *found : Collective::all_reduce;
   }
 
@@ -74,7 +73,7 @@ class LogReader {
     const auto* other = section.find("other_busbw_gb_per_s");
     section.finish();
     if ((time == nullptr) == (busbw == nullptr))
-      problems_.add(node.place, "a point has either time_us or busbw_gb_per_s");
+      problems_.add(node.place, "a point needs either time_us or busbw_gb_per_s");
     if (!log.points.empty() && point.bytes <= log.points.back().bytes)
       problems_.add(node.place, fmt::format("bytes must ascend; {} follows {}", point.bytes, log.points.back().bytes));
     if (time != nullptr) point.time_us = reader_.number(time, "time_us", kPositive);
@@ -112,8 +111,8 @@ class LogReader {
     for (const CollectiveLog& log : logs) {
       const auto is_below = [&log](const CollectiveLog& other) { return other.name == log.below && &other != &log; };
       if (!log.below.empty() && std::none_of(logs.begin(), logs.end(), is_below))
-        problems_.add(root.place, fmt::format("below of log {} is {}, which is no other log", yaml::in_quotes(log.name),
-                                              yaml::in_quotes(log.below)));
+        problems_.add(root.place, fmt::format("below of log {} is {}, which is not another log",
+                                              yaml::in_quotes(log.name), yaml::in_quotes(log.below)));
     }
   }
 

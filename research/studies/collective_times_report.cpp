@@ -130,18 +130,14 @@ std::string collective_times_markdown(const std::vector<CollectiveLog>& logs, co
   std::string sources;
   for (const CollectiveLog& log : logs) sources += fmt::format("- {} ({}): {}\n", log.name, log.hardware, log.source);
   return fmt::format(
-      "# Collective times against published logs\n\n"
-      "Every point of results/collectives/logs.yaml against the time that the virtual-time backend takes for it. "
-      "Nothing "
-      "here was measured by Underlap.\n\n{}\n"
-      "Of each log the first, third, fifth ... point is fitted and the others are held out; a point that its plot "
-      "gives to worse than a fifth, or its log with two figures, is in neither half. The rule was chosen with the logs "
-      "known, and a held-out point lies between two fitted ones of its own log: its error says how straight the log "
-      "is there, not how well it carries over to another machine. Times of the logs are those of one operation among "
-      "many enqueued back "
-      "to back: launch and synchronisation between ranks are in them, and so in the model. NCCL's own model, by which "
-      "the algorithm is chosen, leaves them out; it stands beside for comparison.\n\n"
-      "## Held-out points\n\n{}\n## All points\n\n{}",
+      "# Collective times compared with published logs\n\nEvery point of results/collectives/logs.yaml, compared with "
+      "its simulated time. Underlap measured nothing here.\n\n{}\nOf each log, the first, third, fifth ... point is "
+      "fitted and the others are held out. A point is in neither half if its plot is less accurate than 20 %, or if "
+      "its log has only two digits. The rule was chosen after seeing the logs, and a held-out point lies between two "
+      "fitted points of its own log. Its error shows how straight the log is there, not how well the rule fits another "
+      "machine. A logged time is that of one operation among many enqueued back to back. It includes the launch and "
+      "the synchronization between ranks, and so does the simulated time. NCCL's own model, which NCCL uses to choose "
+      "the algorithm, excludes them; it is shown for comparison.\n\n## Held-out points\n\n{}\n## All points\n\n{}",
       sources, markdown(collective_errors_table(rows)), markdown(collective_times_table(rows)));
 }
 

@@ -67,25 +67,18 @@ std::string gate_power_json(const GatePowerStudy& study, const std::vector<GateP
 
 std::string gate_power_markdown(const GatePowerStudy& study, const std::vector<GatePowerRow>& rows) {
   return fmt::format(
-      "# How often the gate is right\n\n"
-      "{} gates of {} cells drawn without a change, and as many in which one cell is slower by the tolerance, each "
-      "judged "
-      "as `underlap gate` judges. Drawn from a model, not measured: runs differ by {:g} % in common to all cells and "
-      "by "
-      "{:g} % cell by cell; within a run steps differ by {:g} %, each correlated by {:g} with the one before; {:g} % "
-      "of "
-      "the steps take longer by {:g} % in the mean (exponential). A run's figure is its median step. Communication of "
-      "two "
-      "modes is exposed for {:g} % of the step; of what a step is longer in a run {:g} % are exposed, and beside that "
-      "exposed time differs by {:g} % of the step. Interleaved runs share what is common to a run.\n\n"
-      "False regression: of the gates without a change, those with one in any metric of any cell; at most: its exact "
-      "upper 95 % limit. Found: the slower cell's step is a regression; exposed found: its exposed time is, which is "
-      "longer by as much; by plain t: the step where cells lend each other no spread. Wrongly passed: the step passes "
-      "although it is slower by all that is tolerated. Limits missed: of the one-sided 95 % limits of all steps "
-      "without a "
-      "change, those that say that there is one; 5 % is what they promise at most. Common: a factor on what runs "
-      "differ "
-      "by in common.\n\n{}",
+      "# How often the gate is right\n\n{} gates of {} cells are drawn without a change, and as many with one cell "
+      "slower by the tolerance. Each is judged as by `underlap gate`. The data is drawn from a noise model, not "
+      "measured: runs differ by {:g} % in common to all cells and by {:g} % per cell; steps within a run differ by "
+      "{:g} %, each correlated by {:g} with the previous one; {:g} % of the steps take longer by {:g} % on average "
+      "(exponential). The value of a run is its median step. Communication of two modes is exposed for {:g} % of the "
+      "step. If a run's step is longer, {:g} % of the difference is exposed; exposed time also varies by {:g} % of the "
+      "step. Interleaved runs share the variation that is common to all cells.\n\nFalse regression: gates without a "
+      "change that report one in any metric of any cell; at most: its exact upper 95 % limit. Found: the slower cell's "
+      "step is reported as a regression; exposed found: its exposed time is, which is longer by the same amount; by "
+      "plain t: the step is, without pooling the spread of cells. Wrongly passed: the step passes although it is "
+      "slower by the full tolerance. Limits missed: one-sided 95 % limits of all steps without a change that indicate "
+      "a change; at most 5 % are expected. Common: factor on the variation that is common to all cells.\n\n{}",
       study.gates, study.cells, 100 * study.noise.common, 100 * study.noise.cell, 100 * study.noise.step,
       study.noise.correlation, 100 * study.noise.tail_share, 100 * study.noise.tail_mean,
       100 * study.noise.exposed_share, 100 * study.noise.exposed_follows, 100 * study.noise.exposed_own,

@@ -179,19 +179,15 @@ std::string gemm_times_json(const std::vector<GemmRow>& rows) {
 std::string gemm_times_markdown(const std::vector<GemmRow>& rows) {
   const std::vector<GemmRow> held_against = rows_of(rows, GemmUse::held_against);
   return fmt::format(
-      "# GEMM times against published rates\n\n"
-      "Every point of results/gemms/tables.yaml against the time that the virtual-time backend takes for it. Nothing "
-      "here was measured by Underlap.\n\n"
-      "{} of the {} points are of tables that no curve of results/hardware was made from. These count, and stand "
-      "first. An error is that of the time: below 0 the model is faster than published.\n\n"
-      "A GPU at its power limit lowers its clock, and operands of little entropy leave it higher. `sustained` was "
-      "timed once the clock had settled; `short` before, or nobody says. In training a GPU works for hours, but not "
-      "on GEMMs alone, so its rates lie between the two. What a kernel takes to start and to end weighs much in a "
-      "product of a few microseconds, so those that were published to take {} us and more stand apart.\n\n"
-      "## Tables that no curve was made from\n\n{}"
-      "## Tables that a curve was made from\n\n"
-      "Their errors say how well one curve over K fits its own points.\n\n{}"
-      "## All points\n\n{}",
+      "# GEMM times compared with published rates\n\nEvery point of results/gemms/tables.yaml, compared with its "
+      "simulated time. Underlap measured nothing here.\n\n{} of the {} points are from tables that were not used for a "
+      "curve of results/hardware. These count, and come first. Errors are those of the time: below 0 the model is "
+      "faster than published.\n\nA GPU at its power limit lowers its clock; operands of low entropy keep it higher. "
+      "`sustained` was timed after the clock had settled; `short` was timed before, or the source does not state it. "
+      "In training a GPU works for hours, but not only on GEMMs, so its rates lie between the two. Kernel start and "
+      "end matter most in products of a few microseconds, so products published to take {} us and more are listed "
+      "separately.\n\n## Tables not used for a curve\n\n{}## Tables used for a curve\n\nTheir errors show how well one "
+      "curve over K fits its own points.\n\n{}## All points\n\n{}",
       held_against.size(), rows.size(), kLongUs, section(held_against), section(rows_of(rows, GemmUse::made_from)),
       markdown(gemm_times_table(rows)));
 }

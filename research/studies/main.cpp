@@ -47,7 +47,7 @@ void refuse_run(const std::filesystem::path& folder) {
                         !json["schema"].get<std::string>().starts_with("underlap.results/");
   if (!is_study)
     throw std::invalid_argument(fmt::format(
-        "{} holds a run already, which the study would overwrite: -o DIR takes another folder", folder.string()));
+        "{} already contains a run, which the study would overwrite; use another folder: -o DIR", folder.string()));
 }
 
 StudyOutput run_shown(const Study& study, const std::string& text, const std::string& file) {
@@ -65,7 +65,7 @@ void write(const StudyOutput& output, const std::filesystem::path& folder) {
     write_file_atomically(folder / output.json_name, output.json);
     write_file_atomically(folder / output.report_name, output.report);
   } catch (const FileIsHeld& held) {
-    throw std::invalid_argument(fmt::format("{} is in use: {} runs into it", folder.string(), held.what()));
+    throw std::invalid_argument(fmt::format("{} is in use: {} is writing to it", folder.string(), held.what()));
   }
   print_text("results: {}\n", (folder / output.json_name).string());
 }
@@ -87,12 +87,12 @@ int run_study(const StudyArguments& arguments) {
 
 int run_main(int argc, char** argv) {
   StudyArguments arguments;
-  CLI::App app("Runs a study: a comparison or a calculation that measures nothing on this machine.", "underlap-study");
-  app.add_option("NAME", arguments.name, "study; without it they are listed");
-  app.add_option("FILE", arguments.file, "what it reads, YAML with `study: NAME`");
-  app.add_option("-o,--output", arguments.folder, "folder for its results and report (default: print the table alone)")
+  CLI::App app("Runs a study: a comparison or calculation that measures nothing on this machine.", "underlap-study");
+  app.add_option("NAME", arguments.name, "study to run (default: list the studies)");
+  app.add_option("FILE", arguments.file, "input file, YAML with `study: NAME`");
+  app.add_option("-o,--output", arguments.folder, "folder for results and report (default: only print the table)")
       ->check(not_empty());
-  app.footer("Exit codes: 0 well, 2 bad input, 3 the study failed.\n\n" + list_text());
+  app.footer("Exit status: 0 success, 2 bad input, 3 the study failed.\n\n" + list_text());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

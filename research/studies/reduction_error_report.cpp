@@ -41,12 +41,10 @@ std::string reduction_error_json(const ReductionErrorStudy& study, const std::ve
 
 std::string reduction_error_markdown(const ReductionErrorStudy& study, const std::vector<ReductionErrorRow>& rows) {
   return fmt::format(
-      "# Error of a reduced gradient against fp64\n\n"
-      "{} elements, {} seeds. Gradient of a rank: log-normal scale (median {:g}, log sigma {:g}) times (signal + {:g} "
-      "* "
-      "noise), an assumption and not a measured gradient. Averages by the sum of the host backend's reduce-scatter. "
-      "The error includes that of casting each gradient to the wire's type; bias is the error along the exact "
-      "gradient, negative where the result shrank.\n\n{}",
+      "# Error of a reduced gradient relative to fp64\n\n{} elements, {} seeds. Gradient of a rank: log-normal scale "
+      "(median {:g}, log sigma {:g}) times (signal + {:g} * noise), an assumption and not a measured gradient. "
+      "Averages use the sum of the host backend's reduce-scatter. The error includes casting each gradient to the wire "
+      "type; bias is the error along the exact gradient, negative if the result shrank.\n\n{}",
       study.elements, study.seeds.size(), study.scale_median, study.scale_log_sigma, study.noise_to_signal,
       markdown(reduction_error_table(rows)));
 }

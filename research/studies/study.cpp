@@ -67,17 +67,17 @@ StudyOutput run_gate_power_study(const std::string& yaml, const std::string& whe
 }
 
 constexpr std::array<Study, 6> kStudies{{
-    {"overlap_claims", "what two documents claim about overlap, against virtual time",
+    {"overlap_claims", "claims of two documents about overlap, compared with simulation",
      "bench/matrices/claims.yaml -o results", run_claims_study},
-    {"published_figures", "step times and throughputs that others published, against virtual time",
+    {"published_figures", "published step times and throughputs, compared with simulation",
      "bench/matrices/published.yaml -o results/published", run_published_study},
-    {"collective_times", "published logs of nccl-tests, against the times of collectives that virtual time uses",
+    {"collective_times", "published logs of nccl-tests, compared with simulated collective times",
      "results/collectives/logs.yaml -o results/collectives", run_collective_times_study},
-    {"gemm_times", "published rates of single GEMMs, against the times that virtual time takes for them",
+    {"gemm_times", "published rates of single GEMMs, compared with simulated times",
      "results/gemms/tables.yaml -o results/gemms", run_gemm_times_study},
-    {"dp_reduction_error", "how far gradients summed in bf16 are from their fp64 values",
+    {"dp_reduction_error", "error of gradients summed in bf16, relative to fp64",
      "bench/matrices/dp_reduction_error.yaml -o results/dp_reduction_error", run_reduction_error_study},
-    {"gate_power", "how often the gate calls a regression where there is none, and finds one where there is",
+    {"gate_power", "how often the gate reports false regressions, and finds real ones",
      "bench/matrices/gate_power.yaml -o results/gate_power", run_gate_power_study},
 }};
 
@@ -91,7 +91,7 @@ const Study& study_named(const std::string& name) {
   std::vector<std::string> names;
   for (const Study& study : kStudies) names.emplace_back(study.name);
   throw std::invalid_argument(
-      fmt::format("no study \"{}\"; there are {}{}", name, fmt::join(names, ", "), did_you_mean(name, names)));
+      fmt::format("no study \"{}\"; available: {}{}", name, fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
 }  // namespace underlap::bench

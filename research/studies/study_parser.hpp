@@ -53,7 +53,7 @@ class StudyParser {
   // A reader for a text that is not empty.
   auto text(std::string& out) {
     return [this, &out](const YAML::Node& node) {
-      if (!node.IsScalar() || node.Scalar().empty()) return error(node.Mark(), "must be a text");
+      if (!node.IsScalar() || node.Scalar().empty()) return error(node.Mark(), "must be text");
       out = node.Scalar();
     };
   }

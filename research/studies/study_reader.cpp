@@ -32,7 +32,8 @@ double StudyReader::number(const yaml::Node* node, std::string_view key, const s
 bool StudyReader::check_hardware(const yaml::Node& node, const std::string& name) {
   const auto known = sim::hardware_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return true;
-  problems_.add(node.place, fmt::format("hardware {} is none of {}", yaml::in_quotes(name), fmt::join(known, ", ")));
+  problems_.add(node.place,
+                fmt::format("unknown hardware {}; available: {}", yaml::in_quotes(name), fmt::join(known, ", ")));
   return false;
 }
 

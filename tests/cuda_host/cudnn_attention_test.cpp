@@ -225,7 +225,7 @@ TEST_F(CudnnAttention, RefusesWhatAReleaseComputesWrongly) {
   };
   EXPECT_THAT([&] { pass(91'500, odd, odd.backward()); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("attention backward, 2 sequences of 11,"),
-                                                HasSubstr("cuDNN 9.15.0 computes this wrongly"),
+                                                HasSubstr("cuDNN 9.15.0 computes this incorrectly"),
                                                 HasSubstr("9.15.1 or newer, or a multiple of 128 keys"))));
   EXPECT_THAT([&] { pass(90'501, corner, corner.forward()); },
               ThrowsMessage<MachineError>(HasSubstr("multiples of 64 queries and keys")));
@@ -244,7 +244,7 @@ TEST_F(CudnnAttention, NamesTheShapeThatCudnnRefusesAndTriesNothingElse) {
   EXPECT_THAT([&] { run(tensors, tensors.forward(), attention); },
               ThrowsMessage<MachineError>(AllOf(
                   HasSubstr("attention forward, 2 sequences of 11, 4 heads of 8, 2 key/value heads, rows of q 64"),
-                  HasSubstr("cuDNN 9.19.0: no engine takes the graph"),
+                  HasSubstr("cuDNN 9.19.0: no engine supports the graph"),
                   HasSubstr("engine 6: CUDNN_STATUS_NOT_SUPPORTED: no kernel for it"))));
   EXPECT_EQ(fake.num_executions, 0);
 }

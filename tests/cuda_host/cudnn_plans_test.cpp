@@ -125,7 +125,7 @@ TEST_P(CudnnPlans, PassTheScoresGradientsThroughTheWorkspaceOnlyWhereOrderMatter
 TEST_P(CudnnPlans, NameTheShapeThatCudnnHasNoEngineFor) {
   EXPECT_THAT([&] { plan_attention_forward(api, target(), shape(1, 64, 2, 2, 5)); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("attention forward, 1 sequences of 64, 2 heads of 5"),
-                                                HasSubstr("no engine takes the graph"))));
+                                                HasSubstr("no engine supports the graph"))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, CudnnPlans,

@@ -53,8 +53,8 @@ TEST(LinkReport, TellsHowLongBlocksWaitedForMultiprocessors) {
   late.placed_ns = 1'000'000;
   const LinkReport of_late = report({late, record(3000, 4000, 100'000'000)}, 100);
   EXPECT_DOUBLE_EQ(of_late.longest_placing_us, 1000);
-  EXPECT_THAT(to_text(of_late), HasSubstr("waited up to 1000 us for multiprocessors"));
-  EXPECT_THAT(to_text(report({record(0, 1000, 100'000'000)}, 100)), Not(HasSubstr("multiprocessors")));
+  EXPECT_THAT(to_text(of_late), HasSubstr("waited up to 1000 us for SMs"));
+  EXPECT_THAT(to_text(report({record(0, 1000, 100'000'000)}, 100)), Not(HasSubstr("for SMs")));
 }
 
 TEST(LinkReport, BelowTheRateNextToComputeIsReportedAndValid) {

@@ -308,7 +308,7 @@ TEST_F(Products, TellOfAReleaseThatIsWrongBesideOthersOnThisGpu) {
   EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(), testing::IsEmpty());
   cuda_host::Machine::instance().compute_capability = 100;
   EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(),
-              ElementsAre(HasSubstr("cuBLASLt 13.1.0 may compute a product wrongly")));
+              ElementsAre(HasSubstr("cuBLASLt 13.1.0 may compute wrong products")));
   CublasLtApi mended = CublasLtDouble::api();
   mended.get_version = []() -> std::size_t { return 130'300; };
   EXPECT_THAT(MatrixProducts(mended).notices(), testing::IsEmpty());

@@ -59,7 +59,7 @@ TEST_P(CudnnAttention, AgreesWithTheHostInBothPasses) {
         kernels::attention_backward({q, k, v, out, lse, dout, dq, dk, dv, s.length, s.head_size, s.keys, s.causal}),
         {dq, dk, dv}, kGradients);
   } catch (const MachineError& error) {
-    if (std::string_view(error.what()).find("computes this wrongly") == std::string_view::npos) throw;
+    if (std::string_view(error.what()).find("computes this incorrectly") == std::string_view::npos) throw;
     GTEST_SKIP() << error.what();
   }
 }

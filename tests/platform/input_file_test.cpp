@@ -76,11 +76,11 @@ TEST(InputFile, ThatIsDamagedIsRefusedAndItsStreamKeepsWhatCameBefore) {
   const std::string text = "once upon a time, once upon a time, once upon a clock";
   const std::string frame = frame_of_odd_blocks(text, 3);
   write_text(folder / "x.zst", frame.substr(0, frame.size() - 1));
-  refuses(folder / "x.zst", "compressed data is cut short");
+  refuses(folder / "x.zst", "compressed data is truncated");
   ByteStream stream(folder / "x.zst");
   const FileBytes read = read_bytes(stream);
   EXPECT_THAT(read.bytes, testing::StartsWith(text + text));
-  EXPECT_EQ(read.fault, "compressed data is cut short");
+  EXPECT_EQ(read.fault, "compressed data is truncated");
 }
 
 TEST(InputFile, ThatMemoryDoesNotHoldIsRefusedBeforeItIsUnpacked) {
@@ -110,7 +110,7 @@ TEST(InputFile, ThatHasNoEndOrMayNeverBeginIsRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   std::filesystem::create_symlink(folder / "loop", folder / "loop");
   refuses(folder / "pipe", "a named pipe, not a file");
-  refuses(folder / "", "a directory, not a file");
+  refuses(folder / "", "a folder, not a file");
   refuses("/dev/zero", "a device, not a file");
   refuses(folder / "none", "no such file");
   refuses(folder / "none/none", "no such file");
@@ -123,7 +123,7 @@ TEST(InputFile, ThatIsMissingIsLookedForBesideItsName) {
   write_text(folder / "quick.yaml", "a");
   refuses(folder / "quik.yaml", "no such file; did you mean " + (folder / "quick.yaml").string() + "?");
   std::filesystem::create_symlink("nowhere", folder / "link");
-  refuses(folder / "link", "no such file; name one that is there");
+  refuses(folder / "link", "no such file; check the path");
 }
 
 TEST(InputFile, MayBeAPipeThatThisProcessWasGiven) {
@@ -133,7 +133,7 @@ TEST(InputFile, MayBeAPipeThatThisProcessWasGiven) {
   ::close(ends[1]);
   const std::string name = "/dev/fd/" + std::to_string(ends[0]);
   EXPECT_THAT([&] { read_input_file(name, {}, GivenPipes::refused); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("a pipe, not a file; write what it gives to a file")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("a pipe, not a file; write its output to a file")));
   EXPECT_EQ(read_input_file(name), "piped");
   ::close(ends[0]);
 }

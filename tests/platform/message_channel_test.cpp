@@ -49,7 +49,7 @@ TEST(MessageChannel, TakesNoLongMessageOfWhomItDoesNotTrust) {
   ends.there->send(1, std::string(100, 'x'));
   EXPECT_EQ(ends.here->receive().payload.size(), 100U);
   ends.there->send(1, std::string(101, 'x'));
-  EXPECT_THAT([&] { ends.here->receive(); }, ThrowsMessage<MachineError>(HasSubstr("no message")));
+  EXPECT_THAT([&] { ends.here->receive(); }, ThrowsMessage<MachineError>(HasSubstr("an invalid message")));
   Ends trusted;
   trusted.here->limit(100);
   trusted.here->trust("rank 4");
@@ -108,14 +108,13 @@ TEST(MessageChannel, DeadlinesNameThePeer) {
   EXPECT_THAT([&] { ends.here->receive(soon()); }, ThrowsMessage<MachineError>("rank 3 did not answer in time"));
   const std::string large(50'000'000, 'x');
   EXPECT_THAT([&] { ends.here->send(1, large, soon()); },
-              ThrowsMessage<MachineError>("rank 3 did not take a message in time"));
+              ThrowsMessage<MachineError>("rank 3 did not receive a message in time"));
 }
 
 TEST(MessageChannel, RefusesStrayBytes) {
   Ends ends;
   ASSERT_EQ(::write(ends.raw, "printed by a library", 20), 20);
-  EXPECT_THAT([&] { ends.here->receive(); },
-              ThrowsMessage<MachineError>(HasSubstr("rank 3 sent something that is no")));
+  EXPECT_THAT([&] { ends.here->receive(); }, ThrowsMessage<MachineError>(HasSubstr("rank 3 sent an invalid message")));
 }
 
 }  // namespace

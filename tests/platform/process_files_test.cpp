@@ -112,8 +112,9 @@ TEST(AtomicFile, SaysTheLimitThatAFileMayNotGrowBeyond) {
       testing_support::write_text(folder / "said", error.what());
     }
   });
-  EXPECT_THAT(testing_support::read_text(folder / "said"),
-              ::testing::AllOf(HasSubstr(file), HasSubstr("File too large"), HasSubstr("1000 bytes (ulimit -f)")));
+  EXPECT_THAT(
+      testing_support::read_text(folder / "said"),
+      ::testing::AllOf(HasSubstr(file), HasSubstr("File too large"), HasSubstr("1000 bytes to a file (ulimit -f)")));
   EXPECT_FALSE(fs::exists(file));
 }
 

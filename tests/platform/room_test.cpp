@@ -48,7 +48,7 @@ TEST_F(MemoryRoom, IsWhatTheTightestControlGroupAroundTheProcessLeaves) {
   write("groups/outer/inner/memory.max", "max\n");
   write("groups/outer/inner/memory.current", "5\n");
   EXPECT_EQ(room().amount, 12 * kMega) << "what is kept of files that nobody uses can be had";
-  EXPECT_EQ(room().bound, "control group's limit of 104.9 MB");
+  EXPECT_EQ(room().bound, "cgroup limit of 104.9 MB");
 }
 
 TEST_F(MemoryRoom, ReadsControlGroupsOfTheFirstVersion) {
@@ -89,16 +89,16 @@ TEST(AddressSpace, BoundsMemoryAndIsNamed) {
   const Limited limited(RLIMIT_AS, rlim_t{1} << 33);
   EXPECT_LT(memory_room().amount, std::int64_t{1} << 33);
   EXPECT_THAT([] { require_memory(std::int64_t{1} << 50, "a large thing"); },
-              ThrowsMessage<MachineError>(HasSubstr("a large thing: 1125899.9 GB are needed and ")));
-  EXPECT_THAT(out_of_memory("it worked"), AllOf(HasSubstr("memory ran out while it worked"), HasSubstr("8.6 GB")));
+              ThrowsMessage<MachineError>(HasSubstr("a large thing: 1125899.9 GB needed, ")));
+  EXPECT_THAT(out_of_memory("it worked"), AllOf(HasSubstr("out of memory while it worked"), HasSubstr("8.6 GB")));
 }
 
 TEST(TrialThreads, SayHowManyCouldBeStartedAndWhatBoundsThem) {
   EXPECT_NO_THROW(TrialThreads(20, "a run"));
   const Limited limited(RLIMIT_AS, rlim_t{1} << 30);
   EXPECT_THAT([] { TrialThreads(10'000, "300 ranks"); },
-              ThrowsMessage<MachineError>(
-                  AllOf(HasSubstr("300 ranks: 10000 threads are needed at once and "), HasSubstr("ulimit -v 1.1 GB"))));
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("300 ranks: 10000 threads are needed at once, but "),
+                                                HasSubstr("ulimit -v 1.1 GB"))));
 }
 
 TEST(OpenFiles, RaiseTheSoftLimitUpToTheHardOne) {
@@ -109,7 +109,7 @@ TEST(OpenFiles, RaiseTheSoftLimitUpToTheHardOne) {
   ::getrlimit(RLIMIT_NOFILE, &now);
   EXPECT_EQ(now.rlim_cur, 60U);
   EXPECT_THAT([&] { require_open_files(hard + 1, "a run"); },
-              ThrowsMessage<MachineError>(HasSubstr("files must be open at once, and ulimit -n is 60")));
+              ThrowsMessage<MachineError>(HasSubstr("files must be open at once, but ulimit -n is 60")));
 }
 
 TEST(InBytes, ReadsAsPeopleSayIt) {

@@ -49,8 +49,8 @@ void ChangeWatch::look_for_returned(const QString& folder) {
 void ChangeWatch::hear_of(const QString& file) {
   const QFileInfo now(file);
   if (now.exists()) watcher_.addPath(file);
-  const QString news = now.exists() ? tr("%1 has changed since it was read.").arg(now.fileName())
-                                    : tr("%1 is no longer there; what was read of it stays.").arg(now.fileName());
+  const QString news = now.exists() ? tr("%1 changed after it was read.").arg(now.fileName())
+                                    : tr("%1 no longer exists; the data already read is kept.").arg(now.fileName());
   for (auto tab = files_.cbegin(); tab != files_.cend(); ++tab) {
     if (!tab.value().contains(file)) continue;
     news_[tab.key()] = news;

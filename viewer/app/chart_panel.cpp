@@ -94,7 +94,7 @@ void ChartPanel::show_chart(const QString& name) {
 
 void ChartPanel::redraw() {
   chart_.reset();
-  QString why = tr("There are no charts of this.");
+  QString why = tr("No charts are available for this.");
   try {
     if (kinds_->count() > 0) chart_.emplace(make_chart(kinds_->currentData().toString().toStdString(), input_));
   } catch (const std::invalid_argument& error) {
@@ -114,7 +114,7 @@ void ChartPanel::redraw() {
 void ChartPanel::save() {
   if (!chart_) return;
   const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), utf8(chart_->kind.name) + ".svg",
-                                                    tr("Pictures and figures (*.svg *.png *.csv)"));
+                                                    tr("Pictures and data (*.svg *.png *.csv)"));
   if (!path.isEmpty()) save_as(path);
 }
 

@@ -23,8 +23,8 @@ QString plain_text(const QAction& action) { return action.text().remove('&'); }
 
 CommandPalette::CommandPalette(const QList<QAction*>& actions, QWidget* parent)
     : QDialog(parent, Qt::Popup), actions_(actions), words_(new QLineEdit), list_(new QListWidget) {
-  words_->setPlaceholderText(tr("what to do"));
-  words_->setAccessibleName(tr("What to do"));
+  words_->setPlaceholderText(tr("search for a command"));
+  words_->setAccessibleName(tr("Search for a command"));
   words_->installEventFilter(this);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 6);

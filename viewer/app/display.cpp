@@ -47,17 +47,17 @@ XConnection connect_to_x() {
 
 std::string why_no_x(std::shared_ptr<void>& kept) {
   const std::string display = variable("DISPLAY");
-  if (display.empty()) return "there is no display (DISPLAY is not set)";
+  if (display.empty()) return "no display (DISPLAY is not set)";
   XConnection x = connect_to_x();
   kept = std::move(x.connection);
-  return x.answers ? "" : "display \"" + display + "\" does not answer";
+  return x.answers ? "" : "display \"" + display + "\" does not respond";
 }
 
 // A compositor listens at a socket of the user's runtime folder.
 std::string why_no_wayland() {
   if (!variable("WAYLAND_SOCKET").empty()) return "";
   std::string name = variable("WAYLAND_DISPLAY");
-  if (name.empty()) return "there is no display (WAYLAND_DISPLAY is not set)";
+  if (name.empty()) return "no display (WAYLAND_DISPLAY is not set)";
   const std::string path = name.starts_with('/') ? name : variable("XDG_RUNTIME_DIR") + "/" + name;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -66,7 +66,7 @@ std::string why_no_wayland() {
   const int end = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool answers = end >= 0 && ::connect(end, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   if (end >= 0) ::close(end);
-  return answers ? "" : "Wayland display \"" + name + "\" does not answer";
+  return answers ? "" : "Wayland display \"" + name + "\" does not respond";
 }
 
 // The platforms that Qt can draw on here, according to its plugins.
@@ -87,7 +87,7 @@ QStringList platforms() {
 
 std::string why_not_on(const QString& platform, std::shared_ptr<void>& kept) {
   if (const QStringList all = platforms(); !all.contains(platform))
-    return fmt::format("QT_QPA_PLATFORM names \"{}\", which Qt has no plugin for here; it has: {}",
+    return fmt::format("QT_QPA_PLATFORM is \"{}\", but Qt has no plugin for it here; available: {}",
                        platform.toStdString(), all.join(", ").toStdString());
   if (platform == "xcb") return why_no_x(kept);
   return platform.startsWith("wayland") ? why_no_wayland() : "";
@@ -98,7 +98,7 @@ std::string why_no_display(std::shared_ptr<void>& kept) {
   const QString asked = qEnvironmentVariable("QT_QPA_PLATFORM");
   if (asked.isEmpty()) {
     if (variable("DISPLAY").empty() && variable("WAYLAND_DISPLAY").empty())
-      return "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)";
+      return "no display (neither DISPLAY nor WAYLAND_DISPLAY is set)";
     if (!variable("WAYLAND_DISPLAY").empty() && why_not_on("wayland", kept).empty()) return "";
     return variable("DISPLAY").empty() ? why_not_on("wayland", kept) : why_not_on("xcb", kept);
   }

@@ -103,7 +103,7 @@ void LoadJob::run() {
       (on_not_comparable ? on_not_comparable : on_failed)(why);
     });
   } catch (const std::bad_alloc&) {
-    post([this] { on_failed(tr("%1: there is not enough memory for it").arg(path_)); });
+    post([this] { on_failed(tr("%1: not enough memory").arg(path_)); });
   } catch (const std::exception& error) {
     post([this, what = QString::fromUtf8(error.what())] { on_failed(what); });
   }
@@ -123,10 +123,9 @@ std::shared_ptr<const Document> compare(const std::string& from, const std::stri
   if (has_runs && gate::holds_runs(from) == gate::holds_runs(to)) return judge_runs(from, to, is_forced, watch);
   for (const std::string& path : {from, to})
     if (has_runs || kind_of(path) != DocumentKind::trace)
-      throw std::invalid_argument(
-          fmt::format("{} and {} are not alike: traces are compared with traces, and runs or a "
-                      "saved baseline with runs",
-                      from, to));
+      throw std::invalid_argument(fmt::format(
+          "{} and {} are of different kinds: compare traces with traces, and runs or a saved baseline with runs", from,
+          to));
   const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
   watch.say("comparing");
   return compare_documents(before, now, is_forced);

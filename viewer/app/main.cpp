@@ -43,8 +43,8 @@ QSize size_from(const std::string& text) {
   constexpr int kMost = 20'000;
   if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < 300 || height < 100 ||
       width > kMost || height > kMost)
-    throw std::invalid_argument(
-        fmt::format("--size is \"{0}\"; write pixels, 1600x900, at least 300x100 and at most {1}x{1}", text, kMost));
+    throw std::invalid_argument(fmt::format(
+        "--size is \"{0}\"; use pixels such as 1600x900, at least 300x100 and at most {1}x{1}", text, kMost));
   return {width, height};
 }
 
@@ -67,13 +67,13 @@ void check(const Arguments& arguments) {
   const bool has_chart = !arguments.chart.empty() && arguments.chart != kScaling;
   if (!renders && (!arguments.range.empty() || has_chart || !arguments.size.empty() || !arguments.cell.empty()))
     throw std::invalid_argument(
-        "--range, --chart, --cell and --size are of a picture; name its file with --render; a window shows charts of "
-        "what it opened (Ctrl+H), and --chart scaling of several runs");
+        "--range, --chart, --cell and --size need --render FILE; in a window, Ctrl+H shows charts, and --chart scaling "
+        "compares several runs");
   if (arguments.compare && arguments.inputs.size() != 2)
     throw std::invalid_argument(
         fmt::format("--compare takes two traces or runs, the baseline first, not {}", arguments.inputs.size()));
   if (arguments.chart == kScaling && (arguments.inputs.empty() || arguments.compare))
-    throw std::invalid_argument("--chart scaling takes folders of runs, and no --compare");
+    throw std::invalid_argument("--chart scaling takes run folders and cannot be used with --compare");
 }
 
 // Drops Qt's warning about XDG_RUNTIME_DIR: users of the viewer cannot fix it, and nothing needs that folder.
@@ -84,7 +84,7 @@ void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
 int show(int& argc, char** argv, const Arguments& arguments) {
   const DisplayProbe display;
   if (!display.why_not().empty()) {
-    print_error("underlap-viewer: {}\n  --render out.png makes a picture without one\n", display.why_not());
+    print_error("underlap-viewer: {}\n  --render out.png renders a picture without a display\n", display.why_not());
     return kBadInput;
   }
   QApplication application(argc, argv);
@@ -117,25 +117,24 @@ int run(int& argc, char** argv, const Arguments& arguments) {
 
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("PATH", arguments.inputs,
-                 "traces, folders of traces, folders of runs, or what `underlap gate --json` said: a tab each");
+                 "traces, trace folders, run folders, or the output of `underlap gate --json`; one tab each");
   app.add_flag("--compare", arguments.compare,
-               "two traces, the baseline first, side by side; of two runs a gate's verdicts");
+               "compare two traces side by side, baseline first; for two runs, show the gate's verdicts");
   app.add_option("--render", arguments.render,
-                 "make a picture instead of opening a window: FILE.png or FILE.svg; of a chart FILE.csv too");
-  app.add_option(
-      "--range", arguments.range,
-      "of a picture: the part of time, 12ms..18ms, \"step 3\", or all (default: all, or the first of its blocks)");
+                 "render a picture instead of opening a window: FILE.png or FILE.svg; FILE.csv for a chart");
+  app.add_option("--range", arguments.range,
+                 "with --render: time range, 12ms..18ms, \"step 3\" or all (default: all, or only the first block)");
   app.add_option("--chart", arguments.chart,
-                 "of a picture: a chart instead of the timeline, modes, steps, change, matrix, bandwidth, gate, "
-                 "scaling (of several runs; in a window too)");
+                 "with --render: a chart instead of the timeline: modes, steps, change, matrix, bandwidth, gate or "
+                 "scaling (of several runs; also in a window)");
   app.add_option("--cell", arguments.cell,
-                 "of a picture of a run, or of two: the cell whose timeline, chart or change is drawn");
-  app.add_option("--size", arguments.size, "of a picture: pixels, 1600x900 (default: as high as what there is)");
-  app.add_option("--scale", arguments.scale, "of a picture: pixels for one of a plain screen")
+                 "with --render of one or two runs: the cell whose timeline, chart or change is drawn");
+  app.add_option("--size", arguments.size, "with --render: size in pixels, 1600x900 (default: as high as the content)");
+  app.add_option("--scale", arguments.scale, "with --render: scale factor of the picture")
       ->check(CLI::Range(0.5, 8.0))
       ->capture_default_str();
-  app.add_flag("--dark", arguments.dark, "dark colours");
-  app.add_flag("--force", arguments.force, "compare what did different work");
+  app.add_flag("--dark", arguments.dark, "dark colors");
+  app.add_flag("--force", arguments.force, "compare even if the two sides did different work");
   app.footer(
       "Example: underlap-viewer out/traces/00-off.pftrace\n"
       "         underlap-viewer --compare before.json.gz after.json.gz\n"
@@ -151,7 +150,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace underlap;
   viewer::Arguments arguments;
-  CLI::App app("Shows traces and runs: what of communication is hidden under compute, what is exposed, and why",
+  CLI::App app("Shows traces and runs: which communication is hidden by compute, which is exposed, and why",
                "underlap-viewer");
   viewer::add_options(app, arguments);
   give_back_large_blocks();  // a trace's arrays grow while it is read

@@ -110,7 +110,7 @@ QString MainWindow::note() const { return note_->isHidden() ? QString() : note_-
 void MainWindow::show_note() {
   QWidget* tab = tabs_->currentWidget();
   const Tab shown = shown_.value(tab);
-  if (is_partial(tab)) return note_->show_note(tr("Still being read; %1").arg(shown.progress), tr("&Cancel"));
+  if (is_partial(tab)) return note_->show_note(tr("Still reading; %1").arg(shown.progress), tr("&Cancel"));
   note_->show_note(shown.failure.isEmpty() ? changes_->news_of(tab) : shown.failure, tr("&Read again"));
 }
 

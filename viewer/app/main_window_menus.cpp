@@ -63,10 +63,10 @@ void MainWindow::make_file_menu() {
   add(menu, tr("Open a &folder..."), keys({"Ctrl+Shift+O"}), [this] { ask_for_folder(); });
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent);
-  add(menu, tr("Open &again what was open last"), keys({"Ctrl+Shift+T"}), [this] { open_again(); });
+  add(menu, tr("Open last session &again"), keys({"Ctrl+Shift+T"}), [this] { open_again(); });
   add(menu, tr("&Read again"), keys({"F5"}), [this] { read_again(); });
   add(menu, tr("&Compare with another trace or run..."), keys({"Ctrl+D"}), [this] { compare_with_other(); });
-  add(menu, tr("&Scaling over the runs that are open"), keys({"Ctrl+Shift+S"}), [this] { show_scaling(); });
+  add(menu, tr("&Scaling of the open runs"), keys({"Ctrl+Shift+S"}), [this] { show_scaling(); });
   add(menu, tr("C&harts..."), keys({"Ctrl+H"}), [this] { show_charts(); });
   add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
   menu->addSeparator();
@@ -82,18 +82,19 @@ void MainWindow::make_view_menu() {
   add_to_timeline(menu, tr("Zoom &out"), keys({"S", "Ctrl+-"}), [](TimelineView& view) { view.zoom(1 / kZoomStep); });
   add_to_timeline(menu, tr("Move &left"), keys({"A"}), [](TimelineView& view) { view.pan(-kPanStep); });
   add_to_timeline(menu, tr("Move &right"), keys({"D"}), [](TimelineView& view) { view.pan(kPanStep); });
-  add_to_timeline(menu, tr("&Fit: the selection, or all"), keys({"F"}), [](TimelineView& view) {
+  add_to_timeline(menu, tr("&Fit the selection, or everything"), keys({"F"}), [](TimelineView& view) {
     if (const auto& range = view.state().range) return view.show_range(range->first, range->second);
     view.fit();
   });
   add_to_timeline(menu, tr("Show &everything"), keys({"Shift+F", "Home"}), [](TimelineView& view) { view.fit(); });
-  add_to_timeline(menu, tr("View &before"), keys({"Alt+Left", "Backspace"}),
+  add_to_timeline(menu, tr("&Back to the previous view"), keys({"Alt+Left", "Backspace"}),
                   [](TimelineView& view) { view.go_back(); });
-  add_to_timeline(menu, tr("View &after"), keys({"Alt+Right"}), [](TimelineView& view) { view.go_forward(); });
+  add_to_timeline(menu, tr("Forw&ard to the next view"), keys({"Alt+Right"}),
+                  [](TimelineView& view) { view.go_forward(); });
   menu->addSeparator();
   add_to_timeline(menu, tr("&Mark"), keys({"M"}), [](TimelineView& view) { view.toggle_mark(); });
   add_to_timeline(menu, tr("Select between the last two ma&rks"), keys({"R"}), [this](TimelineView& view) {
-    if (!view.select_between_marks()) tell(tr("There are no two marks yet: M sets one."));
+    if (!view.select_between_marks()) tell(tr("Set two marks first: M sets one."));
   });
   add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
   menu->addSeparator();
@@ -118,22 +119,23 @@ void MainWindow::make_go_menu() {
     };
   };
   add(menu, tr("&Find..."), keys({"/", "Ctrl+F"}), on_page([](Page& shown) { shown.find(); }));
-  add(menu, tr("&Next found"), keys({"N", "F3"}), on_page([](Page& shown) { shown.go_to_found(Towards::later); }));
-  add(menu, tr("&Previous found"), keys({"Shift+N", "Shift+F3"}),
+  add(menu, tr("&Next match"), keys({"N", "F3"}), on_page([](Page& shown) { shown.go_to_found(Towards::later); }));
+  add(menu, tr("&Previous match"), keys({"Shift+N", "Shift+F3"}),
       on_page([](Page& shown) { shown.go_to_found(Towards::earlier); }));
-  add(menu, tr("Next of the same &kind"), keys({"]", "."}),
+  add(menu, tr("Next slice of the same &kind"), keys({"]", "."}),
       on_page([](Page& shown) { shown.go_to_alike(Towards::later); }));
-  add(menu, tr("Previous of the same k&ind"), keys({"[", ","}),
+  add(menu, tr("Previous slice of the same k&ind"), keys({"[", ","}),
       on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
-  add(menu, tr("&Worst exposed, and the next worst"), keys({"E"}), on_page([](Page& shown) { shown.go_to_worst(); }));
-  add_to_timeline(menu, tr("Who came &last to the selected communication"), keys({"Shift+L"}),
+  add(menu, tr("&Worst exposed slice, then the next worst"), keys({"E"}),
+      on_page([](Page& shown) { shown.go_to_worst(); }));
+  add_to_timeline(menu, tr("&Last rank to arrive at the selected communication"), keys({"Shift+L"}),
                   [this](TimelineView& view) {
                     if (view.late_member() == Timeline::kNoSlice)
-                      return tell(tr("Select a communication first that ranks came to at different times."));
+                      return tell(tr("First select a communication at which ranks arrived at different times."));
                     view.go_to(view.late_member());
                   });
   menu->addSeparator();
-  add(menu, tr("Next pan&el: timeline, tabs, what they show"), keys({"F6"}), [this] { step_panel(1); });
+  add(menu, tr("Next pan&el: timeline, tabs, tab contents"), keys({"F6"}), [this] { step_panel(1); });
   add(menu, tr("Previous panel"), keys({"Shift+F6"}), [this] { step_panel(-1); });
   menu->addSeparator();
   add_to_timeline(menu, tr("Slice to the &right"), keys({"Right"}),
@@ -153,31 +155,31 @@ void MainWindow::make_lanes_menu() {
     };
   };
   add_to_timeline(
-      menu, tr("&Pin the selected lane, or the selected slice's, or no longer"), keys({"P"}),
+      menu, tr("&Pin or unpin the selected lane, or the selected slice's"), keys({"P"}),
       on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_pinned(row, !lane.is_pinned); }));
-  add_to_timeline(menu, tr("&Collapse or open it"), keys({"C"}),
+  add_to_timeline(menu, tr("&Collapse or expand it"), keys({"C"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) {
                     lanes.set_collapsed(row, !lane.is_collapsed);
                   }));
   add_to_timeline(
-      menu, tr("&Hide it, or show it again"), keys({"H"}),
+      menu, tr("&Hide or show it"), keys({"H"}),
       on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_shown(row, !lane.is_shown); }));
   add_to_timeline(menu, tr("Move it &up"), keys({"Ctrl+Up"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, -1); }));
   add_to_timeline(menu, tr("Move it &down"), keys({"Ctrl+Down"}),
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, 1); }));
   menu->addSeparator();
-  add_to_timeline(menu, tr("&Open all lanes of threads and ranges"), keys({"T"}),
+  add_to_timeline(menu, tr("&Expand all lanes of threads and ranges"), keys({"T"}),
                   [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(false); });
   add_to_timeline(menu, tr("Collapse all lanes of &threads and ranges"), keys({"Shift+T"}),
                   [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(true); });
-  add_to_timeline(menu, tr("All lanes as they &were"), keys({"Ctrl+R"}),
+  add_to_timeline(menu, tr("&Reset all lanes"), keys({"Ctrl+R"}),
                   [](TimelineView& view) { view.arrangement().reset(); });
 }
 
 void MainWindow::make_help_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Help"));
-  add(menu, tr("&What to do..."), keys({"Ctrl+Shift+P", "Ctrl+P"}), [this] { show_palette(); });
+  add(menu, tr("Command &palette..."), keys({"Ctrl+Shift+P", "Ctrl+P"}), [this] { show_palette(); });
   add(menu, tr("&Keys"), keys({"?", "F1"}), [this] { show_keys(); });
 }
 
@@ -204,7 +206,7 @@ void MainWindow::ask_for_trace() {
 }
 
 void MainWindow::ask_for_folder() {
-  const QString path = QFileDialog::getExistingDirectory(this, tr("Open a run, or the traces of a job"));
+  const QString path = QFileDialog::getExistingDirectory(this, tr("Open a run or the traces of a job"));
   if (!path.isEmpty()) open(path);
 }
 
@@ -213,10 +215,11 @@ void MainWindow::compare_with_other() {
   const bool is_run = qobject_cast<const RunPage*>(page()) != nullptr;
   const auto* trace = qobject_cast<const TracePage*>(page());
   if (!is_run && (trace == nullptr || trace->document().is_partial))
-    return tell(tr("Open the trace or the run that is to be compared first, and wait until it is read."));
+    return tell(tr("First open the trace or run to compare, and wait until it is read."));
   const QString candidate = shown_[page()].request.path;
   const QString file = is_run ? tr("A saved baseline...") : tr("Another file...");
-  const QString folder = is_run ? tr("The folder of a run, or of several...") : tr("The folder of a job's ranks...");
+  const QString folder =
+      is_run ? tr("A folder with one or several runs...") : tr("A folder with the traces of a job...");
   QStringList choices;
   for (int i = 0; i < tabs_->count(); ++i) {
     const QWidget* other = tabs_->widget(i);
@@ -226,7 +229,7 @@ void MainWindow::compare_with_other() {
   choices << file << folder;
   QInputDialog dialog(this);
   dialog.setWindowTitle(tr("Compare"));
-  dialog.setLabelText(tr("The baseline that %1 is held against:").arg(candidate));
+  dialog.setLabelText(tr("Baseline to compare %1 with:").arg(candidate));
   dialog.setOption(QInputDialog::UseListViewForComboBoxItems);
   dialog.setComboBoxItems(choices);
   if (dialog.exec() != QDialog::Accepted) return;
@@ -240,14 +243,14 @@ void MainWindow::show_scaling() {
   QStringList runs;
   for (int i = 0; i < tabs_->count(); ++i)
     if (qobject_cast<const RunPage*>(tabs_->widget(i)) != nullptr) runs << shown_[tabs_->widget(i)].request.path;
-  if (runs.isEmpty()) return tell(tr("Open runs of one matrix at several sizes first."));
+  if (runs.isEmpty()) return tell(tr("First open runs of one matrix at several sizes."));
   scale(runs);
 }
 
 void MainWindow::show_charts() {
   if (page() == nullptr) return;
   if (const auto* trace = qobject_cast<const TracePage*>(page()); trace != nullptr && trace->document().is_partial)
-    return tell(tr("Charts are drawn of the whole: it is still being read."));
+    return tell(tr("Charts need the whole trace, which is still being read."));
   auto* dialog = new QDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex())));
@@ -264,7 +267,7 @@ void MainWindow::show_charts() {
 
 void MainWindow::save_picture() {
   Page* shown = page();
-  if (shown == nullptr || shown->timeline() == nullptr) return tell(tr("There is no timeline to save a picture of."));
+  if (shown == nullptr || shown->timeline() == nullptr) return tell(tr("There is no timeline to save."));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save a picture"), "timeline.png", tr("Pictures (*.png)"));
   if (!path.isEmpty() && !shown->timeline()->grab().save(path)) tell(tr("%1 could not be written").arg(path));
 }
@@ -302,12 +305,12 @@ void MainWindow::show_keys() {
   };
   for (const QAction* action : actions_)
     add_line(plain_text(*action), QKeySequence::listToString(action->shortcuts(), QKeySequence::NativeText));
-  add_line(tr("From a panel or a field back to the timeline"), tr("Esc"));
-  add_line(tr("Zoom where the mouse is"), tr("Ctrl+wheel"));
+  add_line(tr("Return from a panel or field to the timeline"), tr("Esc"));
+  add_line(tr("Zoom at the mouse position"), tr("Ctrl+wheel"));
   add_line(tr("Move in time"), tr("drag, Shift+wheel"));
   add_line(tr("Select a range"), tr("Shift+drag or Ctrl+drag, or drag over the ruler"));
-  add_line(tr("Zoom to a slice"), tr("double click, or the middle button"));
-  add_line(tr("Open or collapse a lane; pin it"), tr("click on its name; Ctrl+click"));
+  add_line(tr("Zoom to a slice"), tr("double-click or middle button"));
+  add_line(tr("Expand or collapse a lane; pin it"), tr("click its name; Ctrl+click"));
   add_line(tr("Move a lane"), tr("drag its name"));
   table->resizeColumnsToContents();
   table->horizontalHeader()->setStretchLastSection(true);

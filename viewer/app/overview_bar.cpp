@@ -29,8 +29,8 @@ OverviewBar::OverviewBar(TimelineView& timeline, QWidget* parent) : QWidget(pare
   setFixedHeight(kHeight);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("Overview"));
-  setAccessibleDescription(tr("All of the trace, and which part of it the timeline shows"));
-  setToolTip(tr("All of the trace, its ranks over each other; press or drag to go there"));
+  setAccessibleDescription(tr("The whole trace, and the part that the timeline shows"));
+  setToolTip(tr("The whole trace, with all ranks overlaid; click or drag to go there"));
   connect(&timeline, &TimelineView::view_changed, this, QOverload<>::of(&QWidget::update));
 }
 

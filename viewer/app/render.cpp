@@ -35,7 +35,7 @@ constexpr int kFontPixels = 12;
 
 [[noreturn]] void refuse_range(const std::string& text) {
   throw std::invalid_argument(
-      fmt::format("--range is \"{}\"; write two times, 12ms..18.5ms, a step, \"step 3\", or all", text));
+      fmt::format("--range is \"{}\"; use two times (12ms..18.5ms), a step (\"step 3\") or all", text));
 }
 
 std::int64_t time_from(const std::string& text, const std::string& whole) {
@@ -73,7 +73,7 @@ TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& 
   if (request->is_all) return all;
   if (request->time && request->time->begin_ns < all.end_ns && request->time->end_ns > 0) return *request->time;
   if (request->time)
-    throw std::invalid_argument(fmt::format("--range: the trace has nothing from {} to {}; it is {} long",
+    throw std::invalid_argument(fmt::format("--range: the trace has nothing from {} to {}; its duration is {}",
                                             time_text(request->time->begin_ns), time_text(request->time->end_ns),
                                             time_text(all.end_ns)));
   for (const StepSpan& step : timeline.steps())
@@ -83,7 +83,7 @@ TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& 
     if (step.rank == timeline.steps().front().rank) steps.push_back(step.step);
   throw std::invalid_argument(
       fmt::format("--range: the trace has no step {}; it has {}", *request->step,
-                  steps.empty() ? "none that is known" : fmt::format("{} to {}", steps.front(), steps.back())));
+                  steps.empty() ? "no known steps" : fmt::format("{} to {}", steps.front(), steps.back())));
 }
 
 int height_of(const PicturePart& part) { return kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8; }
@@ -192,10 +192,10 @@ std::string trace_of_cell(const RunDocument& run, const std::string& cell) {
   for (const report::CellResult& one : cells) names.push_back(one.name);
   if (found == cells.end())
     throw std::invalid_argument(
-        fmt::format("--cell: {} has no cell \"{}\"; it has: {}", run.path, cell, fmt::join(names, ", ")));
+        fmt::format("--cell: {} has no cell \"{}\"; available: {}", run.path, cell, fmt::join(names, ", ")));
   const std::string file = trace_file_of(run, static_cast<std::size_t>(found - cells.begin()));
   if (file.empty())
-    throw std::invalid_argument(fmt::format("--cell: {} was run without its recorder, so it has no trace", cell));
+    throw std::invalid_argument(fmt::format("--cell: {} was run without recording, so it has no trace", cell));
   return file;
 }
 
@@ -253,7 +253,7 @@ void render_trace(const RenderRequest& request, const std::string& path) {
   const TimeRange range = range_of(*document->timeline, request.range);
   const bool is_cut = !request.range && range.end_ns - range.begin_ns < document->timeline->length_ns();
   parts.push_back(part_for(
-      document, QString::fromStdString(path) + (is_cut ? ": its first block (--range all draws the others too)" : "")));
+      document, QString::fromStdString(path) + (is_cut ? ": first block (--range all draws every block)" : "")));
   parts.back().range = range;
   draw_parts_to_file(parts, request);
 }
@@ -264,14 +264,14 @@ std::pair<std::string, std::string> compared_traces(const RenderRequest& request
   const bool is_run = kind_of(from) == DocumentKind::run;
   if (kind_of(from) != kind_of(to) || kind_of(from) == DocumentKind::gate)
     throw std::invalid_argument(
-        fmt::format("{} and {} are not alike; give two traces, or two runs and --cell NAME", from, to));
+        fmt::format("{} and {} are of different kinds; give two traces, or two runs and --cell NAME", from, to));
   if (is_run == !request.cell.empty()) {
     if (!is_run) return {from, to};
     return {trace_of_cell(*open_run(from), request.cell), trace_of_cell(*open_run(to), request.cell)};
   }
-  if (!is_run) throw std::invalid_argument("--cell is of runs; these are traces");
+  if (!is_run) throw std::invalid_argument("--cell applies to runs; these are traces");
   throw std::invalid_argument(fmt::format(
-      "{0} and {1} are runs; say of which cell with --cell NAME, or compare all in words: underlap compare {0} {1}",
+      "{0} and {1} are runs; choose a cell with --cell NAME, or compare all cells as text: underlap compare {0} {1}",
       from, to));
 }
 
@@ -347,7 +347,7 @@ void check(const RenderRequest& request) {
                                                    kind_of(request.inputs[0].toStdString()) != DocumentKind::trace);
   if (extension != ".png" && extension != ".svg" && !(is_chart && extension == ".csv"))
     throw std::invalid_argument(
-        fmt::format("--render is \"{}\"; it takes a file of .png or .svg, of a chart .csv too", request.output));
+        fmt::format("--render is \"{}\"; use a .png or .svg file, or .csv for a chart", request.output));
   if (request.inputs.isEmpty() || (request.inputs.size() > 2 && !is_scaling(request)))
     throw std::invalid_argument(
         fmt::format("--render takes a trace, a run, two traces to compare, or runs for --chart scaling, not {}",
@@ -355,12 +355,12 @@ void check(const RenderRequest& request) {
   if (!request.chart.empty()) chart_kind(request.chart);
   if (!request.cell.empty() && (is_scaling(request) || is_drawn_from(request, ChartSource::gate)))
     throw std::invalid_argument(
-        fmt::format("--cell is of a chart of one cell; {} draws all that the runs have", request.chart));
+        fmt::format("--cell applies to charts of one cell; {} draws all cells of the runs", request.chart));
   if (!request.cell.empty() && request.inputs.size() == 1 &&
       kind_of(request.inputs[0].toStdString()) != DocumentKind::run)
-    throw std::invalid_argument(
-        fmt::format("--cell is of a run, which {} is not: it has no results.json", request.inputs[0].toStdString()));
-  if (request.range && is_chart) throw std::invalid_argument("--range is a part of a timeline; a chart has none");
+    throw std::invalid_argument(fmt::format("--cell applies to runs; {} is not a run: it has no results.json",
+                                            request.inputs[0].toStdString()));
+  if (request.range && is_chart) throw std::invalid_argument("--range applies to timelines, not to charts");
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ void TimelineView::leaveEvent(QEvent*) {
 
 // Of a slice, or of a moment of a rank's strip; empty where there is nothing.
 QString TimelineView::tooltip_of(const Scene::Hit& hit) const {
-  if (hit.is_on_name) return hit.lane ? tr("click: open or collapse; Ctrl-click: pin; drag: move") : QString();
+  if (hit.is_on_name) return hit.lane ? tr("click: expand or collapse; Ctrl+click: pin; drag: move") : QString();
   std::vector<Fact> facts;
   if (hit.slice != Timeline::kNoSlice) {
     facts = short_facts_of(timeline(), hit.slice);

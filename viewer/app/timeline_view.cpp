@@ -28,7 +28,7 @@ TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidge
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("Timeline"));
-  setAccessibleDescription(tr("Streams of every rank over time; arrow keys go from slice to slice"));
+  setAccessibleDescription(tr("Streams of every rank over time; arrow keys move from slice to slice"));
   settle_.setSingleShot(true);
   settle_.setInterval(kPause);
   connect(&settle_, &QTimer::timeout, this, &TimelineView::remember);

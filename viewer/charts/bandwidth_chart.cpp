@@ -36,7 +36,7 @@ FigureTable empty_table() {
           {{"median MB", "median", FigureUnit::megabytes},
            {"count", "count", FigureUnit::number},
            {"busbw GB/s", "busbw_gb_per_s", FigureUnit::number},
-           {"of the transfer", "transfer_busbw_gb_per_s", FigureUnit::number}},
+           {"transfer only", "transfer_busbw_gb_per_s", FigureUnit::number}},
           {}};
 }
 
@@ -51,9 +51,9 @@ FigureTable table_of(const analysis::BandwidthReport& report) {
 
 // What has no place in the picture is counted below it.
 std::string note_of(const analysis::BandwidthReport& report) {
-  std::string note = "1 GB/s = 1e9 B/s; medians of the slices of a size, from one power of two to the next.";
+  std::string note = "1 GB/s = 1e9 B/s; medians of slices grouped by size, in powers of two.";
   if (report.without_bytes > 0) note += fmt::format(" {} slices have no known bytes.", report.without_bytes);
-  if (report.of_several > 0) note += fmt::format(" {} carry transfers of several kinds.", report.of_several);
+  if (report.of_several > 0) note += fmt::format(" {} contain transfers of several kinds.", report.of_several);
   return note;
 }
 
@@ -125,8 +125,8 @@ std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme&
   const auto has = [&](auto points) {
     return std::ranges::any_of(rates, [&](const Rates& of) { return !(of.*points).isEmpty(); });
   };
-  if (has(&Rates::transfer)) legend.push_back({Mark::line, theme.dim_text, {}, "from the last arrival on"});
-  if (has(&Rates::whole)) legend.push_back({Mark::dashed, theme.dim_text, {}, "with the wait for peers"});
+  if (has(&Rates::transfer)) legend.push_back({Mark::line, theme.dim_text, {}, "from the last arrival"});
+  if (has(&Rates::whole)) legend.push_back({Mark::dashed, theme.dim_text, {}, "including the wait for peers"});
   return legend;
 }
 
@@ -148,7 +148,7 @@ QChart* draw_bandwidth(const ChartFigures& of, const Theme& theme) {
       draw_text(painter, plot, Qt::AlignCenter, "no communication with known bytes", theme.dim_text, kTitlePixels);
     });
   } else {
-    figure->add_log_axis(*figure, Qt::AlignBottom, with_room(sizes), "size of the message, MB");
+    figure->add_log_axis(*figure, Qt::AlignBottom, with_room(sizes), "message size, MB");
     figure->add_log_axis(*figure, Qt::AlignLeft, with_room(speeds), "bus bandwidth, GB/s");
   }
   return figure.release();
@@ -159,7 +159,7 @@ QChart* draw_bandwidth(const ChartFigures& of, const Theme& theme) {
 ChartKind bandwidth_chart() {
   return {.name = "bandwidth",
           .title = "Bandwidth by message size",
-          .description = "bus bandwidth of each collective and group size, with and without the wait for peers",
+          .description = "bus bandwidth per collective and group size, with and without the wait for peers",
           .needs = {ChartSource::trace},
           .figures = figures,
           .draw = draw_bandwidth};

@@ -75,7 +75,7 @@ const report::CellResult& cell_named(const report::RunResults& run, const std::s
   const auto found = std::ranges::find(run.cells, name, &report::CellResult::name);
   if (found == run.cells.end())
     throw std::invalid_argument(
-        fmt::format("chart change: the run has no cell \"{}\"; it has: {}", name,
+        fmt::format("chart change: the run has no cell \"{}\"; available: {}", name,
                     fmt::join(run.cells | std::views::transform(&report::CellResult::name), ", ")));
   return *found;
 }
@@ -87,7 +87,7 @@ Pair pair_of(const ChartInput& input) {
     const auto most = report::foremost(answers, 1);
     if (most.empty())
       throw std::invalid_argument(
-          fmt::format("chart change needs a cell with overlap and its cell without; {} has no such pair", input.name));
+          fmt::format("chart change needs two cells, with overlap and without; {} has no such pair", input.name));
     return {&cell_named(*input.run, most.front().off_cell), &cell_named(*input.run, most.front().cell)};
   }
   const report::CellResult& to = cell_named(*input.run, input.cell);
@@ -138,9 +138,9 @@ ChartFigures figures_of_run(const ChartInput& input) {
   const auto change = report::where_time_went(*pair.from, *pair.to);
   if (!change)
     throw std::invalid_argument(
-        fmt::format("chart change needs cells that were recorded; \"{}\" or \"{}\" of {} was run without run.trace",
+        fmt::format("chart change needs recorded cells; \"{}\" or \"{}\" of {} was run without run.trace",
                     pair.from->name, pair.to->name, input.name));
-  ChartFigures of = headed("Where the step's change went", how_made(input.run->info), run_text(input));
+  ChartFigures of = headed("Why the step time changed", how_made(input.run->info), run_text(input));
   of.note = fmt::format("Baseline: {}. Candidate: {}. ", pair.from->name, pair.to->name);
   of.table = table_of(pair, *change);
   return of;
@@ -170,9 +170,9 @@ ChartFigures figures_of_comparison(const ChartInput& input) {
   const compare::Comparison& comparison = *input.comparison;
   if (!comparison.change)
     throw std::invalid_argument(
-        fmt::format("chart change needs traces on both sides; {} has the steps alone: run both with run.trace",
+        fmt::format("chart change needs traces on both sides; {} has only step times: run both with run.trace",
                     input.name.empty() ? comparison.name : input.name));
-  ChartFigures of = headed("Where the step's change went", input.how_made, input.name);
+  ChartFigures of = headed("Why the step time changed", input.how_made, input.name);
   if (!comparison.name.empty()) of.note = fmt::format("Cell {}. ", comparison.name);
   of.table = table_of(*comparison.change);
   return of;
@@ -181,9 +181,8 @@ ChartFigures figures_of_comparison(const ChartInput& input) {
 ChartFigures figures(const ChartInput& input) {
   ChartFigures of = input.comparison != nullptr ? figures_of_comparison(input) : figures_of_run(input);
   of.note +=
-      "Mean step of the mean rank. Contention: the same kernels take longer. Decomposition: other kernels. "
-      "Concurrency: "
-      "kernels side by side, which count once.";
+      "Mean over steps and ranks. Contention: the same kernels take longer. Decomposition: other kernels. Concurrency: "
+      "kernels that run at the same time, counted once.";
   return of;
 }
 
@@ -224,8 +223,8 @@ std::pair<double, double> range_of(const std::vector<Part>& parts) {
 std::vector<RowBars> bars_of(const std::vector<Part>& parts, double low, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   RowBars step{{Mark::box, theme.compute, {}, "step"}, {}};
-  RowBars shorter{{Mark::box, theme.better, {}, "makes it shorter"}, {}};
-  RowBars longer{{Mark::box, theme.worse, {}, "makes it longer"}, {}};
+  RowBars shorter{{Mark::box, theme.better, {}, "shortens the step"}, {}};
+  RowBars longer{{Mark::box, theme.worse, {}, "lengthens the step"}, {}};
   for (const Part& part : parts) {
     step.spans.push_back(part.is_step ? Span{std::max(0.0, low), part.to} : Span{});
     shorter.spans.push_back(!part.is_step && part.to < part.from ? Span{part.from, part.to} : Span{});
@@ -269,7 +268,7 @@ QChart* draw_change(const ChartFigures& of, const Theme& theme) {
                .says_titles = {"ms", "of baseline"},
                .low = low,
                .high = high,
-               .axis_title = low > 0 ? "ms of a step; the axis does not begin at 0" : "ms of a step",
+               .axis_title = low > 0 ? "ms per step; the axis does not start at 0" : "ms per step",
                .bars = bars_of(parts, low, theme)};
   plot.add_series = [parts, pen = QPen(theme.dim_text, 0.8)](QChart& chart, std::size_t rows) {
     add_line(chart, levels_of(parts, rows), pen);
@@ -284,8 +283,8 @@ QChart* draw_change(const ChartFigures& of, const Theme& theme) {
 
 ChartKind change_chart() {
   return {.name = "change",
-          .title = "Where the change went",
-          .description = "from one step to the other: compute, exposed communication by mode, copies, idle time",
+          .title = "Step time change",
+          .description = "the difference between two steps: compute, exposed communication by mode, copies, idle time",
           .needs = {ChartSource::comparison, ChartSource::run},
           .figures = figures,
           .draw = draw_change};

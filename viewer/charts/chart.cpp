@@ -59,12 +59,12 @@ std::string instead(const ChartKind& kind, const ChartInput& input) {
   if (needs(ChartSource::trace) && input.run != nullptr) {
     const std::string file = first_trace_of(input);
     return file.empty() ? "; it has no trace: run it with run.trace"
-                        : fmt::format("; give one of its traces, as {}/{}", input.name, file);
+                        : fmt::format("; give one of its traces, such as {}/{}", input.name, file);
   }
   if (needs(ChartSource::comparison)) return "; give two traces, or two runs and a cell of both";
   if (needs(ChartSource::gate)) return "; give two runs: --chart gate BASELINE CANDIDATE";
-  if (needs(ChartSource::scaling)) return "; give folders of one matrix's runs at several sizes";
-  if (needs(ChartSource::run)) return "; give a run's folder, which holds results.json";
+  if (needs(ChartSource::scaling)) return "; give run folders of one matrix at several sizes";
+  if (needs(ChartSource::run)) return "; give a run folder, which contains results.json";
   return "";
 }
 
@@ -75,8 +75,8 @@ std::string measured_text(std::string_view backend, const std::string& link) {
 std::string modelled_text(const std::string& link) {
   const std::string_view words = "modelled";
   const std::string on = link.starts_with("modelled: ") ? link.substr(words.size() + 2) : link;
-  if (on.empty() || on == words) return "modelled: no time was measured";
-  return fmt::format("modelled: {}; no time was measured", on);
+  if (on.empty() || on == words) return "simulated: no time was measured";
+  return fmt::format("simulated: {}; no time was measured", on);
 }
 
 std::string text_at(const std::map<std::string, std::string>& texts, const std::string& key) {
@@ -94,7 +94,7 @@ const ChartKind& chart_kind(std::string_view name) {
   if (found != kinds.end()) return *found;
   std::vector<std::string_view> names;
   for (const ChartKind& kind : kinds) names.push_back(kind.name);
-  throw std::invalid_argument(fmt::format("there is no chart \"{}\"; there are: {}", name, fmt::join(names, ", ")));
+  throw std::invalid_argument(fmt::format("no chart \"{}\"; available: {}", name, fmt::join(names, ", ")));
 }
 
 bool fits(const ChartKind& kind, const ChartInput& input) {
@@ -106,7 +106,7 @@ Chart make_chart(std::string_view name, const ChartInput& input) {
   if (!fits(kind, input)) {
     const std::vector<ChartSource> is = given(input);
     throw std::invalid_argument(fmt::format("chart {} needs {}; {} is {}{}", name, sources_text(kind.needs),
-                                            input.name.empty() ? "what was given" : input.name,
+                                            input.name.empty() ? "the input" : input.name,
                                             is.empty() ? "none" : sources_text(is), instead(kind, input)));
   }
   return {kind, kind.figures(input)};

@@ -82,7 +82,7 @@ Chart make_chart(std::string_view name, const ChartInput&);
 /// it. After the first resize, its preferredHeight() is the height at which no row is omitted. Needs a QApplication.
 std::unique_ptr<QChart> draw(const Chart&, const Theme&);
 
-/// How times came about: "measured: host, paced to 1 Gbit/s" or "modelled: h100-sxm; no time was measured".
+/// How times came about: "measured: host, paced to 1 Gbit/s" or "simulated: h100-sxm; no time was measured".
 std::string how_made(const report::RunInfo&);
 std::string how_made(const Trace&);
 /// Whether no time of it was measured.

@@ -66,12 +66,14 @@ FigureRow row_of(const GateRow& row) {
 ChartFigures figures(const ChartInput& input) {
   const GateReport& report = *input.gate;
   // Only runs in virtual time have exact gates.
-  const std::string how = input.how_made.empty() && report.is_exact ? "modelled: no time was measured" : input.how_made;
+  const std::string how =
+      input.how_made.empty() && report.is_exact ? "simulated: no time was measured" : input.how_made;
   ChartFigures of = headed(fmt::format("Gate: {}", to_string(report.verdict)), how, gate::method_text(report));
   if (!input.name.empty()) of.subtitle += ", " + input.name;
   if (!report.forced.empty()) of.note = fmt::format("Not comparable, forced: {}. ", report.forced);
-  of.note += gate::verdict_sentence(report) +
-             ". Right is worse: % of the baseline's step, of bytes % of themselves, of efficiency hundredths.";
+  of.note +=
+      gate::verdict_sentence(report) +
+      ". Right is worse. Times in % of the baseline's step, bytes in % of the baseline, efficiency in hundredths.";
   of.table = empty_table();
   for (const GateRow& row : report.rows) of.table.rows.push_back(row_of(row));
   return of;
@@ -161,7 +163,7 @@ QChart* draw_gate(const ChartFigures& of, const Theme& theme) {
                .high = high,
                .axis_title = "worse by, %",
                .what = "metric",
-               .when_empty = "no metric was compared"};
+               .when_empty = "no metrics compared"};
   plot.add_series = [rows = of.table.rows, &theme](QChart& chart, std::size_t shown) {
     for (const char* verdict : {"pass", "inconclusive", "regression"}) add_marks_of(chart, rows, shown, verdict, theme);
   };
@@ -182,8 +184,8 @@ QChart* draw_gate(const ChartFigures& of, const Theme& theme) {
 
 ChartKind gate_chart() {
   return {.name = "gate",
-          .title = "Verdicts of a gate",
-          .description = "each metric's change between its limits, against the tolerance",
+          .title = "Gate verdicts",
+          .description = "change of each metric with its limits, compared with the tolerance",
           .needs = {ChartSource::gate},
           .figures = figures,
           .draw = draw_gate};

@@ -78,14 +78,14 @@ FigureRow row_of(const report::CellResult& cell, const report::CellSummary& summ
 
 ChartFigures figures(const ChartInput& input) {
   const std::vector<std::string> axes = axes_of(*input.run);
-  ChartFigures of =
-      headed("Cells of the matrix: step against the cell without overlap", how_made(input.run->info), run_text(input));
+  ChartFigures of = headed("Cells of the matrix: step relative to the cell without overlap", how_made(input.run->info),
+                           run_text(input));
   of.table = empty_table(axes);
   for (std::size_t i = 0; i < input.run->cells.size(); ++i)
     of.table.rows.push_back(row_of(input.run->cells[i], input.summaries->at(i), axes));
   of.note =
-      "step/off: the step over that of the cell without overlap, below 1 is shorter; coloured where its interval does "
-      "not hold 1. E: share of the cost of communicating that overlap won back.";
+      "step/off: step time / step time of the cell without overlap; below 1 is shorter. Colored if its interval "
+      "excludes 1. E: share of the communication cost that overlap saves.";
   return of;
 }
 
@@ -280,7 +280,7 @@ void paint(QPainter& painter, const QRectF& plot, const Tiles& of, const Theme& 
   }
   if (shown < of.rows.size())
     draw_text(painter, {kEdge, plot.bottom() + 2, plot.right() - kEdge, 16}, Qt::AlignLeft | Qt::AlignVCenter,
-              QString("%1 more in a higher chart").arg(of.rows.size() - shown), theme.worse, kSmallPixels);
+              QString("%1 more in a taller chart").arg(of.rows.size() - shown), theme.worse, kSmallPixels);
 }
 
 QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
@@ -289,7 +289,7 @@ QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
       of, theme,
       std::vector<LegendEntry>{{Mark::box, mixed(theme.better, theme.background, 0.75), {}, "30 % shorter or more"},
                                {Mark::box, mixed(theme.worse, theme.background, 0.75), {}, "30 % longer or more"},
-                               {Mark::box, theme.surface, {}, "not told apart, or nothing to hold against"}});
+                               {Mark::box, theme.surface, {}, "inconclusive, or no cell to compare with"}});
   const Tiles tiles = is_grid(of.table) ? grid_of(of.table, theme) : cell_rows_of(of.table, theme);
   double label = text_width(tiles.rows_title, kSmallPixels);
   for (const QString& row : tiles.rows) label = std::max(label, text_width(row, kTextPixels));
@@ -305,7 +305,7 @@ QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
 ChartKind matrix_chart() {
   return {.name = "matrix",
           .title = "Matrix as a heat map",
-          .description = "every cell's step against the one without overlap, what is exposed, and E",
+          .description = "each cell's step relative to the one without overlap, its exposed time, and E",
           .needs = {ChartSource::run},
           .figures = figures,
           .draw = draw_matrix};

@@ -19,8 +19,7 @@ using analysis::FigureTable;
 using Of = report::ModesTable;
 
 constexpr const char* kNote =
-    "Per step, mean over the ranks. Each part is a median by itself, and modes may run at once, so that parts need not "
-    "add up.";
+    "Per step, mean over ranks. Each part is a separate median, and modes may overlap, so parts need not add up.";
 
 ChartFigures figures(const ChartInput& input) {
   const bool is_run = input.run != nullptr;
@@ -39,7 +38,7 @@ void add_bars(std::vector<RowBars>& bars, const FigureTable& table, const std::s
   RowBars hidden{{Mark::box, theme.hidden(std::string_view(mode)), {}, "hidden under compute"}, {}};
   RowBars wait{{Mark::hatched, full, stripe, "exposed, waiting"}, {}};
   RowBars transfer{{Mark::box, full, {}, "exposed, transferring"}, {}};
-  RowBars unsplit{{Mark::dotted, full, stripe, "exposed, last arrival not known"}, {}};
+  RowBars unsplit{{Mark::dotted, full, stripe, "exposed, last arrival unknown"}, {}};
   for (const analysis::FigureRow& row : table.rows) {
     const report::ModeBar ends = row.names[Of::mode] == mode ? report::mode_bar(row) : report::ModeBar{};
     hidden.spans.push_back({0, ends.hidden});
@@ -83,7 +82,7 @@ QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
   RowPlot plot{.rows = rows_of(of.table),
                .says_titles = {"hidden ms", "exposed ms"},
                .high = longest > 0 ? 1.02 * longest : 1,
-               .axis_title = "ms of communication of a step",
+               .axis_title = "communication, ms per step",
                .when_empty = "no communication",
                .bars = bars_of(of.table, theme)};
   return draw_rows(of, theme, {}, std::move(plot));
@@ -94,7 +93,7 @@ QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
 ChartKind modes_chart() {
   return {.name = "modes",
           .title = "Communication by mode",
-          .description = "what compute hides of each mode's communication, and what is exposed; off against on",
+          .description = "hidden and exposed communication of each mode, with overlap off and on",
           .needs = {ChartSource::run, ChartSource::trace},
           .figures = figures,
           .draw = draw_modes};

@@ -32,7 +32,7 @@ void check_pixels(QSize size, double scale) {
   const double pixels = scale * size.width() * scale * size.height();
   if (size.width() < 1 || size.height() < 1 || !(scale > 0) || !(pixels <= kMostPixels))
     throw std::invalid_argument(
-        fmt::format("a picture of {} x {} at scale {:g} has no pixels, or more than {:.0f} million", size.width(),
+        fmt::format("a picture of {} x {} at scale {:g} is empty, or larger than {:.0f} million pixels", size.width(),
                     size.height(), scale, kMostPixels / 1e6));
 }
 

@@ -85,13 +85,15 @@ std::string runs_text(const report::ScalingReport& report) {
 
 ChartFigures figures(const ChartInput& input) {
   const report::ScalingReport& report = *input.scaling;
-  ChartFigures of = headed("Step and exposed communication over ranks", how_made(report), runs_text(report));
+  ChartFigures of =
+      headed("Step time and exposed communication by number of ranks", how_made(report), runs_text(report));
   of.table = empty_table();
   for (const report::ScaledCell& cell : report.cells)
     for (const report::ScaledPoint& scaled : cell.points) add_point(of.table, cell.name, scaled);
-  if (has_ideal(of.table)) of.note = "Ideal: as many sequences a second and rank as at the smallest size of its kind.";
+  if (has_ideal(of.table))
+    of.note = "Ideal: the same sequences per second and rank as at the smallest size of its kind.";
   if (!report.forced.empty())
-    of.note += fmt::format("{}Not comparable, and forced: {}.", of.note.empty() ? "" : " ", report.forced);
+    of.note += fmt::format("{}Not comparable, forced: {}.", of.note.empty() ? "" : " ", report.forced);
   return of;
 }
 
@@ -223,7 +225,7 @@ std::vector<LegendEntry> legend_of(const Plotted& all, const Theme& theme) {
                       {},
                       QString::fromStdString(all.cells[cell])});
   if (all.has(false)) legend.push_back({Mark::line, theme.dim_text, {}, "measured"});
-  if (all.has(true)) legend.push_back({Mark::dashed, theme.dim_text, {}, kModelled});
+  if (all.has(true)) legend.push_back({Mark::dashed, theme.dim_text, {}, "simulated"});
   if (has_ideal(all.table)) legend.push_back({Mark::thin, theme.dim_text, {}, "ideal"});
   return legend;
 }
@@ -251,7 +253,7 @@ QChart* draw_scaling(const ChartFigures& of, const Theme& theme) {
 ChartKind scaling_chart() {
   return {.name = "scaling",
           .title = "Scaling over ranks",
-          .description = "step and exposed time by mode over the number of ranks, measured beside modelled and ideal",
+          .description = "step and exposed time by mode over the number of ranks; measured, simulated and ideal",
           .needs = {ChartSource::scaling},
           .figures = figures,
           .draw = draw_scaling};

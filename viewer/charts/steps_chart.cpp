@@ -180,8 +180,8 @@ std::vector<PlotRow> rows_of(const std::vector<Series>& series, bool has_interva
 
 std::string note_of(double reach) {
   return fmt::format(
-      "A row reaches from {0:.{1}f} % below to {0:.{1}f} % above its median, the same in all rows; up is longer, and "
-      "a triangle marks a step beyond. Upright lines part blocks.",
+      "Each row spans {0:.{1}f} % below to {0:.{1}f} % above its median, the same in all rows; higher is longer, and a "
+      "triangle marks a step outside. Vertical lines separate blocks.",
       100 * reach, reach < 0.1 ? 1 : 0);
 }
 

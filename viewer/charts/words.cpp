@@ -21,7 +21,7 @@ std::string with_name(const std::string& text, const std::string& name) {
 
 ChartFigures headed(const std::string& title, const std::string& how, const std::string& of) {
   ChartFigures figures;
-  figures.title = how.starts_with("modelled") ? title + " (modelled)" : title;
+  figures.title = how.starts_with("simulated") ? title + " (simulated)" : title;
   figures.subtitle = how.empty() || of.empty() ? how + of : how + "; " + of;
   return figures;
 }

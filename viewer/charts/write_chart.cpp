@@ -64,7 +64,7 @@ void write_chart(const std::filesystem::path& path, const Chart& chart, const Th
   else if (extension == ".svg")
     write_file_atomically(path, svg_of(chart, theme, size, scale));
   else
-    throw std::invalid_argument(fmt::format("{}: a chart is written as .svg, .png or .csv", path.string()));
+    throw std::invalid_argument(fmt::format("{}: the file of a chart must end in .svg, .png or .csv", path.string()));
 }
 
 }  // namespace underlap::viewer

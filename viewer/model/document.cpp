@@ -26,7 +26,7 @@ std::string title_of(const std::string& path) {
 }
 
 std::string title_of_two(const std::string& baseline, const std::string& candidate) {
-  return baseline == candidate ? candidate + " against itself before" : candidate + " against " + baseline;
+  return baseline == candidate ? candidate + " vs. its earlier version" : candidate + " vs. " + baseline;
 }
 
 // What of runs was read: of a series that of each of its runs.
@@ -56,10 +56,9 @@ DocumentKind kind_of(const std::string& path) {
 
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch) {
   if (gate::holds_runs(path))
-    throw std::invalid_argument(
-        path +
-        ": is a saved baseline or holds several runs; open one of the runs, or judge others by it: underlap view "
-        "--compare BASELINE CANDIDATE");
+    throw std::invalid_argument(path +
+                                ": is a saved baseline or contains several runs; open one of the runs, or compare "
+                                "others with it: underlap view --compare BASELINE CANDIDATE");
   auto document = std::make_shared<TraceDocument>();
   document->path = path;
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);

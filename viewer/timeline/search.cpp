@@ -33,19 +33,19 @@ Mode mode_named(std::string_view name) {
   if (name == "unattributed") return Mode::none;
   if (const std::optional<Mode> mode = mode_from(name)) return *mode;
   throw std::invalid_argument(
-      fmt::format("mode:{} is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed", name));
+      fmt::format("mode:{} is not a mode; use dp, tp, pp, cp, ep, fsdp, other or unattributed", name));
 }
 
 Kind kind_named(std::string_view name) {
   if (const std::optional<Kind> kind = kind_from(name)) return *kind;
-  throw std::invalid_argument(fmt::format("kind:{} is no kind; it takes compute, communication, copy or none", name));
+  throw std::invalid_argument(fmt::format("kind:{} is not a kind; use compute, communication, copy or none", name));
 }
 
 std::int32_t rank_of(std::string_view number) {
   std::int32_t rank = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
   if (error == std::errc() && end == number.data() + number.size() && rank >= 0) return rank;
-  throw std::invalid_argument(fmt::format("rank:{} is no rank; it takes a number, 0 or more", number));
+  throw std::invalid_argument(fmt::format("rank:{} is not a rank; use a number, 0 or more", number));
 }
 
 void take_word(const std::string& word, SearchQuery& query) {

@@ -52,7 +52,7 @@ void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
   add(facts, "kind", std::string(tag.kind == Kind::none ? "call, range or wait" : to_string(tag.kind)));
   if (tag.kind == Kind::communication) {
     add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
-    add(facts, "mode known by", how_known(trace.attribution(slice)));
+    add(facts, "mode attributed by", how_known(trace.attribution(slice)));
   }
   if (tag.direction != Direction::none) add(facts, "pass", std::string(to_string(tag.direction)));
   add(facts, "layer", number_text(tag.layer));
@@ -97,7 +97,7 @@ void add_knob(const Timeline& timeline, const analysis::Summary& summary, const 
   if (static_cast<double>(exposed.wait_ns) >= kNearlyAll * static_cast<double>(exposed.exposed_ns())) {
     const analysis::LateArrival* late = late_arrival_of(summary, exposed.slice);
     return add(facts, "would be hidden by",
-               fmt::format("no overlap: nearly all of it is waiting for {}",
+               fmt::format("no overlap: nearly all of it is a wait for {}",
                            late == nullptr ? "a peer" : fmt::format("rank {}", late->last_rank)));
   }
   const std::string knob = hiding_knob(timeline.trace(), timeline.trace().tag(exposed.slice));
@@ -118,7 +118,7 @@ void add_exposure(const Timeline& timeline, const analysis::Summary& summary, st
   if (exposed->wait_ns > 0) add(facts, "exposed wait", share_text(exposed->wait_ns, whole));
   if (exposed->transfer_ns > 0) add(facts, "exposed transfer", share_text(exposed->transfer_ns, whole));
   if (exposed->unsplit_ns > 0)
-    add(facts, "wait or transfer", "not known: when the last member came is not in the trace");
+    add(facts, "wait or transfer", "unknown: the trace does not record when the last member arrived");
   add_knob(timeline, summary, *exposed, facts);
 }
 
@@ -126,9 +126,9 @@ void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
   const std::optional<Slowdown> slowdown = slowdown_of(timeline, slice);
   if (!slowdown) return;
   const std::int64_t duration = timeline.trace().duration_ns()[slice];
-  add(facts, "beside communication", share_text(slowdown->beside_ns, duration));
+  add(facts, "during communication", share_text(slowdown->beside_ns, duration));
   if (slowdown->num_alone == 0)
-    return add(facts, "slowdown", "not known: no launch of this kernel and shape on this rank ran alone");
+    return add(facts, "slowdown", "unknown: no launch of this kernel and shape on this rank ran alone");
   add(facts, "slowdown",
       fmt::format("{:.2f} times {}, the median of {} launches alone",
                   static_cast<double>(duration) / slowdown->median_alone_ns,
@@ -138,7 +138,7 @@ void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
 void add_shape(const Trace& trace, std::uint32_t slice, Facts& facts) {
   const LaunchShape& shape = trace.shape(slice);
   if (shape.grid[0] > 0) add(facts, "grid", fmt::format("{}", fmt::join(shape.grid, " x ")));
-  if (shape.block[0] > 0) add(facts, "threads of a block", fmt::format("{}", fmt::join(shape.block, " x ")));
+  if (shape.block[0] > 0) add(facts, "threads per block", fmt::format("{}", fmt::join(shape.block, " x ")));
   if (shape.bytes > 0) add(facts, "bytes", in_bytes(shape.bytes));
 }
 
@@ -172,15 +172,15 @@ void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
                     to_string(transfer.dtype), transfer.peer < 0 ? "" : fmt::format(", peer {}", transfer.peer)));
     if (transfer.bytes_on_wire > 0) add(facts, "on the wire", in_bytes(transfer.bytes_on_wire));
     if (record->transfers.size() > 1) continue;
-    add(facts, "rate, waits included", rate_text(transfer, duration, group.size()));
-    add(facts, "rate of the transfer", rate_text(transfer, transfer_ns, group.size()));
+    add(facts, "rate including waits", rate_text(transfer, duration, group.size()));
+    add(facts, "transfer rate", rate_text(transfer, transfer_ns, group.size()));
   }
 }
 
 void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
   const analysis::LateArrival* late = late_arrival_of(summary, slice);
   if (late == nullptr) return;
-  add(facts, "came last",
+  add(facts, "last arrival",
       fmt::format("rank {}, {} after the first", late->last_rank, time_text(late->last_ns - late->first_ns)));
   if (late->blamed_rank >= 0)
     add(facts, "because of",
@@ -207,7 +207,7 @@ Facts short_facts_of(const Timeline& timeline, std::uint32_t slice) {
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
   if (const ExposedSlice* exposed = timeline.exposed_of(slice)) {
     add(facts, "exposed", share_text(exposed->exposed_ns(), trace.duration_ns()[slice]));
-    if (exposed->wait_ns > 0) add(facts, "of it wait", time_text(exposed->wait_ns));
+    if (exposed->wait_ns > 0) add(facts, "exposed wait", time_text(exposed->wait_ns));
   }
   return facts;
 }
@@ -241,7 +241,7 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   add(facts, "rank", std::to_string(track.rank));
   add(facts, std::string(to_string(track.kind)).c_str(),
       track.name.empty() ? std::to_string(track.stream) : track.name);
-  add(facts, "begin", time_text(timeline.begin_ns(slice)));
+  add(facts, "start", time_text(timeline.begin_ns(slice)));
   add_communication(trace, slice, facts);
   add_shape(trace, slice, facts);
   return facts;

@@ -24,7 +24,7 @@ std::string unknown_option(const Command& command, const std::string& word) {
 std::string unexpected(const Command& command, const std::string& word) {
   if (word.starts_with("-")) return unknown_option(command, word);
   if (!command.commands.empty()) return unknown_command(command, word);
-  return fmt::format("{} does not expect \"{}\"", command.path, word);
+  return fmt::format("{} does not accept \"{}\"", command.path, word);
 }
 
 // CLI11 says "CONFIG is required", and not what that is.
@@ -65,7 +65,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
     what = unexpected(command, words.front());
   else if (is_missing)
     what += about_missing(command, what);
-  return fmt::format("{}\n  {} --help says more", what, command.path);
+  return fmt::format("{}\n  see {} --help", what, command.path);
 }
 
 }  // namespace underlap::bench

@@ -103,7 +103,7 @@ ProcessEnd wait_for(ChildProcess& child, Output& output, const Look& look) {
 void require_underlap(const std::string& program) {
   const auto refuse = [&](const std::string& why) {
     throw std::invalid_argument(fmt::format(
-        "--interleave {}: {}\n  name a configuration, or the program `underlap` of another build", program, why));
+        "--interleave {}: {}\n  give a configuration, or the program `underlap` of another build", program, why));
   };
   try {
     ChildProcess child({.program = fs::absolute(program), .arguments = {"underlap", "version"}, .environment = {}});
@@ -113,8 +113,8 @@ void require_underlap(const std::string& program) {
       if (std::chrono::steady_clock::now() > deadline) child.kill();
     });
     if (end.exit_status != 0 || end.signal != 0 || !output.tail().starts_with("underlap "))
-      refuse("is no program of Underlap: its `version` " +
-             (end.exit_status == 0 && end.signal == 0 ? "says something else" : end.text()));
+      refuse("is not an underlap program: its `version` " +
+             (end.exit_status == 0 && end.signal == 0 ? "prints something else" : end.text()));
   } catch (const MachineError& error) {
     refuse(error.what());
   }
@@ -129,8 +129,7 @@ class Series {
       lock_.emplace(request.folder / "series.lock");
     } catch (const FileIsHeld& held) {
       throw std::invalid_argument(
-          fmt::format("{} is in use: {} runs into it; wait for its end, or measure into another "
-                      "folder (-o DIR)",
+          fmt::format("{} is in use by {}; wait until it finishes, or choose another folder (-o DIR)",
                       request.folder.string(), held.what()));
     }
     plan_runs();
@@ -213,7 +212,7 @@ class Series {
 
   int failed(const ProcessEnd& end, const std::string& name, const Output& output, const fs::path& log) {
     status_.print(output.tail());
-    status_.print(fmt::format("underlap: {} {}; all that it printed is in {}\n  {} runs are kept; go on with: {}", name,
+    status_.print(fmt::format("underlap: {} {}; its output is in {}\n  {} runs are kept; continue with: {}", name,
                               end.text(), log.string(), finished_.load(), request_.resume_command));
     const bool is_known = end.signal == 0 && end.exit_status <= kInconclusive;
     return is_known ? end.exit_status : kRunFailed;
@@ -240,7 +239,7 @@ class Series {
          child_ > 0 && std::chrono::steady_clock::now() < until;)
       std::this_thread::sleep_for(10ms);
     const std::string words = fmt::format(
-        "{}underlap: stopped by {}; {} of {} runs are whole, of another the finished blocks are kept; go on "
+        "{}underlap: stopped by {}; {} of {} runs are complete, and finished blocks of the next are kept; continue "
         "with: {}\n",
         request_.progress.terminal ? "\r\033[K" : "", signal_name(signal), finished_.load(), runs_.size(),
         visible_text(request_.resume_command));
@@ -262,18 +261,19 @@ class Series {
 
 void check_folder(const SeriesRequest& request) {
   const auto refuse = [&](const char* what) {
-    throw std::invalid_argument(fmt::format("{} {}: -o DIR takes another folder", request.folder.string(), what));
+    throw std::invalid_argument(fmt::format("{} {}: choose another folder with -o DIR", request.folder.string(), what));
   };
-  if (report::find_results(request.folder)) refuse("holds a single run");
+  if (report::find_results(request.folder)) refuse("contains a single run");
   const bool has_sides = fs::exists(request.folder / "baseline") || fs::exists(request.folder / "candidate");
-  if (request.other.empty() && has_sides) refuse("holds runs that took turns, which --interleave goes on with");
-  if (!request.other.empty() && !report::run_folders(request.folder).empty()) refuse("holds runs of one side");
+  if (request.other.empty() && has_sides) refuse("contains interleaved runs, which --interleave continues");
+  if (!request.other.empty() && !report::run_folders(request.folder).empty())
+    refuse("contains runs that are not interleaved");
   if (request.resume) return;
   for (const char* side : {"", "baseline", "candidate"})
     if (const auto runs = report::run_folders(request.folder / side); !runs.empty())
-      throw std::invalid_argument(
-          fmt::format("{} holds a run already: --resume goes on with its series, -o DIR takes another folder",
-                      runs.front().string()));
+      throw std::invalid_argument(fmt::format(
+          "{} already contains a run: continue its series with --resume, or choose another folder with -o DIR",
+          runs.front().string()));
 }
 
 // Figures that a run of the matrix would report, with a placeholder step.
@@ -306,13 +306,13 @@ void check_turns(const plan::Matrix& baseline, const std::string& baseline_confi
     return names;
   };
   const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument(fmt::format(
-        "--interleave {}: no gate could judge the runs: {}\n  take turns with a configuration of the same cells, work, "
-        "backend and link that differs in knobs alone",
-        baseline_config, why));
+    throw std::invalid_argument(
+        fmt::format("--interleave {}: a gate could not compare the runs: {}\n  use a configuration with the same "
+                    "cells, work, backend and link that differs only in knobs",
+                    baseline_config, why));
   };
   if (names_of(before) != names_of(now))
-    refuse(fmt::format("its cells are {}, those of {} are {}", fmt::join(names_of(before), ", "), candidate_config,
+    refuse(fmt::format("its cells are {}, but those of {} are {}", fmt::join(names_of(before), ", "), candidate_config,
                        fmt::join(names_of(now), ", ")));
   if (const std::string why = compare::not_comparable({before}, {now}); !why.empty()) refuse(why);
 }
@@ -344,8 +344,7 @@ void read_series(report::RunInfo& info) {
   const std::size_t side = text.rfind('/');
   const std::size_t run = side == std::string_view::npos || side == 0 ? side : text.rfind('/', side - 1);
   const auto refuse = [&] {
-    throw std::invalid_argument(
-        fmt::format("{} is \"{}\": `underlap run --runs` sets it, nobody else", kVariable, text));
+    throw std::invalid_argument(fmt::format("{} is \"{}\": only `underlap run --runs` may set it", kVariable, text));
   };
   if (run == std::string_view::npos || run == 0) refuse();
   const auto [end, error] = std::from_chars(text.data() + run + 1, text.data() + side, info.series_run);

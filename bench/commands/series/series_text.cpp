@@ -27,7 +27,8 @@ Runs shown_runs(const fs::path& folder, std::string& incomplete) {
   gate::SeriesRuns series = gate::series_runs(folder);
   if (series.runs.empty())
     throw std::invalid_argument(series.incomplete.empty()
-                                    ? folder.string() + ": no run is in it\n  --resume goes on with what began"
+                                    ? folder.string() +
+                                          ": contains no complete run\n  --resume continues an incomplete one"
                                     : series.incomplete);
   if (!series.incomplete.empty()) incomplete += "\nnote: " + series.incomplete + "\n";
   return std::move(series.runs);
@@ -93,8 +94,8 @@ std::string series_text(const fs::path& folder, const TableFormat& format) {
     const Runs runs = shown_runs(folder, incomplete);
     return one_side(runs, format) +
            fmt::format(
-               "\nruns:  {0}/run-00 and on  (underlap show {0}/run-00 prints one)\n"
-               "next:  underlap baseline save {0} -o baselines/NAME, or underlap gate BASELINE {0}\n",
+               "\nruns:  {0}/run-00, ...  (underlap show {0}/run-00 prints one)\nnext:  underlap baseline save {0} -o "
+               "baselines/NAME, or underlap gate BASELINE {0}\n",
                name) +
            incomplete;
   }
@@ -102,8 +103,7 @@ std::string series_text(const fs::path& folder, const TableFormat& format) {
   const Runs candidate = shown_runs(folder / "candidate", incomplete);
   return two_sides(baseline, candidate, format) +
          fmt::format(
-             "\nruns:  {0}/baseline and {0}/candidate took turns\n"
-             "next:  underlap gate {0}/baseline {0}/candidate\n",
+             "\nruns:  {0}/baseline and {0}/candidate, interleaved\nnext:  underlap gate {0}/baseline {0}/candidate\n",
              name) +
          incomplete;
 }

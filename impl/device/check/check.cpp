@@ -56,7 +56,7 @@ void say_what_peers_order(std::span<const ProgramIndex> ranks, const Matching& m
   const bool is_order = finding.kind == FindingKind::race || finding.kind == FindingKind::released_in_use;
   if (!is_order || finding.commands.size() != 2) return;
   if (is_ordered_by_peers(ranks, matching, finding.commands[0], finding.commands[1]))
-    finding.what += " but the reply of a peer";
+    finding.what += " except the reply of a peer";
 }
 
 }  // namespace

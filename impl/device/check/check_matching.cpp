@@ -40,8 +40,8 @@ std::optional<std::pair<std::string, std::string>> difference(const Transfer& a,
   if (!is_reduction(a.collective)) return std::nullopt;
   if (a.op != b.op) return words(to_string(a.op), to_string(b.op));
   if (a.accumulator != b.accumulator)
-    return words(fmt::format("a sum held in {}", name_of(a.accumulator)),
-                 fmt::format("a sum held in {}", name_of(b.accumulator)));
+    return words(fmt::format("accumulator {}", name_of(a.accumulator)),
+                 fmt::format("accumulator {}", name_of(b.accumulator)));
   return std::nullopt;
 }
 
@@ -74,8 +74,8 @@ class MatchingCheck {
         findings_.push_back(
             {.kind = FindingKind::communicator,
              .commands = {},
-             .what = fmt::format("rank {} never declares {}, which rank {} declares for the ranks {}",
-                                 channel.members[i], channel.purpose, channel.members[static_cast<std::size_t>(first)],
+             .what = fmt::format("rank {} never declares {}, which rank {} declares for ranks {}", channel.members[i],
+                                 channel.purpose, channel.members[static_cast<std::size_t>(first)],
                                  fmt::join(channel.members, ", ")),
              .remedy = "declare a communicator on all of its members, with the same members in the "
                        "same order"});
@@ -101,7 +101,7 @@ class MatchingCheck {
       findings_.push_back({.kind = FindingKind::communicator,
                            .commands = {},
                            .what = fmt::format("{}", fmt::join(clauses, ", ")),
-                           .remedy = "declare the communicators of all ranks in one order"});
+                           .remedy = "declare the communicators in the same order on all ranks"});
   }
 
   void check_legal(std::int32_t rank) {
@@ -113,7 +113,7 @@ class MatchingCheck {
           findings_.push_back({.kind = FindingKind::illegal_use,
                                .commands = {{rank, c}},
                                .what = fmt::format("{}: {}", text_with_rank(ranks_, {rank, c}), error.what()),
-                               .remedy = "give the transfer views that fit it"});
+                               .remedy = "pass views that fit the transfer"});
         }
   }
 
@@ -148,7 +148,7 @@ class MatchingCheck {
         {.kind = FindingKind::unmatched,
          .commands = {place(first)},
          .what = fmt::format("{} waits for rank {}, which never {} it", name(first), missing.rank, what),
-         .remedy = fmt::format("let rank {} enqueue its side on {}, or leave out that of rank {}", missing.rank,
+         .remedy = fmt::format("enqueue the matching call of rank {} on {}, or remove that of rank {}", missing.rank,
                                purpose, first.rank)});
   }
 
@@ -158,7 +158,7 @@ class MatchingCheck {
     findings_.push_back({.kind = FindingKind::mismatch,
                          .commands = {place(first), place(party)},
                          .what = fmt::format("{} has {} where {} has {}", name(party), mine, name(first), theirs),
-                         .remedy = "let all sides of a transfer declare the same, in the same order"});
+                         .remedy = "declare the same transfer on all sides, in the same order"});
   }
 
   std::span<const ProgramIndex> ranks_;

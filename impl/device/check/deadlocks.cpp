@@ -36,8 +36,9 @@ std::vector<GreedyRun::Blocker> GreedyRun::blockers(const Waiter& waiter) const 
   if (is_waiting && queue.commands[queue.head] == first) return {{{waiter.rank, command.awaited_stream}, name}};
   if (state_[r].num_pending[first] > 0) return transfer_blockers(waiter.rank, first);
   const CommandPlace head{waiter.rank, queue.commands[queue.head]};
-  return {{{waiter.rank, index.command(head.index).stream},
-           fmt::format("{} is behind {} in hardware queue {}", name, text_of(ranks_, head), queue_number(r, first))}};
+  return {
+      {{waiter.rank, index.command(head.index).stream},
+       fmt::format("{} is queued after {} in hardware queue {}", name, text_of(ranks_, head), queue_number(r, first))}};
 }
 
 std::vector<GreedyRun::Blocker> GreedyRun::host_blockers(std::int32_t rank) const {
@@ -129,7 +130,7 @@ class GreedyRun::CircleSearch {
       finding.commands.push_back(command_of(way_[i].waiter));
     }
     finding.what = fmt::format("{}", fmt::join(shortened(std::move(clauses)), "; "));
-    finding.remedy = "break the circle: let all ranks enqueue these in one order, or give them streams of their own";
+    finding.remedy = "break the cycle: enqueue these in the same order on all ranks, or use separate streams";
     findings_.push_back(std::move(finding));
   }
 

@@ -51,7 +51,7 @@ std::vector<Finding> check_issue_order(std::span<const ProgramIndex> ranks, cons
   }
   if (clauses.empty()) return {};
   finding.what = fmt::format("{}", fmt::join(clauses, ", but "));
-  finding.remedy = "let all ranks issue these transfers in one order";
+  finding.remedy = "enqueue these transfers in the same order on all ranks";
   return {finding};
 }
 

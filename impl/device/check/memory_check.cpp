@@ -80,7 +80,7 @@ class MemoryCheck {
           t.id == 0 || t.id > program_.tensors.size() ? -1 : program_.tensors[t.id - 1].elements;
       if (access.view.offset >= 0 && access.view.end() <= elements) continue;
       report(FindingKind::illegal_use, {current_},
-             elements < 0 ? fmt::format("{} uses tensor {}, which nobody allocated", text_of(current_), t.id)
+             elements < 0 ? fmt::format("{} uses tensor {}, which was never allocated", text_of(current_), t.id)
                           : fmt::format("{}, which has {} elements", does(current_, access), elements),
              "declare views that lie inside their tensor");
       return false;
@@ -98,7 +98,7 @@ class MemoryCheck {
         report(FindingKind::race, {current_},
                fmt::format("{} and at the same time {} {}", does(current_, a), verb_of(command(), b), text_of(b.view)),
                command().type == Type::communicate ? "send them in two groups, one after the other"
-                                                   : "declare one use of both, or give the operation views apart");
+                                                   : "declare both as one use, or pass views that do not overlap");
         return;
       }
   }
@@ -138,15 +138,15 @@ class MemoryCheck {
   void begin_or_end_life(const MemoryAccess& access) {
     if (const auto other = tensor(access.view).change_life(command().type == Type::acquire, access.view, current_))
       report(FindingKind::acquired_in_use, {*other, current_},
-             fmt::format("{}, which is still held since {}", does(current_, access), text_of(*other)),
-             "release it before it is acquired again");
+             fmt::format("{}, which has been held since {}", does(current_, access), text_of(*other)),
+             "release it before acquiring it again");
   }
 
   void check_contents(const std::vector<MemoryAccess>& accesses) {
     for (const MemoryAccess& access : accesses) {
       if (const auto released = tensor(access.view).use_released(access.view))
         report(FindingKind::use_after_release, {*released, current_},
-               fmt::format("{}, which {} gave back", does(current_, access), text_of(*released)),
+               fmt::format("{}, which {} freed", does(current_, access), text_of(*released)),
                fmt::format("acquire it before {}, or release it later", text_of(current_)));
       if (access.reads) check_written(access);
     }
@@ -162,10 +162,10 @@ class MemoryCheck {
     std::string remedy = fmt::format("write {} before {}", text_of(gap), text_of(current_));
     if (const auto writer = writer_beside(gap)) {
       commands.insert(commands.begin(), writer->first);
-      remedy += fmt::format("; {} may be declared too small", does(writer->first, writer->second));
+      remedy += fmt::format("; perhaps declared too small: {}", does(writer->first, writer->second));
     }
     report(FindingKind::unwritten_read, commands,
-           fmt::format("{}, but nobody wrote {}", does(current_, access), text_of(gap)), remedy);
+           fmt::format("{}, but nothing wrote {}", does(current_, access), text_of(gap)), remedy);
     tensor(access.view).write(access.view);  // report unwritten memory once
   }
 

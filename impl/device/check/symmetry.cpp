@@ -115,10 +115,11 @@ MaybeDifference commands_differ(const Steps& mine, const Steps& theirs, const Pr
 std::optional<Finding> compare(std::span<const ProgramIndex> ranks, std::int32_t rank, std::int32_t other) {
   const Steps mine(ranks[static_cast<std::size_t>(rank)]);
   const Steps theirs(ranks[static_cast<std::size_t>(other)]);
-  Finding finding{.kind = FindingKind::asymmetry,
-                  .commands = {},
-                  .what = {},
-                  .remedy = "let the members of a data-parallel group enqueue the same, on views of one shape"};
+  Finding finding{
+      .kind = FindingKind::asymmetry,
+      .commands = {},
+      .what = {},
+      .remedy = "enqueue the same commands, on views of the same shape, on all ranks of a data-parallel group"};
   for (std::uint32_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
     const auto difference = commands_differ(mine, theirs, mine[i], theirs[i]);
     if (!difference) continue;
@@ -131,7 +132,7 @@ std::optional<Finding> compare(std::span<const ProgramIndex> ranks, std::int32_t
   const bool is_longer = mine.size() > theirs.size();
   const Steps& longer = is_longer ? mine : theirs;
   finding.commands = {{is_longer ? rank : other, longer.number(std::min(mine.size(), theirs.size()))}};
-  finding.what = fmt::format("{} comes where rank {} has ended", text_with_rank(ranks, finding.commands[0]),
+  finding.what = fmt::format("{} has no counterpart: rank {} has ended", text_with_rank(ranks, finding.commands[0]),
                              is_longer ? other : rank);
   return finding;
 }

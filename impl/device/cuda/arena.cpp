@@ -123,9 +123,10 @@ void Arena::refuse(std::string_view name, std::int64_t bytes) const {
   std::size_t total = 0;
   (void)cudaMemGetInfo(&free, &total);
   throw OutOfDeviceMemory(
-      fmt::format("rank {}: no memory for tensor {} of {} on GPU {}: its tensors so far take {}, and {} of {} are free",
-                  rank_, name, in_words(bytes), device_, in_words(taken_), in_words(static_cast<std::int64_t>(free)),
-                  in_words(static_cast<std::int64_t>(total))),
+      fmt::format(
+          "rank {}: out of memory for tensor {} of {} on GPU {}: its tensors so far take {}, and {} of {} are free",
+          rank_, name, in_words(bytes), device_, in_words(taken_), in_words(static_cast<std::int64_t>(free)),
+          in_words(static_cast<std::int64_t>(total))),
       taken_ + static_cast<std::int64_t>(free));
 }
 

@@ -32,12 +32,12 @@ std::vector<Capture::Fault> faults_of(const cupti::Drained& drained, const cupti
   };
   add("dropped", drained.num_dropped, fmt::format("CUPTI dropped {} records", drained.num_dropped));
   add("no buffer", drained.num_refused,
-      fmt::format("CUPTI asked {} times for a buffer that was not there", drained.num_refused));
+      fmt::format("CUPTI requested a buffer {} times when none was available", drained.num_refused));
   for (const auto& [reason, count] : cupti::lost_records(drained.activities)) add("unreadable", count, reason);
   for (const auto& [name, total] : assembled.untagged)
-    add("untagged", total.count, fmt::format("{} of {} belong to no operation", total.count, name));
+    add("untagged", total.count, fmt::format("{} records of {} belong to no operation", total.count, name));
   for (const auto& [what, count] : assembled.lost)
-    add("lost", count, fmt::format("CUPTI has no record of what {} put on the device", what));
+    add("lost", count, fmt::format("CUPTI has no record of the device work of {}", what));
   for (const std::string& error : assembled.errors) add("inconsistent", 1, error);
   return faults;
 }

@@ -67,7 +67,7 @@ CudaDevice::StreamState& CudaDevice::state(Stream stream) const { return *stream
 CUstream_st* CudaDevice::handle(Stream stream) const { return state(stream).handle.get(); }
 
 void CudaDevice::check_order(std::string_view what, std::string_view name) const {
-  if (has_begun_) throw std::logic_error(fmt::format("{} ({}) was asked for after begin()", what, name));
+  if (has_begun_) throw std::logic_error(fmt::format("{} ({}) was requested after begin()", what, name));
 }
 
 Stream CudaDevice::create_stream(std::string_view name, Priority priority) {
@@ -150,7 +150,7 @@ void CudaDevice::rehearse() {
     } catch (const OutOfDeviceMemory&) {
       throw;
     } catch (const MachineError& error) {
-      fail(fmt::format("operation {} on stream {}, tried before the first transfer: {}",
+      fail(fmt::format("operation {} on stream {}, in a trial run before the first transfer: {}",
                        name_of(rehearsed.operation.name()), stream.name, error.what()));
     }
   }
@@ -226,8 +226,8 @@ void CudaDevice::guard(Call call) {
 
 LaunchContext CudaDevice::context(StreamState& stream, int sm_margin) {
   if (sm_margin >= num_sms_)
-    throw std::invalid_argument(fmt::format("an SM margin of {}, must be from 0 to {}: this GPU has {} SMs", sm_margin,
-                                            num_sms_ - 1, num_sms_));
+    throw std::invalid_argument(
+        fmt::format("SM margin is {}, must be from 0 to {}: this GPU has {} SMs", sm_margin, num_sms_ - 1, num_sms_));
   return {.stream = stream.handle.get(),
           .num_sms = num_sms_,
           .sm_budget = sm_margin > 0 ? num_sms_ - sm_margin : 0,
@@ -257,7 +257,7 @@ void CudaDevice::launch(Stream stream, const Tag& tag, const Operation& operatio
 void CudaDevice::communicate(const Communicator& handle, const Tag& tag, std::span<const Transfer> transfers) {
   CommunicatorState& communicator = *communicators_.at(handle.id);
   if (transfers.empty()) throw std::invalid_argument(communicator.purpose + ": a group without transfers");
-  if (communicator.channel == nullptr) throw std::logic_error(communicator.purpose + ": communicate before begin");
+  if (communicator.channel == nullptr) throw std::logic_error(communicator.purpose + ": communicate() before begin()");
   transfers_.clear();
   for (const Transfer& transfer : transfers) {
     check_transfer(transfer, communicator.group);
@@ -357,9 +357,9 @@ void CudaDevice::check_faults() {
   copy_to_host(&faults, faults_, sizeof faults);
   if (faults == 0) return;
   std::string what = fmt::format("fault word {:#x}", faults);
-  if ((faults & kTokenOutsideVocabulary) != 0) what += ": a token lies outside the vocabulary";
-  if ((faults & kTargetOutsideVocabulary) != 0) what += ": a target lies outside the vocabulary";
-  if ((faults & kPositionOutsideSequence) != 0) what += ": a position lies outside the sequence";
+  if ((faults & kTokenOutsideVocabulary) != 0) what += ": a token is outside the vocabulary";
+  if ((faults & kTargetOutsideVocabulary) != 0) what += ": a target is outside the vocabulary";
+  if ((faults & kPositionOutsideSequence) != 0) what += ": a position is outside the sequence";
   throw MachineError(what);
 }
 
@@ -381,7 +381,7 @@ void CudaDevice::fail(const std::string& what) {
 // A kernel's error appears at the next wait, and CUDA does not report which kernel in flight caused it.
 std::string CudaDevice::unknown_operation(std::string_view what) const {
   return fmt::format(
-      "one of the operations {} to {}: {} (CUDA_LAUNCH_BLOCKING=1 shows which, where no rank waits for another)",
+      "one of operations {} to {}: {} (CUDA_LAUNCH_BLOCKING=1 shows which, if no rank waits for another)",
       first_unproven_, next_operation_ - 1, what);
 }
 

@@ -27,7 +27,7 @@ void MeetingControlPlane::broadcast(std::string_view what, const Group& group, s
     throw MachineError(fmt::format("rank {}: {} waited {} ms for rank {} (run.peer_timeout_s)", rank, what,
                                    timeout_.count(), fmt::join(missing, ", ")));
   if (values.front()->size() != bytes.size())
-    throw MachineError(fmt::format("rank {}: {}: the first member said {} bytes, {} were expected", rank, what,
+    throw MachineError(fmt::format("rank {}: {}: the first member sent {} bytes, {} were expected", rank, what,
                                    values.front()->size(), bytes.size()));
   std::memcpy(bytes.data(), values.front()->data(), bytes.size());
 }

@@ -27,15 +27,13 @@ std::string reason(const CudaQueries& queries, int status) {
 void check_driver(const CudaQueries& queries) {
   if (queries.driver_version == nullptr)
     throw MachineError(
-        fmt::format("there is no NVIDIA driver on this machine: {}\n"
-                    "  install one for CUDA {} or newer, or in a container start it with its GPUs (--gpus all)",
+        fmt::format("there is no NVIDIA driver on this machine: {}\n  install one for CUDA {} or newer, or start the "
+                    "container with GPU access (--gpus all)",
                     queries.why_no_driver, major(queries.runtime_version)));
   int driver = 0;
   if (const int status = queries.driver_version(&driver); status != 0)
-    throw MachineError(
-        fmt::format("the NVIDIA driver does not tell its version: {}\n"
-                    "  nvidia-smi may say more",
-                    reason(queries, status)));
+    throw MachineError(fmt::format("cannot read the version of the NVIDIA driver: {}\n  nvidia-smi may show more",
+                                   reason(queries, status)));
   if (major(driver) < major(queries.runtime_version))
     throw MachineError(
         fmt::format("the NVIDIA driver is for CUDA {}, and this program was built with {}\n"
@@ -45,10 +43,9 @@ void check_driver(const CudaQueries& queries) {
 
 int count_gpus(const CudaQueries& queries) {
   if (const int status = queries.initialise(0); status != 0 && status != kNoDevice)
-    throw MachineError(
-        fmt::format("the NVIDIA driver cannot be used: {}\n"
-                    "  nvidia-smi must work first; after an update of the driver restart the machine",
-                    reason(queries, status)));
+    throw MachineError(fmt::format(
+        "the NVIDIA driver cannot be used: {}\n  nvidia-smi must work first; restart the machine after a driver update",
+        reason(queries, status)));
   int count = 0;
   return queries.device_count(&count) == 0 ? count : 0;
 }
@@ -58,14 +55,11 @@ void check_gpus(int count, std::int32_t needed) {
   const std::string chosen = visible == nullptr ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES is \"{}\")", visible);
   if (count == 0)
     throw MachineError(
-        fmt::format("there is no GPU on this machine{}\n"
-                    "  nvidia-smi -L lists what the driver sees",
-                    chosen));
+        fmt::format("there is no GPU on this machine{}\n  nvidia-smi -L lists the GPUs that the driver sees", chosen));
   if (count < needed)
     throw std::invalid_argument(fmt::format(
-        "{} {} here{} and the layout needs {}, one for each rank\n"
-        "  data_parallel_size {} fits",
-        count, count == 1 ? "GPU is" : "GPUs are", chosen, needed, count == 1 ? "1" : fmt::format("1 to {}", count)));
+        "{} {} available{}, but the layout needs {}, one per rank\n  data_parallel_size {} fits", count,
+        count == 1 ? "GPU is" : "GPUs are", chosen, needed, count == 1 ? "1" : fmt::format("1 to {}", count)));
 }
 
 }  // namespace

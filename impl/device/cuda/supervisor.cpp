@@ -73,7 +73,7 @@ std::optional<std::string> Supervisor::find_late(Clock::time_point now) const {
     const HostCall& call = (*scope)->call_;
     if (now - (*scope)->since_ > call.limit + options_.slack)
       return fmt::format(
-          "rank {}: {} has blocked the host for more than {} ms (run.peer_timeout_s): a peer did not come, or the "
+          "rank {}: {} has blocked the host for more than {} ms (run.peer_timeout_s): a peer did not arrive, or the "
           "driver hangs",
           options_.rank, in_words(call), call.limit.count());
   }

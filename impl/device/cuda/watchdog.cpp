@@ -87,7 +87,7 @@ void Watchdog::poll(Clock::time_point now) {
   std::optional<Supervisor::Scope> looks;
   if (options_.supervisor != nullptr)
     looks.emplace(*options_.supervisor,
-                  HostCall{.operation = "the watchdog's look at transfers", .limit = options_.timeout});
+                  HostCall{.operation = "the watchdog's check of transfers", .limit = options_.timeout});
   std::optional<std::string> what = find_error_();
   {
     const std::lock_guard lock(mutex_);
@@ -126,9 +126,8 @@ std::optional<std::string> Watchdog::look_at_first(Communicator& communicator, C
   }
   if (now - *first.started <= options_.timeout) return {};
   return fmt::format(
-      "rank {}: {} of communicator {} (ranks {}), sequence {}, is not done {} ms after it began (run.peer_timeout_s): "
-      "a "
-      "peer did not come, or the link is stuck",
+      "rank {}: {} of communicator {} (ranks {}), sequence {}, has not finished {} ms after its start "
+      "(run.peer_timeout_s): a peer did not arrive, or the link is stuck",
       options_.rank, to_string(first.collective), communicator.purpose, fmt::join(communicator.members, ", "),
       first.sequence, options_.timeout.count());
 }

@@ -84,7 +84,7 @@ void Connection::Exchange::send(std::int32_t peer, std::span<const std::byte> by
   try {
     messages_.back().buffer->send(peer, connection_.num_sent_[static_cast<std::size_t>(peer)]++, 0, bytes.size());
   } catch (const gloo::Exception& error) {
-    throw PeerError(connection_.describe(id_, peer) + ": the connection is gone: " + error.what());
+    throw PeerError(connection_.describe(id_, peer) + ": connection lost: " + error.what());
   }
   bytes_sent_ += static_cast<std::int64_t>(bytes.size());
 }
@@ -96,7 +96,7 @@ void Connection::Exchange::receive(std::int32_t peer, std::span<std::byte> bytes
   try {
     messages_.back().buffer->recv(peer, connection_.num_received_[static_cast<std::size_t>(peer)]++, 0, bytes.size());
   } catch (const gloo::Exception& error) {
-    throw PeerError(connection_.describe(id_, peer) + ": the connection is gone: " + error.what());
+    throw PeerError(connection_.describe(id_, peer) + ": connection lost: " + error.what());
   }
   bytes_received_ += static_cast<std::int64_t>(bytes.size());
 }
@@ -120,9 +120,9 @@ void Connection::Exchange::wait(const Message& message, std::chrono::steady_cloc
     if (std::chrono::steady_clock::now() >= deadline)
       throw PeerError(fmt::format("{}: the peer did not answer within {} ms (run.peer_timeout_s)", what,
                                   connection_.peer_timeout_.count()));
-    throw PeerError(fmt::format("{}: the connection is gone: {}", what, error.what()));
+    throw PeerError(fmt::format("{}: connection lost: {}", what, error.what()));
   }
-  if (!completed) throw PeerError(connection_.describe(id_, message.peer) + ": aborted, because a rank failed");
+  if (!completed) throw PeerError(connection_.describe(id_, message.peer) + ": aborted because a rank failed");
 }
 
 }  // namespace underlap::host

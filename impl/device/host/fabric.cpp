@@ -57,7 +57,7 @@ class MeetingStore final : public gloo::rendezvous::Store {
                                                  std::chrono::milliseconds timeout) {
     std::vector<std::optional<std::string>> values = meeting_.get(keys, timeout);
     if (!std::ranges::all_of(values, [](const auto& value) { return value.has_value(); }))
-      throw PeerError(fmt::format("no address came within {} ms", timeout.count()));
+      throw PeerError(fmt::format("no address received within {} ms", timeout.count()));
     return values;
   }
 
@@ -99,7 +99,7 @@ Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, 
   try {
     device_ = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(address.c_str()));
   } catch (const std::exception& error) {
-    throw MachineError(fmt::format("cannot open the TCP transport on the address {}: {}", address, error.what()));
+    throw MachineError(fmt::format("cannot open the TCP transport on address {}: {}", address, error.what()));
   }
   pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   for (const std::int64_t id : thread_ids())
@@ -144,8 +144,7 @@ void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& gr
       meeting_ == nullptr ? wait_for_threads(index, group) : wait_for_processes(index, group);
   const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
   if (has_failed())
-    throw PeerError(
-        fmt::format("rank {}: communicator {} ({}) is given up, because a rank failed", me, index, purpose));
+    throw PeerError(fmt::format("rank {}: communicator {} ({}) is aborted because a rank failed", me, index, purpose));
   if (missing.empty()) return;
   throw PeerError(fmt::format("rank {}: communicator {} ({}) waited {} ms for rank {} (run.peer_timeout_s)", me, index,
                               purpose, peer_timeout_.count(), fmt::join(missing, ", ")));

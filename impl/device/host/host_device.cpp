@@ -96,8 +96,8 @@ Stream HostDevice::create_stream(std::string_view name, Priority) {
         id, [this, &stream](Command& command) { execute(stream, command); },
         [this](const std::exception_ptr& error) { fabric_.fail(options_.rank, error); });
   } catch (const std::system_error& error) {
-    throw MachineError(fmt::format("rank {}: the thread of stream {} could not be started: {}", options_.rank, name,
-                                   no_thread(error)));
+    throw MachineError(
+        fmt::format("rank {}: could not start the thread of stream {}: {}", options_.rank, name, no_thread(error)));
   }
   if (is_stopped_) stream.worker->stop();
   streams_.push_back(std::move(made));
@@ -112,7 +112,7 @@ Tensor HostDevice::allocate(std::string_view name, DataType dtype, std::int64_t 
   if (data == nullptr)
     throw MachineError(fmt::format(
         "rank {}: {}", options_.rank,
-        out_of_memory(fmt::format("{} were allocated for {}", in_bytes(static_cast<std::int64_t>(bytes)), name))));
+        out_of_memory(fmt::format("allocating {} for {}", in_bytes(static_cast<std::int64_t>(bytes)), name))));
   std::memset(data.get(), kNaNByte, bytes);
   const Tensor tensor = tensors_.add(name, dtype, elements, data.get());
   memory_.push_back(std::move(data));
@@ -146,7 +146,7 @@ void HostDevice::begin() {
 }
 
 void HostDevice::refuse_after_begin(std::string_view what, std::string_view name) const {
-  if (has_begun_) throw std::logic_error(fmt::format("{} ({}) was asked for after begin()", what, name));
+  if (has_begun_) throw std::logic_error(fmt::format("{} ({}) was requested after begin()", what, name));
 }
 
 HostDevice::StreamState& HostDevice::state(Stream stream) { return *streams_.at(stream.id); }
@@ -165,7 +165,8 @@ void HostDevice::launch(Stream stream, const Tag& tag, const Operation& operatio
 void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::span<const Transfer> transfers) {
   CommunicatorState& communicator = *communicators_.at(handle.id);
   if (transfers.empty()) throw std::invalid_argument(communicator.purpose + ": a group without transfers");
-  if (communicator.connection == nullptr) throw std::logic_error(communicator.purpose + ": communicate before begin");
+  if (communicator.connection == nullptr)
+    throw std::logic_error(communicator.purpose + ": communicate() before begin()");
   CommunicateCommand command{
       .tag = tag, .communicator = handle.id, .transfers = {}, .record = {}, .number = ++num_operations_};
   command.record.group = communicator.group_record;
@@ -191,12 +192,12 @@ void HostDevice::refuse_too_slow(const CommunicateCommand& command, std::int32_t
   const double seconds = link_.seconds_for(std::max(sent, received));
   const std::chrono::duration<double> limit = fabric_.peer_timeout();
   if (seconds <= limit.count()) return;
-  throw std::invalid_argument(fmt::format(
-      "{} ({}) of {} would take {:.3g} s on a link of run.link_gbps {:g} and run.link_latency_us {:g}, longer than "
-      "run.peer_timeout_s {:g}: give a faster link or more time",
-      name_of(command.tag.purpose), to_string(command.transfers.front().transfer.collective),
-      in_bytes(std::max(sent, received)), seconds, link_.options().gbit_per_s,
-      std::chrono::duration<double, std::micro>(link_.options().latency).count(), limit.count()));
+  throw std::invalid_argument(
+      fmt::format("{} ({}) of {} would take {:.3g} s on a link of run.link_gbps {:g} and run.link_latency_us {:g}, "
+                  "longer than run.peer_timeout_s {:g}: use a faster link or a longer timeout",
+                  name_of(command.tag.purpose), to_string(command.transfers.front().transfer.collective),
+                  in_bytes(std::max(sent, received)), seconds, link_.options().gbit_per_s,
+                  std::chrono::duration<double, std::micro>(link_.options().latency).count(), limit.count()));
 }
 
 Event HostDevice::record(Stream stream) {

@@ -173,8 +173,8 @@ KernelTime attention(const Hardware& hardware, const Cost& cost) {
 void check_extent(const Cost& cost) {
   const auto& extent = cost.extent;
   if (std::any_of(extent.begin(), extent.end(), [](std::int64_t e) { return e < 1; }))
-    throw std::invalid_argument(fmt::format("a cost of this work needs an extent of positive sizes, not {} x {} x {}",
-                                            extent[0], extent[1], extent[2]));
+    throw std::invalid_argument(
+        fmt::format("the cost of this work needs positive sizes, not {} x {} x {}", extent[0], extent[1], extent[2]));
 }
 
 }  // namespace
@@ -185,7 +185,7 @@ CostModel::CostModel(Hardware hardware, Placement placement)
   if (gpus_per_node_ == 0) gpus_per_node_ = most;
   if (gpus_per_node_ < 1 || gpus_per_node_ > most)
     throw std::invalid_argument(
-        fmt::format("{} GPUs per node: {} has nodes of 1 to {}", placement.gpus_per_node, hardware_.name, most));
+        fmt::format("{} GPUs per node, but nodes of {} have 1 to {}", placement.gpus_per_node, hardware_.name, most));
 }
 
 KernelTime CostModel::kernel(const Cost& cost, int layernorm_sm_margin) const {

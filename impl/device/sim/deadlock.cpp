@@ -31,7 +31,7 @@ std::string Engine::explain(std::int32_t r, const InFlight& front) const {
       return candidate.item.chunk != nullptr && candidate.item.stream == front.stream;
     });
     if (running == rank.running.end()) return text(number, front);
-    if (running->start_ns < 0) return text(number, front) + " waits for multiprocessors that others hold";
+    if (running->start_ns < 0) return text(number, front) + " waits for SMs that other kernels hold";
     std::string line = text(number, front);
     const auto id = static_cast<SharedDevice::Id>(running - rank.running.begin());
     const auto is_here = [r, id](const Member& member) { return member.rank == r && member.id == id; };
@@ -42,7 +42,7 @@ std::string Engine::explain(std::int32_t r, const InFlight& front) const {
   }
   const InFlight* const head = rank.queues.head_of_queue(front.stream);
   if (head != nullptr && head != &front)
-    return fmt::format("{} stands in a hardware queue behind {}", text(number, front),
+    return fmt::format("{} is queued after {} in a hardware queue", text(number, front),
                        describe(head->program(), head->command()));
   return text(number, front);
 }
@@ -59,7 +59,7 @@ void Engine::report_deadlock() const {
   }
   const std::size_t num_left_out = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
   lines.resize(lines.size() - num_left_out);
-  std::string message = fmt::format("a deadlock after {} ns of virtual time:", now_);
+  std::string message = fmt::format("deadlock after {} ns of virtual time:", now_);
   for (const std::string& line : lines) message += "\n  " + line;
   if (num_left_out > 0) message += fmt::format("\n  and {} more", num_left_out);
   throw MachineError(message);

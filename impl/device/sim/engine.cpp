@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kEndOfTimeInWords = "2^53 ns (104 days)";
 constexpr std::string_view kFasterMachine =
-    "look for a rate that is too low in the machine (run.hardware), or play fewer steps or a smaller model";
+    "check run.hardware for a rate that is too low, or simulate fewer steps or a smaller model";
 
 }  // namespace
 
@@ -25,9 +25,9 @@ Engine::Engine(const TimeModel& time, const EngineOptions& options, std::vector<
     for (std::size_t r = 0; r < sources.size(); ++r) options_.simulated.push_back(static_cast<std::int32_t>(r));
   else if (options.simulated.size() != sources.size())
     throw std::invalid_argument(
-        fmt::format("{} ranks are simulated and {} have programs", options.simulated.size(), sources.size()));
+        fmt::format("{} ranks are simulated, but {} have programs", options.simulated.size(), sources.size()));
   if (options.memory != nullptr && std::cmp_not_equal(options_.simulated.back() + 1, sources.size()))
-    throw std::invalid_argument("values are computed where all ranks are simulated");
+    throw std::invalid_argument("values are computed only if all ranks are simulated");
   for (std::size_t r = 0; r < sources.size(); ++r) {
     const std::int32_t rank = options_.simulated[r];
     auto on_mark = [this, rank, r](const ProgramCommand& mark, std::int64_t now) {
@@ -72,7 +72,7 @@ void Engine::play() {
     if (event.rank >= 0 && ranks_[static_cast<std::size_t>(event.rank)]->scheduled_ns != event.ns) continue;
     if (event.ns > kEndOfTime)
       throw std::invalid_argument(
-          fmt::format("these steps take longer than virtual time counts, {}; {}", kEndOfTimeInWords, kFasterMachine));
+          fmt::format("these steps exceed the limit of virtual time, {}; {}", kEndOfTimeInWords, kFasterMachine));
     now_ = event.ns;
     if (event.rank < 0) {
       end_flow(event.flow);
@@ -196,7 +196,7 @@ const KernelTime& Engine::launch_time(Rank& rank, const Program& program, const 
 
 void Engine::refuse_endless(std::int32_t r, const InFlight& item, double ns) const {
   if (ns <= static_cast<double>(kEndOfTime)) return;
-  throw std::invalid_argument(fmt::format("rank {}: {} takes {:g} ns, longer than virtual time counts, {}; {}",
+  throw std::invalid_argument(fmt::format("rank {}: {} takes {:g} ns, which exceeds the limit of virtual time, {}; {}",
                                           number_of(r), describe(item.program(), item.command()), ns, kEndOfTimeInWords,
                                           kFasterMachine));
 }

@@ -73,7 +73,7 @@ class Reader {
     if (found != sources_.end()) return found->second;
     std::vector<std::string_view> names;
     for (const auto& [name, text] : sources_) names.push_back(name);
-    problems_.add(node->place, fmt::format("source {} is not among the sources{}", yaml::describe(*node),
+    problems_.add(node->place, fmt::format("source {} is not listed in sources{}", yaml::describe(*node),
                                            did_you_mean(node->text, names)));
     return {};
   }
@@ -242,8 +242,9 @@ class Reader {
       if (const auto algorithm = nccl::algorithm_from(item->text); algorithm && *algorithm != nccl::Algorithm::p2p)
         hardware_.nccl.algorithms.push_back(*algorithm);
       else
-        problems_.add(item->place, fmt::format("{} is no algorithm to choose; known: tree, ring, nvls, nvls_tree, pat",
-                                               yaml::describe(*item)));
+        problems_.add(item->place,
+                      fmt::format("{} is not an algorithm to choose; known: tree, ring, nvls, nvls_tree, pat",
+                                  yaml::describe(*item)));
   }
 
   void read_protocols(const yaml::Node& node) {
@@ -251,7 +252,8 @@ class Reader {
       if (const auto protocol = nccl::protocol_from(item->text))
         hardware_.nccl.protocols.push_back(*protocol);
       else
-        problems_.add(item->place, fmt::format("{} is no protocol; known: ll, ll128, simple", yaml::describe(*item)));
+        problems_.add(item->place,
+                      fmt::format("{} is not a protocol; known: ll, ll128, simple", yaml::describe(*item)));
   }
 
   void read_nccl(const yaml::Node& node) {
@@ -305,14 +307,14 @@ class Reader {
   void check_algorithms(const yaml::Node& node) {
     const NcclFigures& nccl = hardware_.nccl;
     const auto has = [](const auto& list, auto one) { return std::find(list.begin(), list.end(), one) != list.end(); };
-    if (!has(nccl.algorithms, nccl::Algorithm::ring)) problems_.add(node.place, "nccl.algorithms must hold ring");
-    if (!has(nccl.protocols, nccl::Protocol::simple)) problems_.add(node.place, "nccl.protocols must hold simple");
+    if (!has(nccl.algorithms, nccl::Algorithm::ring)) problems_.add(node.place, "nccl.algorithms must include ring");
+    if (!has(nccl.protocols, nccl::Protocol::simple)) problems_.add(node.place, "nccl.protocols must include simple");
     const bool needs_nvls =
         has(nccl.algorithms, nccl::Algorithm::nvls) || has(nccl.algorithms, nccl::Algorithm::nvls_tree);
     if (needs_nvls && !(nccl.nvls_channels && nccl.nvls_channel_gb_per_s))
       problems_.add(node.place, "nvls needs nvls_channels and nvls_channel_gb_per_s");
     if (needs_nvls && nccl.generation == nccl::Generation::ampere)
-      problems_.add(node.place, "nvls needs a generation after ampere");
+      problems_.add(node.place, "nvls needs a generation newer than ampere");
   }
 
   std::vector<Segment> segments(const yaml::Node& node) {
@@ -351,14 +353,15 @@ class Reader {
     if (const auto* n = section.get("collective")) {
       const auto collective = collective_from(n->text);
       if (!collective || *collective == Collective::send || *collective == Collective::receive)
-        problems_.add(n->place, fmt::format("{} is no collective; known: all_gather, reduce_scatter, all_reduce, "
-                                            "all_to_all, broadcast",
-                                            yaml::describe(*n)));
+        problems_.add(
+            n->place,
+            fmt::format("{} is not a collective; known: all_gather, reduce_scatter, all_reduce, all_to_all, broadcast",
+                        yaml::describe(*n)));
       times.collective = collective.value_or(Collective::all_reduce);
     }
     if (const auto* n = section.get("algorithm")) {
       const auto algorithm = nccl::algorithm_from(n->text);
-      if (!algorithm) problems_.add(n->place, fmt::format("{} is no algorithm", yaml::describe(*n)));
+      if (!algorithm) problems_.add(n->place, fmt::format("{} is not an algorithm", yaml::describe(*n)));
       times.algorithm = algorithm.value_or(nccl::Algorithm::ring);
     }
     read_group(section, times);
@@ -381,7 +384,7 @@ class Reader {
       return other.collective == times.collective && other.algorithm == times.algorithm && other.nodes == times.nodes;
     };
     if (std::any_of(hardware_.collectives.begin(), hardware_.collectives.end(), same))
-      problems_.add(node.place, fmt::format("{} by {} on {} nodes stands twice", to_string(times.collective),
+      problems_.add(node.place, fmt::format("{} by {} on {} nodes is listed twice", to_string(times.collective),
                                             to_string(times.algorithm), times.nodes));
   }
 
@@ -422,7 +425,7 @@ Hardware load_hardware(const std::string& name_or_path) {
 Hardware parse_hardware(const std::string& yaml, const std::string& where) {
   if (yaml.size() > kMostBytes)
     throw std::invalid_argument(
-        fmt::format("{}: longer than {} bytes; this is no machine's description: name one", where, kMostBytes));
+        fmt::format("{}: larger than {} bytes; this is not a hardware description", where, kMostBytes));
   yaml::Problems problems(where, {});
   const yaml::Document document = yaml::read_document(yaml, problems);
   Hardware hardware;
@@ -430,7 +433,7 @@ Hardware parse_hardware(const std::string& yaml, const std::string& where) {
     hardware =
         is_measured(*document.root) ? read_measured(*document.root, problems) : Reader(problems).read(*document.root);
   else if (problems.empty())
-    problems.add({}, "the file is empty; write a description, as results/hardware/h100-sxm.yaml is one");
+    problems.add({}, "the file is empty; write a hardware description such as results/hardware/h100-sxm.yaml");
   if (problems.empty()) return hardware;
   std::vector<std::string> lines;
   for (const yaml::Message& message : problems.messages())

@@ -75,7 +75,7 @@ class MeasuredReader {
     const std::string base = read_text(node, "base", problems_).value_or("");
     try {
       hardware_ = load_hardware(base);
-      if (!hardware_.base.empty()) problems_.add(node.place, "base is a measured file itself, must be a description");
+      if (!hardware_.base.empty()) problems_.add(node.place, "base is a measured file, must be a hardware description");
     } catch (const std::invalid_argument& error) {
       problems_.add(node.place, fmt::format("base: {}", error.what()));
     }
@@ -103,7 +103,7 @@ class MeasuredReader {
   }
 
   void unknown(const yaml::Entry& entry, const char* what) {
-    problems_.add(entry.place, fmt::format("{} is no {} that can be measured{}", yaml::in_quotes(entry.key), what,
+    problems_.add(entry.place, fmt::format("{} is not a {} that can be measured{}", yaml::in_quotes(entry.key), what,
                                            did_you_mean(entry.key, measurable_paths(hardware_))));
   }
 

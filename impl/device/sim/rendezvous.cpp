@@ -80,8 +80,7 @@ Rendezvous::Key Rendezvous::message_key(const CommunicatorState& state, const Pr
   if (is_simulated(from) && is_simulated(to)) return {state.global, from, to, 0};
   if (state.simulated.size() > 1)
     throw std::invalid_argument(
-        fmt::format("{}: of a group whose members exchange messages {} are simulated: one or all "
-                    "can be",
+        fmt::format("{}: {} members of a group that exchanges messages are simulated: one or all can be",
                     describe(program, call), state.simulated.size()));
   const Group& group = program.communicators[call.communicator].group;
   const std::int32_t peer = program.transfers(call)[part.transfers[0]].peer;
@@ -143,7 +142,7 @@ void Rendezvous::check_message(FlowId id, std::int32_t rank, const Program& prog
   const FlowState& flow = flows_[id];
   const Transfer& first = flow.program->transfers(*flow.call)[flow.transfer];
   if (message_bytes(first) == message_bytes(mine) && dtype_of(first) == dtype_of(mine)) return;
-  throw std::invalid_argument(fmt::format("two sides of one message do not fit: {}; {}",
+  throw std::invalid_argument(fmt::format("the two sides of a message do not match: {}; {}",
                                           text_of(flow.entered.front(), *flow.program, *flow.call, {&first, 1}),
                                           text_of(rank, program, call, {&mine, 1})));
 }
@@ -155,7 +154,7 @@ void Rendezvous::check_collectives(FlowId id, std::int32_t rank, const Program& 
   const std::span<const Transfer> first = flow.program->transfers(*flow.call), mine = program.transfers(call);
   if (agree(first, mine)) return;
   throw std::invalid_argument(
-      fmt::format("members of one collective do not mean the same: {}; {}",
+      fmt::format("the members of a collective do not match: {}; {}",
                   text_of(flow.entered.front(), *flow.program, *flow.call, collectives_of(first)),
                   text_of(rank, program, call, collectives_of(mine))));
 }

@@ -296,7 +296,7 @@ void check(const Call& call) {
       throw std::invalid_argument(fmt::format("peer {} of a group of {}", transfer.peer, size));
     if (call.hints.copy_engine && reduces(transfer.collective))
       throw std::invalid_argument(
-          fmt::format("{} on a copy engine, which only moves bytes", to_string(transfer.collective)));
+          fmt::format("{} on a copy engine, which can only copy", to_string(transfer.collective)));
   }
 }
 

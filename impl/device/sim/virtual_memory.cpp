@@ -42,7 +42,7 @@ BoundView VirtualMemory::bind(std::int32_t rank, const View& view) const {
   // Const callers only read through this view; the tensors themselves are not const.
   const auto& bytes = memory_[static_cast<std::size_t>(rank)].at(view.tensor.id - 1);
   if (view.offset < 0 || static_cast<std::size_t>(view.end() * size_of(view.tensor.dtype)) > bytes.size())
-    throw std::invalid_argument("a view reaches beyond its tensor");
+    throw std::invalid_argument("a view extends beyond its tensor");
   return {.data = const_cast<std::byte*>(bytes.data()) + view.offset * size_of(view.tensor.dtype),
           .dtype = view.tensor.dtype,
           .rows = view.rows,
@@ -170,7 +170,7 @@ void VirtualMemory::exchange(std::span<const Member> members) {
 
 void VirtualMemory::download(std::int32_t rank, const View& source, std::span<std::byte> bytes) const {
   if (!source.is_dense() || std::cmp_not_equal(source.bytes(), bytes.size()))
-    throw std::invalid_argument("a download takes a dense view of as many bytes");
+    throw std::invalid_argument("a download needs a dense view of the same size");
   std::memcpy(bytes.data(), bind(rank, source).data, bytes.size());
 }
 

@@ -50,7 +50,7 @@ std::optional<std::string> read_text(const yaml::Node& node, std::string_view wh
 
 std::vector<const yaml::Node*> read_list(const yaml::Node& node, std::string_view what, yaml::Problems& problems) {
   if (node.kind == yaml::Node::Kind::sequence && !node.items.empty()) return node.items;
-  problems.add(node.place, fmt::format("{} must be a list of at least one", what));
+  problems.add(node.place, fmt::format("{} must be a list with at least one item", what));
   return {};
 }
 

@@ -208,11 +208,12 @@ Config shortened(const Config& config, std::int64_t layers) {
 
 std::string fewer_layers(const Config& config, std::int64_t bytes) {
   const std::optional<std::int64_t> layers = layers_that_fit(config, bytes);
-  if (!layers) return is_even(config) ? "no fewer layers fit: more ranks" : "fewer layers, or more ranks";
+  if (!layers)
+    return is_even(config) ? "no smaller number of layers fits: use more ranks" : "use fewer layers, or more ranks";
   const std::int64_t recomputed = shortened(config, *layers).recompute.num_layers;
   if (recomputed < config.recompute.num_layers)
-    return fmt::format("--layers {} with model.recompute_num_layers {} fits as predicted", *layers, recomputed);
-  return fmt::format("--layers {} fits as predicted", *layers);
+    return fmt::format("--layers {} with model.recompute_num_layers {} is predicted to fit", *layers, recomputed);
+  return fmt::format("--layers {} is predicted to fit", *layers);
 }
 
 }  // namespace
@@ -234,13 +235,13 @@ std::optional<std::int64_t> layers_that_fit(const Config& config, std::int64_t b
 std::string advice_on_memory(const Config& config, std::int64_t bytes) {
   if (const std::int64_t needed = predicted_memory(config).total(); needed <= bytes)
     return fmt::format(
-        "{:.1f} GB were predicted, without gaps between allocations and other programs: recomputation, fewer layers, a "
-        "smaller micro_batch_size, or more ranks",
+        "predicted {:.1f} GB, without fragmentation and other programs: use recomputation, fewer layers, a smaller "
+        "micro_batch_size, or more ranks",
         double(needed) / 1e9);
   std::optional<Config> changed = first_that_fits(config, bytes);
   if (!changed) changed = first_two_that_fit(config, bytes);
   if (!changed) return fewer_layers(config, bytes);
-  return fmt::format("{} fits as predicted, with {:.1f} GB", difference_text(config, *changed),
+  return fmt::format("{} is predicted to fit, with {:.1f} GB", difference_text(config, *changed),
                      double(predicted_memory(*changed).total()) / 1e9);
 }
 

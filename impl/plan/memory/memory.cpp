@@ -122,7 +122,7 @@ void check_memory_is_counted(Resolution& r) {
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", factor.path, factor.value);
   const std::int64_t bytes = by_weights ? of_weights : peak.total() - of_weights;
   r.error({factors[0].path, factors[1].path, factors[2].path, factors[3].path},
-          fmt::format("a rank would need {}{:.1e} bytes for {}, and at most {:.0e} are planned for; lower one of {}",
+          fmt::format("a rank would need {}{:.1e} bytes for {}, more than the limit of {:.0e}; lower one of {}",
                       bytes >= to_bytes(1e18) ? "at least " : "", double(bytes),
                       by_weights ? "weights, gradients and the optimizer" : "activations", double(kMostBytes), words));
 }

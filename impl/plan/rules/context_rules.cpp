@@ -26,9 +26,10 @@ void read_types(Resolution& r) {
   const auto* by_layer = std::get_if<ValueList>(&written);
   const std::int64_t layers = r.config().model.num_layers;
   if (by_layer != nullptr && layers != std::int64_t(by_layer->size()))
-    r.error({kType}, fmt::format("cp_comm_type lists {} layers, but num_layers is {}; list each layer, or write one "
-                                 "word for all",
-                                 by_layer->size(), layers));
+    r.error(
+        {kType},
+        fmt::format("cp_comm_type lists {} layers, but num_layers is {}; list each layer, or write one type for all",
+                    by_layer->size(), layers));
   std::vector<CpCommType> known;
   for (const Value& type : by_layer != nullptr ? *by_layer : ValueList{written}) {
     const auto* word = std::get_if<std::string>(&type);
@@ -37,7 +38,7 @@ void read_types(Resolution& r) {
     else
       r.error(
           {kType},
-          fmt::format("cp_comm_type must be one of {}, or a list of them with one for each layer, not {}{}",
+          fmt::format("cp_comm_type must be one of {}, or a list with one for each layer, not {}{}",
                       fmt::join(kTypeNames.names, ", "), to_json_text(type),
                       did_you_mean(word != nullptr ? *word : "",
                                    std::vector<std::string_view>(kTypeNames.names.begin(), kTypeNames.names.end()))));
@@ -86,10 +87,9 @@ void check_heads(Resolution& r) {
   const std::int64_t heads =
       std::max<std::int64_t>(1, c.model.num_query_groups / c.parallel.tensor_model_parallel_size);
   if (c.model.num_query_groups > 0 && heads % split != 0)
-    r.error({kType, kCp},
-            fmt::format("all-to-all splits the key and value heads of a TP rank ({}) over {} ranks; choose p2p, "
-                        "or sizes that divide",
-                        heads, split));
+    r.error({kType, kCp}, fmt::format("the key and value heads of a TP rank ({}) do not divide evenly among the {} "
+                                      "ranks of an all-to-all; choose p2p, or other sizes",
+                                      heads, split));
 }
 
 }  // namespace

@@ -59,14 +59,12 @@ void decide_bucket(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
   auto& bucket = r.config().ddp.bucket_size;
   if (r.settings.given(kNumBuckets) && !is_null(decision.effective))
-    r.error(
-        {kNumBuckets},
-        fmt::format("ddp.num_buckets excludes bucket_size, which is {}: Megatron Core's DDP takes one of them; keep "
-                    "one, and without ddp.num_buckets leave bucket_size to its rule",
-                    to_json_text(decision.effective)));
+    r.error({kNumBuckets}, fmt::format("ddp.num_buckets excludes bucket_size, which is {}: Megatron Core's DDP takes "
+                                       "only one of them; keep one, or remove both to let the rule set bucket_size",
+                                       to_json_text(decision.effective)));
   if (is_null(decision.effective) && ddp.overlap_grad_reduce && !r.settings.given(kNumBuckets)) {
     decision.effective = core_bucket(r.config());
-    decision.reason += fmt::format("; Megatron Core's DDP takes {} parameters for null", core_bucket(r.config()));
+    decision.reason += fmt::format("; Megatron Core's DDP uses {} parameters for null", core_bucket(r.config()));
   }
   bucket.reset();
   if (!is_null(decision.effective)) bucket = std::get<std::int64_t>(decision.effective);
@@ -76,7 +74,7 @@ void decide_bucket(Resolution& r) {
     r.notice({kBucket, kGrads, kParams}, fmt::format("bucket_size has no effect: {}", why));
     bucket.reset();
   } else if (bucket && r.config().optimizer.overlap_param_gather_with_optimizer_step) {
-    decision.reason += "; no effect: overlap_param_gather_with_optimizer_step leaves one bucket a chunk";
+    decision.reason += "; no effect: overlap_param_gather_with_optimizer_step leaves one bucket per chunk";
     bucket.reset();
   }
   r.decide(kBucket, std::move(decision));
@@ -87,7 +85,7 @@ void check_contradictions(Resolution& r) {
   if (ddp.overlap_param_gather && !ddp.use_distributed_optimizer)
     r.error({kParams},
             "overlap_param_gather needs ddp.use_distributed_optimizer: without it parameters are not gathered, and "
-            "Megatron Core stops in the first forward pass; set one of them to the other's value");
+            "Megatron Core fails in the first forward pass; set both to the same value");
 }
 
 /// Megatron Core's all-to-all does not depend on the gradients' type.
@@ -99,8 +97,8 @@ void tell_of_fp32_accumulation(Resolution& r) {
     r.tell_no_effect(kPath, "ddp.use_distributed_optimizer is false, so gradients are all-reduced");
   else if (ddp.grad_reduce_in_fp32)
     r.notice({kPath},
-             fmt::format("{} gains nothing and costs an all-to-all with a buffer of its own: gradients travel and are "
-                         "summed in fp32 already; set mixed_precision.grad_reduce_in_fp32 to false to send bf16",
+             fmt::format("{} gains nothing and costs an all-to-all with an extra buffer: gradients are already sent "
+                         "and summed in fp32; set mixed_precision.grad_reduce_in_fp32 to false to send bf16",
                          kPath));
 }
 
@@ -118,12 +116,13 @@ void check_instances(Resolution& r) {
                                  kPath, instances, ranks));
   if (!ddp.use_distributed_optimizer)
     r.error({kPath},
-            fmt::format("{} is {} and needs ddp.use_distributed_optimizer; set that to true, or leave this out", kPath,
-                        instances));
+            fmt::format("{} is {}, which needs ddp.use_distributed_optimizer; set that to true, or leave this out",
+                        kPath, instances));
   if (ddp.reduce_scatter_with_fp32_accumulation)
-    r.error({kPath}, fmt::format("{} above 1 and ddp.reduce_scatter_with_fp32_accumulation exclude each other; keep "
-                                 "one of them",
-                                 kPath));
+    r.error(
+        {kPath},
+        fmt::format("{} above 1 and ddp.reduce_scatter_with_fp32_accumulation are mutually exclusive; keep one of them",
+                    kPath));
 }
 
 }  // namespace
@@ -138,9 +137,9 @@ Decision decide_dp_knob(const Resolution& r, std::string_view path, const Value&
   if (no_rules.empty()) return {automatic, "auto", why_automatic};
   if (!given) return {core, "auto", fmt::format("{}: no automatic rule; Megatron Core's default", no_rules)};
   return {core, "gate",
-          fmt::format("{}, so Megatron-Bridge skips what stands under comm_overlap; write it under ddp or optimizer to "
-                      "keep it",
-                      no_rules)};
+          fmt::format(
+              "{}, so Megatron-Bridge skips settings under comm_overlap; write it under ddp or optimizer to keep it",
+              no_rules)};
 }
 
 void apply_dp_rules(Resolution& r) {

@@ -33,11 +33,11 @@ Count connections_by_rule(const Resolution& r) {
   const bool splits_batch = p.data_parallel_size > 1 || p.num_stages() > 1;
   const bool overlaps_all_to_all = r.settings.flag(kAllToAll, false);
   if (is_sm100 && splits_layers && splits_batch)
-    return {32, fmt::format("{} with TP or CP beside DP or PP: many streams at once", arch)};
+    return {32, fmt::format("{} with TP or CP and also DP or PP: many concurrent streams", arch)};
   if (!is_sm100 && splits_layers && !overlaps_all_to_all)
-    return {1, fmt::format("{} with TP or CP: launch order must be execution order", arch)};
+    return {1, fmt::format("{} with TP or CP: launch order must equal execution order", arch)};
   if (r.settings.given(kFlex))
-    return {32, fmt::format("{} with {}: many streams at once", arch, r.settings.text(kFlex, ""))};
+    return {32, fmt::format("{} with {}: many concurrent streams", arch, r.settings.text(kFlex, ""))};
   if (!is_sm100 && splits_layers) return {8, fmt::format("{} with all-to-all overlap: CUDA's default", arch)};
   return {8, fmt::format("{} {}: CUDA's default", arch, splits_layers ? "without DP or PP" : "without TP or CP")};
 }
@@ -61,7 +61,7 @@ void plan_margin(Resolution& r) {
     return;
   }
   margin = static_cast<std::int32_t>(r.settings.integer(kMargin, 16));
-  const std::string reason = "norm kernels want every SM and would wait for a collective that holds some";
+  const std::string reason = "norm kernels use every SM and would wait for a collective that holds some";
   for (const std::string_view direction : {"FWD", "BWD"})
     r.plan.environment.push_back({fmt::format("NVTE_{}_LAYERNORM_SM_MARGIN", direction), fmt::format("{}", margin),
                                   reason, std::string(kMargin)});
@@ -73,7 +73,7 @@ void plan_margin(Resolution& r) {
 // 32 queues.
 void plan_priority(Resolution& r) {
   constexpr std::string_view kReason =
-      "many queues: without it a transfer waits for the kernel that it should run under";
+      "many queues: without it a transfer waits for the kernel that it should overlap with";
   bool& is_high = r.config().environment.torch_nccl_high_priority;
   const bool by_rule = architecture_of(r.plan.config.environment.gpu_arch) >= 100 && connections_by_rule(r).value == 32;
   const bool is_given = r.settings.given(kHighPriority);
@@ -108,10 +108,10 @@ void plan_loading(Resolution& r) {
   if (!run.traits().runs_on_gpus) return;
   if (run.emulated_link)
     r.plan.environment.push_back({"CUDA_MODULE_LOADING", "LAZY",
-                                  "an emulated link has no collective that spins, so kernels load when used", ""});
+                                  "an emulated link has no spinning collective, so kernels load on first use", ""});
   else
     r.plan.environment.push_back(
-        {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded beside a running collective can hang", ""});
+        {"CUDA_MODULE_LOADING", "EAGER", "kernels that are loaded during a collective can hang", ""});
 }
 
 // From 2.22 on NCCL connects an algorithm at the first transfer that uses it, with allocations that may wait for a
@@ -120,7 +120,7 @@ void plan_connecting(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (run.traits().runs_on_gpus && !run.emulated_link)
     r.plan.environment.push_back(
-        {"NCCL_RUNTIME_CONNECT", "0", "algorithms that connect beside a running collective can hang", ""});
+        {"NCCL_RUNTIME_CONNECT", "0", "algorithms that connect during a collective can hang", ""});
 }
 
 }  // namespace

@@ -20,14 +20,13 @@ constexpr std::string_view kDelay = "comm_overlap.delay_wgrad_compute";
 void check_size(Resolution& r) {
   const std::int64_t size = r.settings.integer(kExpertSize, 1), experts = r.settings.integer(kExperts, 1);
   if (size > 1 && !r.settings.given(kExperts))
-    r.error({kExpertSize}, fmt::format("expert_model_parallel_size is {}, and the model has no experts: Megatron Core "
-                                       "stops without num_moe_experts; leave one out or write both",
+    r.error({kExpertSize}, fmt::format("expert_model_parallel_size is {}, but the model has no experts: Megatron Core "
+                                       "fails without num_moe_experts; set both or neither",
                                        size));
   else if (experts % size != 0)
-    r.error({kExpertSize, kExperts},
-            fmt::format("num_moe_experts is {}, which expert_model_parallel_size ({}) does not divide; make it a "
-                        "multiple of {}",
-                        experts, size, size));
+    r.error({kExpertSize, kExperts}, fmt::format("num_moe_experts is {}, which is not divisible by "
+                                                 "expert_model_parallel_size ({}); make it a multiple of {}",
+                                                 experts, size, size));
 }
 
 /// In the order in which Bridge asserts.
@@ -51,14 +50,13 @@ void check_overlap(Resolution& r) {
   const bool overlaps = r.settings.flag(kExpertOverlap, false);
   const std::vector<std::string> missing = missing_for_overlap(r);
   if (overlaps && !missing.empty())
-    r.error({kExpertOverlap},
-            fmt::format("overlap_moe_expert_parallel_comm needs {}: Megatron-Bridge stops without it; set "
-                        "what is missing, or leave it out",
-                        fmt::join(missing, ", ")));
+    r.error({kExpertOverlap}, fmt::format("overlap_moe_expert_parallel_comm needs {}: Megatron-Bridge fails without "
+                                          "it; set what is missing, or leave it out",
+                                          fmt::join(missing, ", ")));
   if (r.settings.flag(kDelay, false) && !overlaps)
     r.error(
         {kDelay},
-        "delay_wgrad_compute needs overlap_moe_expert_parallel_comm: Megatron-Bridge stops without it; leave it out");
+        "delay_wgrad_compute needs overlap_moe_expert_parallel_comm: Megatron-Bridge fails without it; leave it out");
 }
 
 // Of any model: Megatron Core takes both old names for the new one, unless that is set.
@@ -69,8 +67,8 @@ void check_dispatcher(Resolution& r) {
   const std::int64_t deep = r.settings.integer(kDeep, 0), hybrid = r.settings.integer(kHybrid, 0);
   if (deep != hybrid)
     r.error({kDeep, kHybrid},
-            fmt::format("moe_deepep_num_sms is {} and moe_hybridep_num_sms {}: both are moe_flex_dispatcher_num_sms by "
-                        "another name, and Megatron Core stops where they differ; set that one alone",
+            fmt::format("moe_deepep_num_sms is {} and moe_hybridep_num_sms {}: both are aliases of "
+                        "moe_flex_dispatcher_num_sms, and Megatron Core fails if they differ; set only that one",
                         deep, hybrid));
 }
 
@@ -81,12 +79,11 @@ void apply_expert_rules(Resolution& r) {
   check_dispatcher(r);
   check_overlap(r);
   if (!in_scope(Scope::moe, r)) return;
-  r.notice(
-      {kExperts},
-      fmt::format("the dense part of a model with {} experts is planned, each MLP as one of ffn_hidden_size {}; not "
-                  "said are the router, the weights of the experts and their buckets over expert-data-parallel "
-                  "ranks, the all-to-all of tokens and what of it is exposed, and their memory",
-                  r.settings.integer(kExperts, 1), r.config().model.ffn_hidden_size));
+  r.notice({kExperts},
+           fmt::format("only the dense part of a model with {} experts is planned, each MLP with ffn_hidden_size {}; "
+                       "the plan omits the router, the weights of the experts and their buckets over "
+                       "expert-data-parallel ranks, the all-to-all of tokens and its exposed time, and their memory",
+                       r.settings.integer(kExperts, 1), r.config().model.ffn_hidden_size));
 }
 
 }  // namespace underlap::plan

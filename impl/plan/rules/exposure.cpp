@@ -16,17 +16,15 @@ void expose_data(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
   if (!in_scope(Scope::dp, r)) return;
   if (!ddp.overlap_grad_reduce)
-    r.expose(
-        {kGrads, "data_parallel_size"},
-        fmt::format("every gradient reduction is exposed: overlap_grad_reduce is false, so all of them wait for the "
-                    "end of the backward pass; set {} to true",
-                    kGrads));
+    r.expose({kGrads, "data_parallel_size"},
+             fmt::format("every gradient reduction is exposed: overlap_grad_reduce is false, so all of them run after "
+                         "the backward pass; set {} to true",
+                         kGrads));
   if (ddp.use_distributed_optimizer && !ddp.overlap_param_gather)
-    r.expose(
-        {kParams, "data_parallel_size"},
-        fmt::format("every parameter gather is exposed: overlap_param_gather is false, so all of them stand before "
-                    "the forward pass; set {} to true",
-                    kParams));
+    r.expose({kParams, "data_parallel_size"},
+             fmt::format("every parameter gather is exposed: overlap_param_gather is false, so all of them run before "
+                         "the forward pass; set {} to true",
+                         kParams));
   if (r.settings.flag("ddp.check_for_nan_in_grad", false) && ddp.overlap_grad_reduce)
     r.expose(
         {"ddp.check_for_nan_in_grad"},
@@ -43,8 +41,8 @@ void expose_tensor(Resolution& r) {
   };
   if (!p.sequence_parallel)
     r.expose({"model.sequence_parallel", kTp},
-             "every all-reduce of a forward pass is exposed: sequence_parallel is false, and without it nothing "
-             "overlaps with tensor parallelism; set model.sequence_parallel to true");
+             "every all-reduce of a forward pass is exposed: sequence_parallel is false, and without it no "
+             "tensor-parallel communication overlaps; set model.sequence_parallel to true");
   else if (std::ranges::all_of(slots, uses_nccl))
     r.expose(
         {kTensorOverlap, kTp},
@@ -52,10 +50,9 @@ void expose_tensor(Resolution& r) {
                     "{} to true",
                     kTensorOverlap));
   else if (const auto num = std::ranges::count_if(slots, uses_nccl); num > 0)
-    r.expose({kTensorOverlap},
-             fmt::format("{} of the 10 slots of tensor parallelism run outside userbuffers, so that those of a forward "
-                         "pass are exposed; --all shows which, and why",
-                         num));
+    r.expose({kTensorOverlap}, fmt::format("{} of the 10 tensor-parallel slots do not use userbuffers, so those of a "
+                                           "forward pass are exposed; --all shows which, and why",
+                                           num));
 }
 
 void expose_pipeline(Resolution& r) {
@@ -64,7 +61,7 @@ void expose_pipeline(Resolution& r) {
   if (!c.pipeline.overlap_p2p_comm)
     r.expose(
         {"comm_overlap.overlap_p2p_comm", kPp},
-        fmt::format("every transfer between stages is exposed: overlap_p2p_comm is false, so each is waited for; {}",
+        fmt::format("every transfer between stages is exposed: overlap_p2p_comm is false, so ranks wait for each; {}",
                     c.parallel.is_interleaved() ? "set comm_overlap.overlap_p2p_comm to true"
                                                 : fmt::format("set {} above 1", kVpp)));
 }
@@ -77,8 +74,8 @@ void expose_context(Resolution& r) {
   });
   if (num > 0)
     r.expose({"model.cp_comm_type"},
-             fmt::format("attention waits for its exchange in {}: cp_comm_type all_gather and a2a have nothing to run "
-                         "beside; p2p does",
+             fmt::format("attention waits for its exchange in {}: cp_comm_type all_gather and a2a have no compute to "
+                         "overlap with; p2p has",
                          c.context.cp_comm_type.size() == 1 ? "every layer" : fmt::format("{} layers", num)));
 }
 
@@ -87,7 +84,7 @@ void expose_barriers(Resolution& r) {
   constexpr std::string_view kLevel = "logger.timing_log_level", kBarrier = "model.barrier_with_L1_time";
   if (r.config().parallel.world_size() == 1 || r.settings.integer(kLevel, 0) < 1 || !r.settings.flag(kBarrier, true))
     return;
-  r.expose({kLevel}, fmt::format("all ranks wait for each other before each step's passes and before its gradients are "
+  r.expose({kLevel}, fmt::format("all ranks synchronize before each step's passes and before its gradients are "
                                  "complete: {} is {} and {} is true; set one of them to 0 or false",
                                  kLevel, r.settings.integer(kLevel, 0), kBarrier));
 }

@@ -35,11 +35,10 @@ std::optional<Counts> by_stage(Resolution& r, const Counts& of_stage) {
   Counts counts;
   for (const std::int32_t layers : of_stage)
     if (layers % chunks != 0) {
-      r.error(
-          {kFirst, kLast, kVpp},
-          fmt::format("a stage has {} layers, which virtual_pipeline_model_parallel_size ({}) does not divide; make "
-                      "the layers of each stage a multiple of it",
-                      layers, chunks));
+      r.error({kFirst, kLast, kVpp},
+              fmt::format("a stage has {} layers, which is not divisible by virtual_pipeline_model_parallel_size ({}); "
+                          "make the layers of each stage a multiple of it",
+                          layers, chunks));
       return std::nullopt;
     }
   for (std::int32_t chunk = 0; chunk < chunks; ++chunk)
@@ -56,8 +55,8 @@ std::optional<Counts> with_other_ends(Resolution& r) {
   const std::int32_t others = stages - has_first - has_last, left = layers - first - last;
   if (left < 0 || (others == 0 ? left != 0 : left % others != 0)) {
     r.error({kFirst, kLast, kLayers},
-            fmt::format("{} of {} layers are left for {} other stages of the pipeline, which they do not divide among; "
-                        "change the numbers of the first and last stage",
+            fmt::format("{} of {} layers remain for {} other pipeline stages, which they do not divide evenly among; "
+                        "change the layers of the first and last stage",
                         left, layers, others));
     return std::nullopt;
   }
@@ -72,8 +71,8 @@ std::optional<Counts> with_ends_counted(Resolution& r, bool embedding, bool loss
   const std::int32_t ranges = num_ranges(r);
   if (layers % ranges != 0) {
     r.error({kLayers, kEmbedding, kLoss},
-            fmt::format("{} layers with embedding and loss counted, which pipeline_model_parallel_size * "
-                        "virtual_pipeline_model_parallel_size ({}) does not divide; change model.num_layers",
+            fmt::format("{} layers, counting embedding and loss, are not divisible by pipeline_model_parallel_size * "
+                        "virtual_pipeline_model_parallel_size ({}); change model.num_layers",
                         layers, ranges));
     return std::nullopt;
   }
@@ -152,8 +151,8 @@ std::optional<Counts> by_layout(Resolution& r) {
   };
   if (!letters)
     return refuse(
-        "pipeline_model_parallel_layout is no layout; write E, t and L for embedding, layers and loss, with | "
-        "between ranges, such as E|t*3|(t|)*2L");
+        "pipeline_model_parallel_layout is invalid; write E, t and L for embedding, layers and loss, with | between "
+        "ranges, such as E|t*3|(t|)*2L");
   Counts counts(1, 0);
   for (const char c : *letters)
     if (c == '|')
@@ -166,12 +165,12 @@ std::optional<Counts> by_layout(Resolution& r) {
   for (const std::int32_t count : counts) layers += count;
   if (layers != r.config().model.num_layers)
     return refuse(
-        fmt::format("pipeline_model_parallel_layout has {} layers, and model.num_layers is {}; make them agree", layers,
+        fmt::format("pipeline_model_parallel_layout has {} layers, but model.num_layers is {}; make them agree", layers,
                     r.config().model.num_layers));
   if (size % p.pipeline_model_parallel_size != 0 || (r.settings.given(kVpp) && size != num_ranges(r)))
     return refuse(
-        fmt::format("pipeline_model_parallel_layout has {} ranges, and {} stages of {} chunks need others; make "
-                    "them agree",
+        fmt::format("pipeline_model_parallel_layout has {} ranges, but {} stages of {} chunks need a different number; "
+                    "make them agree",
                     size, p.pipeline_model_parallel_size, p.virtual_pipeline_model_parallel_size));
   if (letters->find('m') != std::string::npos)
     r.not_run({kLayout}, "multi-token prediction is not run by this version; leave m out of the layout");
@@ -190,8 +189,8 @@ std::optional<Counts> uneven_ranges(Resolution& r) {
   const bool has_ends = r.settings.given(kFirst) || r.settings.given(kLast);
   if (has_ends && (embedding || loss)) {
     r.error({kEmbedding, kLoss},
-            "account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split exclude numbers of layers "
-            "for the first and the last stage; leave one of them out");
+            "account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split exclude layer counts for "
+            "the first and last stage; leave one of them out");
     return std::nullopt;
   }
   if (has_ends) return with_other_ends(r);
@@ -208,12 +207,11 @@ void resolve_layers(Resolution& r) {
   if (!counts) return;
   if (std::ranges::any_of(*counts, [](std::int32_t count) { return count < 0; }))
     return r.error({kEmbedding, kLoss, kFirst, kLast},
-                   "a range of the pipeline would have less than no layer; use fewer "
-                   "stages");
+                   "a pipeline range would have a negative number of layers; use fewer stages");
   r.config().parallel.layers_of_ranges = *counts;
   if (std::ranges::find(*counts, 0) != counts->end())
     r.not_run({kLayout, kEmbedding, kLoss, kFirst, kLast, kPp},
-              "a range of the pipeline has no layer, which is planned but not run by this version; give each one");
+              "a pipeline range has no layers, which is planned but not run by this version; give each at least one");
 }
 
 bool has_uneven_layers(const Resolution& r) {

@@ -26,11 +26,11 @@ void read_fsdp(Resolution& r) {
   if (r.settings.given(kUnitSize)) fsdp.communication_unit_size = r.settings.integer(kUnitSize, 0);
   r.config().ddp.fsdp = fsdp;
   r.notice({kFsdp},
-           "of Megatron-FSDP the memory is predicted; its transfers and what of them is exposed are not planned: "
-           "buckets and overlap are told as they are without it");
+           "only the memory of Megatron-FSDP is predicted; its transfers and their exposed time are not planned: "
+           "buckets and overlap are those of a run without it");
   if (fsdp.strategy == ShardingStrategy::no_shard)
     r.notice({kFsdp}, fmt::format("use_megatron_fsdp shards nothing with {} no_shard, its default; Megatron-Bridge's "
-                                  "recipes write optim_grads_params",
+                                  "recipes set optim_grads_params",
                                   kStrategy));
 }
 
@@ -38,16 +38,17 @@ void read_offload(Resolution& r) {
   if (!r.settings.flag(kOffload, false)) return r.tell_no_effect(kOffloadLayers, "model.cpu_offloading is false");
   const std::int64_t layers = r.settings.integer(kOffloadLayers, 0);
   if (r.config().model.num_layers > 0 && layers >= r.config().model.num_layers)
-    r.error({kOffloadLayers}, fmt::format("cpu_offloading_num_layers is {}, and Megatron Core takes fewer than the {} "
-                                          "layers of the model; lower it",
+    r.error({kOffloadLayers}, fmt::format("cpu_offloading_num_layers is {}, but Megatron Core requires fewer than the "
+                                          "{} layers of the model; lower it",
                                           layers, r.config().model.num_layers));
   if (r.config().parallel.num_stages() > 1)
     r.error({kOffload},
-            "cpu_offloading does not go with pipeline_model_parallel_size above 1: Megatron Core refuses it; leave one "
-            "of them out");
+            "cpu_offloading is incompatible with pipeline_model_parallel_size above 1: Megatron Core rejects it; leave "
+            "one of them out");
   if (r.settings.given("model.recompute_granularity"))
-    r.error({kOffload},
-            "cpu_offloading does not go with recompute_granularity: Megatron Core refuses it; leave one of them out");
+    r.error(
+        {kOffload},
+        "cpu_offloading is incompatible with recompute_granularity: Megatron Core rejects it; leave one of them out");
   r.config().offload.num_layers = static_cast<std::int32_t>(layers);
 }
 
@@ -58,8 +59,8 @@ void apply_memory_rules(Resolution& r) {
   read_offload(r);
   if (r.config().optimizer.use_precision_aware_optimizer && !r.settings.is_dump)
     r.notice({kPrecisionAware},
-             "use_precision_aware_optimizer is counted in predicted memory; the optimizer that runs keeps main "
-             "parameters in fp32");
+             "predicted memory includes use_precision_aware_optimizer; the optimizer that runs keeps main parameters "
+             "in fp32");
 }
 
 }  // namespace underlap::plan

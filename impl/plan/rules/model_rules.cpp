@@ -24,10 +24,9 @@ void report_missing_sizes(Resolution& r) {
   for (const std::string_view size : kSizes)
     if (!r.settings.given(size) && !r.settings.invalid(size)) missing.push_back(size);
   if (missing.empty()) return;
-  r.problems.add(
-      r.settings.model_place,
-      fmt::format("the model has no preset, so these must be given too: {}; or set model.preset to one of {}",
-                  fmt::join(missing, ", "), fmt::join(preset_names(), ", ")));
+  r.problems.add(r.settings.model_place,
+                 fmt::format("the model has no preset, so these must be set too: {}; or set model.preset to one of {}",
+                             fmt::join(missing, ", "), fmt::join(preset_names(), ", ")));
 }
 
 /// A size and the key or product it comes from.
@@ -39,7 +38,7 @@ struct Size {
 /// Sizes that could not be read are 0 and already reported.
 void check_divides(Resolution& r, Size whole, Size part, std::string_view part_words) {
   if (whole.value <= 0 || part.value <= 0 || whole.value % part.value == 0) return;
-  r.error({whole.path, part.path}, fmt::format("{} is {}, which {} ({}) does not divide; make it a multiple of {}",
+  r.error({whole.path, part.path}, fmt::format("{} is {}, which is not divisible by {} ({}); make it a multiple of {}",
                                                whole.path, whole.value, part_words, part.value, part.value));
 }
 
@@ -49,13 +48,13 @@ void check_rotary(Resolution& r) {
   const ModelConfig& m = r.config().model;
   if (!m.is_rotary()) {
     for (const std::string_view path : {std::string_view("model.rotary_base"), kPercent})
-      r.tell_no_effect(path, "position_embedding_type is no rotation");
+      r.tell_no_effect(path, "position_embedding_type is not rotary");
     return;
   }
   if (m.num_attention_heads < 1) return;
   if (const std::int64_t turned = m.rotary_features(); turned < 2 || turned % 2 != 0)
     r.error({kPercent, kHead, "model.position_embedding_type", "model.num_attention_heads"},
-            fmt::format("rope turns {} of the {} features of a head, and turns them in pairs; change {}", turned,
+            fmt::format("rope rotates {} of the {} features of a head, and rotates them in pairs; change {}", turned,
                         m.head_size(),
                         turned < m.head_size() ? kPercent
                         : m.kv_channels > 0    ? kHead
@@ -79,11 +78,10 @@ void check_shared_groups(Resolution& r) {
   if (m.num_attention_heads < 1 || groups < 1 || groups >= tp || tp % groups != 0) return;
   const std::int64_t columns = (m.num_attention_heads + 2 * groups) * m.head_size();
   if (columns % tp != 0)
-    r.error(
-        {"model.num_query_groups", kTp},
-        fmt::format("{} columns of queries, keys and values, which tensor_model_parallel_size ({}) does not divide; "
-                    "change model.num_query_groups",
-                    columns, tp));
+    r.error({"model.num_query_groups", kTp},
+            fmt::format("{} columns of queries, keys and values are not divisible by tensor_model_parallel_size ({}); "
+                        "change model.num_query_groups",
+                        columns, tp));
 }
 
 void check_tp(Resolution& r) {
@@ -119,15 +117,14 @@ void check_pipeline(Resolution& r) {
   if (r.settings.given(kVpp) && pp == 1)
     r.error({kVpp},
             fmt::format("virtual_pipeline_model_parallel_size is {}, but pipeline_model_parallel_size is 1, and "
-                        "Megatron Core wants at least 2 stages for any number of virtual ones; leave it out, or "
-                        "at null",
+                        "Megatron Core needs at least 2 stages for virtual stages; leave it out, or set it to null",
                         vpp));
   else if (r.settings.given(kVpp) && vpp == 1) {
     r.config().parallel.interleaves_one_chunk = true;
     r.notice({kVpp},
              "virtual_pipeline_model_parallel_size 1 is not the same as null: Megatron Core runs its interleaved "
-             "schedule with one chunk on each stage, which begins with twice as many forward passes as plain 1F1B, "
-             "holds their activations, and exchanges once behind each pair of passes; leave it out for plain 1F1B");
+             "schedule with one chunk on each stage, which starts with twice as many forward passes as plain 1F1B, "
+             "holds their activations, and exchanges once after each pair of passes; leave it out for plain 1F1B");
   }
 }
 
@@ -169,8 +166,8 @@ void resolve_model(Resolution& r) {
     return;
   }
   const auto names = preset_names();
-  r.error({kPreset}, fmt::format("no model preset is named {}; use one of {}{}", in_quotes(name),
-                                 fmt::join(names, ", "), did_you_mean(name, names)));
+  r.error({kPreset}, fmt::format("unknown model preset {}; use one of {}{}", in_quotes(name), fmt::join(names, ", "),
+                                 did_you_mean(name, names)));
 }
 
 // As Megatron Core's TransformerConfig fills what is left out.
@@ -199,8 +196,9 @@ void resolve_world(Resolution& r) {
     of_replica += fmt::format("{}{} ({})", of_replica.empty() ? "" : " * ", mode.word, mode.size(p));
   }
   if (world % replica != 0)
-    return r.error({kWorld}, fmt::format("{} is {}, which {} parallel sizes do not divide; make it a multiple of {}",
-                                         kWorld, world, of_replica, replica));
+    return r.error({kWorld},
+                   fmt::format("{} is {}, which is not divisible by the {} parallel sizes; make it a multiple of {}",
+                               kWorld, world, of_replica, replica));
   if (r.settings.given(kDp) && world != replica * p.data_parallel_size)
     return r.error({kWorld},
                    fmt::format("{} is {}, but {} * data ({}) parallel sizes make {} ranks; make them agree, "
@@ -238,10 +236,9 @@ void resolve_batch(Resolution& r) {
     r.decide(kMicrobatches, {train.num_microbatches, "auto", "from train.global_batch_size"});
     const double most = rows()[row_index(kMicrobatches)].range.most;
     if (double(train.num_microbatches) > most)
-      r.error({kGlobal},
-              fmt::format("{} is {}, which makes {} microbatches of a step on each rank, and at most {:g} are "
-                          "planned for; lower it, or raise train.micro_batch_size or data_parallel_size",
-                          kGlobal, global, train.num_microbatches, most));
+      r.error({kGlobal}, fmt::format("{} is {}, which makes {} microbatches per step on each rank, more than the limit "
+                                     "of {:g}; lower it, or raise train.micro_batch_size or data_parallel_size",
+                                     kGlobal, global, train.num_microbatches, most));
   }
 }
 

@@ -20,22 +20,22 @@ void refuse_fp8_sizes(Resolution& r) {
   const auto refuse = [&](std::string_view path, std::string_view what, std::int64_t size, std::int64_t multiple) {
     if (size % multiple != 0)
       r.not_run({path, kTp},
-                fmt::format("{} {}: products in fp8 need a multiple of {}; change {}", size, what, multiple, path));
+                fmt::format("{} {}: fp8 GEMMs need a multiple of {}; change {}", size, what, multiple, path));
   };
   const std::int64_t tokens =
       r.config().train.micro_batch_size * m.seq_length / ranks_sharing(Shared::tokens, r.config().parallel);
-  refuse("model.seq_length", "tokens of a microbatch", tokens, 16);
+  refuse("model.seq_length", "tokens per microbatch", tokens, 16);
   if (tp > 1 && r.config().parallel.sequence_parallel)
-    refuse("model.seq_length", "tokens of a tensor-parallel rank", tokens / tp, 8);
+    refuse("model.seq_length", "tokens per tensor-parallel rank", tokens / tp, 8);
   refuse(kHidden, "hidden features", m.hidden_size, 16);
-  refuse(kHidden, "attention features of a rank", m.num_attention_heads * m.head_size() / tp, 16);
-  refuse("model.num_query_groups", "key and value features of a rank", 2 * m.num_query_groups * m.head_size() / tp, 16);
+  refuse(kHidden, "attention features per rank", m.num_attention_heads * m.head_size() / tp, 16);
+  refuse("model.num_query_groups", "key and value features per rank", 2 * m.num_query_groups * m.head_size() / tp, 16);
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
     const TensorSlotOverlap& overlap = r.config().tensor_overlap.slots[i];
     if (overlap.method == TensorMethod::pipeline && overlap.num_splits > 0)
-      refuse(kTensorSlotPaths[i], "features of a split", m.hidden_size / overlap.num_splits, 8);
+      refuse(kTensorSlotPaths[i], "features per split", m.hidden_size / overlap.num_splits, 8);
   }
-  refuse("model.ffn_hidden_size", "feed-forward features of a rank", m.ffn_hidden_size / tp, 16);
+  refuse("model.ffn_hidden_size", "feed-forward features per rank", m.ffn_hidden_size / tp, 16);
 }
 
 void refuse_choices(Resolution& r) {
@@ -49,15 +49,13 @@ void refuse_choices(Resolution& r) {
                           recipe));
   // The one architecture of a plan below compute capability 8.9.
   if (c.environment.gpu_arch == "a100" && is_fp8(scaling_of(recipe)))
-    r.not_run({"mixed_precision.recipe", "environment.gpu_arch"},
-              fmt::format("recipe {} multiplies in fp8, and environment.gpu_arch a100 has no fp8; set one of them to "
-                          "another",
-                          recipe));
-  if (c.model.is_rotary() && c.model.position_embedding_type != PositionEmbedding::rope)
     r.not_run(
-        {"model.position_embedding_type"},
-        "the angles of position_embedding_type yarn and mrope are not computed by this version; rope turns as many "
-        "features in the same time");
+        {"mixed_precision.recipe", "environment.gpu_arch"},
+        fmt::format("recipe {} uses fp8, which environment.gpu_arch a100 does not have; change one of them", recipe));
+  if (c.model.is_rotary() && c.model.position_embedding_type != PositionEmbedding::rope)
+    r.not_run({"model.position_embedding_type"},
+              "this version does not compute the angles of position_embedding_type yarn and mrope; rope rotates as "
+              "many features in the same time");
   if (runs_in_fp8) refuse_fp8_sizes(r);
 }
 
@@ -67,8 +65,8 @@ void refuse_known_names(Resolution& r) {
     const Setting& setting = r.settings[i];
     if (row.status != Status::known || setting.state != Setting::State::given || !in_scope(row.scope, r)) continue;
     if (setting.value == fallback(i)) continue;
-    r.not_run({row.path}, fmt::format("{} is known by name but not run by this version; leave it out or at {}",
-                                      row.path, to_json_text(fallback(i))));
+    r.not_run({row.path}, fmt::format("{} is recognized but not run by this version; leave it out or at {}", row.path,
+                                      to_json_text(fallback(i))));
     if (!row.lacks.empty()) r.notice({row.path}, fmt::format("{}: {}", row.path, row.lacks));
   }
 }

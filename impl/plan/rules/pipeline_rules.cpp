@@ -68,15 +68,16 @@ void decide_exchanges(Resolution& r) {
 
 void expose_every_gather(Resolution& r) {
   constexpr std::string_view kPrefetch = "extensions.param_gather_prefetch";
-  r.expose({kAlign}, fmt::format("every parameter gather is exposed: align_param_gather leaves them to a schedule of "
-                                 "virtual stages, and {}, so that each starts where it is first needed; set "
-                                 "align_param_gather to false",
-                                 sizes(r)));
+  r.expose({kAlign},
+           fmt::format("every parameter gather is exposed: align_param_gather leaves them to the interleaved schedule, "
+                       "but {}, so each starts when it is first needed; set align_param_gather to false",
+                       sizes(r)));
   if (r.settings.given(kPrefetch)) return;
   r.config().extensions.param_gather_prefetch = 0;
-  r.decide(kPrefetch, {0, "auto",
-                       "align_param_gather is true without virtual stages, so Megatron Core starts no "
-                       "gather ahead of its use"});
+  r.decide(
+      kPrefetch,
+      {0, "auto",
+       "align_param_gather is true without virtual stages, so Megatron Core starts no gather before its first use"});
 }
 
 void decide_group_size(Resolution& r) {
@@ -108,8 +109,8 @@ void decide_aligned_gather(Resolution& r) {
     expose_every_gather(r);
   else if (!has_chunks(r) && in_scope(Scope::dp, r))
     r.error({kAlign, kVpp},
-            "align_param_gather gathers the first two chunks of a stage before all else, and with "
-            "virtual_pipeline_model_parallel_size 1 Megatron Core fails at the second, which there is not; set "
+            "align_param_gather gathers the first two chunks of a stage first, and with "
+            "virtual_pipeline_model_parallel_size 1 Megatron Core fails because there is no second chunk; set "
             "align_param_gather to false");
   ddp.align_param_gather = is_interleaved(r) && ddp.overlap_param_gather && ddp.use_distributed_optimizer;
 }
@@ -118,22 +119,22 @@ void check_schedule(Resolution& r) {
   const PipelineConfig& pipeline = r.config().pipeline;
   if (pipeline.overlap_p2p_comm_warmup_flush && (!pipeline.overlap_p2p_comm || pipeline.batch_p2p_comm))
     r.error({kFlush},
-            "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm, and batch_p2p_comm false; set "
-            "them so, or leave it out");
+            "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm true and batch_p2p_comm false; set them so, or leave "
+            "it out");
   if (!is_pipeline(r)) return;
   if (pipeline.overlap_p2p_comm && !is_interleaved(r) && !overlaps_plain_schedule(r))
     r.error({kP2pOverlap}, fmt::format("overlap_p2p_comm needs virtual_pipeline_model_parallel_size of at least 2: the "
-                                       "plain 1F1B schedule refuses it; or set {} to true",
+                                       "plain 1F1B schedule rejects it; or set {} to true",
                                        kWithoutStages));
   if (pipeline.overlap_p2p_comm && pipeline.batch_p2p_comm)
     r.error({kBatch, kP2pOverlap},
-            "overlap_p2p_comm and batch_p2p_comm exclude each other: a batched exchange is waited "
-            "for at once; set one of them to false");
+            "overlap_p2p_comm and batch_p2p_comm are mutually exclusive: a batched exchange is waited for immediately; "
+            "set one of them to false");
   if (!pipeline.overlap_p2p_comm && has_chunks(r) && r.config().parallel.pipeline_model_parallel_size == 2)
     r.error({kP2pOverlap, kVpp},
-            "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2, and it is 2; "
-            "raise it, or set overlap_p2p_comm to true: else the same two ranks exchange several tensors in one "
-            "batch, which tells them apart by nothing");
+            "virtual stages without overlap_p2p_comm need pipeline_model_parallel_size above 2, and it is 2; raise it, "
+            "or set overlap_p2p_comm to true: otherwise the same two ranks exchange several tensors in one batch, and "
+            "nothing distinguishes them");
 }
 
 void decide_schedule(Resolution& r) {
@@ -161,7 +162,7 @@ void check_group_size(Resolution& r) {
   else
     r.error({kMicrobatches, "train.global_batch_size", kPp},
             fmt::format("num_microbatches is {}, but virtual stages need a multiple of pipeline_model_parallel_size "
-                        "({}); make it one, or set {} so that it leaves a remainder of 0 or at least {}",
+                        "({}); change it, or set {} so that the remainder is 0 or at least {}",
                         microbatches, stages, kGroup, stages));
 }
 
@@ -182,8 +183,8 @@ void decide_deferral(Resolution& r) {
     r.error({kDefer}, "defer_embedding_wgrad_compute needs model.gradient_accumulation_fusion; leave that at true");
   if (limit < 0)
     r.error({kLimit, kDefer},
-            "defer_embedding_wgrad_compute needs wgrad_deferral_limit of at least 0; -1, its "
-            "automatic value, is refused by Megatron Core");
+            "defer_embedding_wgrad_compute needs wgrad_deferral_limit of at least 0; Megatron Core rejects -1, its "
+            "automatic value");
 }
 
 /// Where nothing is cut into buckets, there are none on the other stages either.
@@ -192,7 +193,7 @@ void decide_every_stage(Resolution& r) {
   if (!c.extensions.bucket_every_stage) return;
   if (c.optimizer.overlap_param_gather_with_optimizer_step) {
     c.extensions.bucket_every_stage = false;
-    r.decide(kEveryStage, {false, "gate", fmt::format("{} leaves one bucket a chunk", kWithStep)});
+    r.decide(kEveryStage, {false, "gate", fmt::format("{} leaves one bucket per chunk", kWithStep)});
   } else if (!c.ddp.overlap_grad_reduce && !c.ddp.overlap_param_gather) {
     r.tell_no_effect(kEveryStage, "neither gradients nor parameters overlap, so each has one bucket");
   }
@@ -209,7 +210,7 @@ void decide_scatter_gather(Resolution& r) {
   if (c.parallel.tensor_model_parallel_size == 1)
     return gate("tensor_model_parallel_size is 1: one rank of a stage holds the activation and sends it");
   if (c.parallel.sequence_parallel)
-    gate("sequence_parallel is true: each rank of a stage holds other tokens and sends no more than these");
+    gate("sequence_parallel is true: each rank of a stage holds different tokens and sends only these");
 }
 
 /// Reports requests that have no effect because of another choice.
@@ -223,7 +224,7 @@ void tell_of_idle_knobs(Resolution& r) {
   if (c.extensions.release_by_event && !c.pipeline.deallocate_pipeline_outputs)
     r.tell_no_effect(kByEvent, "model.deallocate_pipeline_outputs is false");
   else if (c.extensions.release_by_event && !c.pipeline.overlap_p2p_comm)
-    r.tell_no_effect(kByEvent, "overlap_p2p_comm is false, so every exchange is waited for");
+    r.tell_no_effect(kByEvent, "overlap_p2p_comm is false, so ranks wait for every exchange");
   if (!c.ddp.align_grad_reduce && !c.ddp.overlap_grad_reduce)
     r.tell_no_effect(kAlignReduce, "overlap_grad_reduce is false");
 }
@@ -235,18 +236,17 @@ void check_split_backward(Resolution& r) {
   if (!splits_backward(c)) return;
   const auto refuse = [&](std::string_view path, std::string_view why) {
     r.error({path, kSchedule},
-            fmt::format("{} {} puts weight gradients off, and {}", kSchedule, schedule_in_effect(c), why));
+            fmt::format("{} {} defers weight gradients, and {}", kSchedule, schedule_in_effect(c), why));
   };
   if (std::ranges::any_of(c.tensor_overlap.slots, in_userbuffers, &TensorSlotOverlap::method))
-    refuse("comm_overlap.tp_comm_overlap",
-           "tp_comm_overlap runs collectives beside them; set one of the two to another");
+    refuse("comm_overlap.tp_comm_overlap", "tp_comm_overlap runs collectives during them; change one of the two");
   if (is_fp8(scaling_of(c)))
-    refuse("mixed_precision.recipe", "this version keeps no gradients in fp8 for them; choose bf16_mixed");
+    refuse("mixed_precision.recipe", "this version keeps no fp8 gradients for them; choose bf16_mixed");
   if (c.recompute.method != RecomputeMethod::none)
     refuse("model.recompute_granularity",
-           "what is computed again is gone before they are formed; leave recompute_granularity out");
+           "recomputed activations are freed before they are computed; leave recompute_granularity out");
   if (c.pipeline.defer_embedding_wgrad_compute)
-    refuse(kDefer, "those of the head with them; set defer_embedding_wgrad_compute to false");
+    refuse(kDefer, "those of the head are among them; set defer_embedding_wgrad_compute to false");
 }
 
 // Megatron Core splits the optimizer in that of the first chunk and that of the others.
@@ -257,11 +257,10 @@ void decide_step_gather(Resolution& r) {
   if (r.settings.given(kWithStep) || decision.source == "gate") r.decide(kWithStep, decision);
   if (!field) return;
   if (r.settings.flag(kReuse, scaling_of(r.config()) == Scaling::mxfp8))
-    r.error(
-        {kWithStep},
-        fmt::format("overlap_param_gather_with_optimizer_step and ddp.reuse_grad_buf_for_mxfp8_param_ag, which recipe "
-                    "{} sets, exclude each other; leave one of them out",
-                    r.config().mixed_precision.recipe));
+    r.error({kWithStep},
+            fmt::format("overlap_param_gather_with_optimizer_step and ddp.reuse_grad_buf_for_mxfp8_param_ag, which "
+                        "recipe {} sets, are mutually exclusive; leave one of them out",
+                        r.config().mixed_precision.recipe));
   if (!r.config().ddp.use_distributed_optimizer) {
     field = false;
     return r.tell_no_effect(kWithStep, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
@@ -271,11 +270,12 @@ void decide_step_gather(Resolution& r) {
   if (!has_chunks(r)) missing.push_back("virtual_pipeline_model_parallel_size above 1");
   if (missing.empty()) return;
   field = false;
-  r.not_run({kWithStep},
-            fmt::format("overlap_param_gather_with_optimizer_step needs {}: the first chunk is gathered while the "
-                        "optimizer updates the others, and Megatron-LM's command line refuses it otherwise; set what "
-                        "is missing, or leave it out",
-                        fmt::join(missing, " and ")));
+  r.not_run(
+      {kWithStep},
+      fmt::format(
+          "overlap_param_gather_with_optimizer_step needs {}: the first chunk is gathered while the optimizer updates "
+          "the others, and Megatron-LM's command line rejects it otherwise; set what is missing, or leave it out",
+          fmt::join(missing, " and ")));
 }
 
 void apply_pp_rules(Resolution& r) {

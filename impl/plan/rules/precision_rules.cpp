@@ -75,11 +75,9 @@ void check_edge_layers(Resolution& r) {
     const auto& effective = r.decisions.at(row_index(path)).effective;
     const auto* count = std::get_if<std::int64_t>(&effective);
     if (count != nullptr && *count > of_stage && r.config().model.num_layers > 0)
-      r.error(
-          {path, kRecipe, "model.num_layers"},
-          fmt::format("{} is {}, more than the {} layers of a pipeline stage, and Megatron Core takes at most these; "
-                      "set it to fewer, or {} lower",
-                      path, *count, of_stage, last_component(kPp)));
+      r.error({path, kRecipe, "model.num_layers"}, fmt::format("{} is {}, more than the {} layers of a pipeline stage, "
+                                                               "which is Megatron Core's limit; lower it, or lower {}",
+                                                               path, *count, of_stage, last_component(kPp)));
   }
 }
 
@@ -132,13 +130,13 @@ void decide_by_recipe(Resolution& r, std::string_view path, bool by_recipe, bool
 void check_fields(Resolution& r, Scaling scaling) {
   constexpr std::string_view kEdges = "mixed_precision.first_last_layers_bf16";
   if (scaling == Scaling::delayed && r.settings.flag(kEdges, false))
-    r.error({kEdges}, fmt::format("{} does not go with delayed scaling: Megatron Core refuses it; set it to false, or "
-                                  "choose another recipe",
+    r.error({kEdges}, fmt::format("{} is incompatible with delayed scaling: Megatron Core rejects it; set it to false, "
+                                  "or choose another recipe",
                                   kEdges));
   if (scaling != Scaling::mxfp8 && r.settings.flag(kReuse, false) && !in_scope(Scope::fsdp, r) &&
       !r.config().mixed_precision.fp8_param_gather)
-    r.error({kReuse}, fmt::format("{} needs fp8_param_gather: Megatron Core's DDP reuses gradients for parameters that "
-                                  "are kept in mxfp8 alone; leave it out",
+    r.error({kReuse}, fmt::format("{} needs fp8_param_gather: Megatron Core's DDP reuses gradient buffers only for "
+                                  "parameters kept in mxfp8; leave it out",
                                   kReuse));
 }
 
@@ -153,10 +151,9 @@ void check_mxfp8(Resolution& r) {
   if (!r.settings.given(kReuse))
     r.decide(kReuse, {true, "auto", fmt::format("recipe {}", r.config().mixed_precision.recipe)});
   if (reuse != gathers_fp8)
-    r.error({kReuse, kGatherFp8},
-            fmt::format("{} is {} and fp8_param_gather is {}: Megatron-Bridge takes an mxfp8 recipe with both or with "
-                        "neither; make them agree",
-                        kReuse, reuse, gathers_fp8));
+    r.error({kReuse, kGatherFp8}, fmt::format("{} is {} and fp8_param_gather is {}: Megatron-Bridge accepts an mxfp8 "
+                                              "recipe with both or neither; make them agree",
+                                              kReuse, reuse, gathers_fp8));
 }
 
 }  // namespace
@@ -166,17 +163,16 @@ void tell_of_fp32(Resolution& r) {
   if (!r.settings.given(kBf16) || r.settings.given(kRecipe) || r.settings.given(kFp8) || r.settings.given(kFp4)) return;
   if (r.settings.flag(kBf16, true) || r.settings.flag(kFp16, false)) return;
   r.notice({kBf16},
-           "neither bf16 nor fp16 is true, and Megatron trains in fp32, which is not planned: bf16_mixed is, whose "
-           "parameters and activations travel as half as many bytes");
+           "neither bf16 nor fp16 is true, so Megatron trains in fp32, which is not supported: bf16_mixed is planned "
+           "instead, with parameters and activations of half as many bytes");
 }
 
 void apply_precision_rules(Resolution& r) {
   tell_of_fp32(r);
   if (r.settings.flag(kBf16, false) && r.settings.flag(kFp16, false))
-    r.error(
-        {kFp16, kBf16},
-        "mixed_precision.bf16 and fp16 are both true, and Megatron-Bridge and Megatron-LM take one of them; set one "
-        "to false");
+    r.error({kFp16, kBf16},
+            "mixed_precision.bf16 and fp16 are both true, but Megatron-Bridge and Megatron-LM accept only one of them; "
+            "set one to false");
   decide_recipe(r);
   MixedPrecisionConfig& precision = r.config().mixed_precision;
   const std::string& recipe = precision.recipe;

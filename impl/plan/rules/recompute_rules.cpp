@@ -34,7 +34,8 @@ void decide_num_layers(Resolution& r) {
   const std::int64_t layers = r.settings.integer(kRecomputeLayers, 0);
   const std::string range = fmt::format("from 1 to {}, the layers of a model chunk", of_chunk);
   if (layers == 0)
-    r.error({kGranularity}, fmt::format("recompute_granularity full needs recompute_num_layers; write it, {}", range));
+    r.error({kGranularity},
+            fmt::format("recompute_granularity full needs recompute_num_layers; set it to a value {}", range));
   else if (layers > of_chunk)
     r.error({kRecomputeLayers}, fmt::format("recompute_num_layers is {}; it must be {}", layers, range));
   else
@@ -50,11 +51,12 @@ void recompute_whole_layers(Resolution& r) {
   if (!r.settings.given(kMethod) || recompute.num_layers == 0) return;
   const bool is_uniform = r.settings.text(kMethod, "") == "uniform";
   recompute.method = is_uniform ? RecomputeMethod::uniform : RecomputeMethod::block;
-  const std::string kept =
-      is_uniform ? fmt::format("of each chunk the input of every {} layers is kept", recompute.num_layers)
-                 : fmt::format("of the first {} layers of each chunk the input is kept", recompute.num_layers);
-  r.decide(kGranularity, {"full", "user",
-                          fmt::format("{}; {}, and they run forward again in backward", r.set_at(kGranularity), kept)});
+  const std::string kept = is_uniform
+                               ? fmt::format("each chunk keeps the input of every {} layers", recompute.num_layers)
+                               : fmt::format("each chunk keeps the input of its first {} layers", recompute.num_layers);
+  r.decide(
+      kGranularity,
+      {"full", "user", fmt::format("{}; {}, and recomputes them in the backward pass", r.set_at(kGranularity), kept)});
 }
 
 void read_module(Resolution& r, const Value& module) {
@@ -67,31 +69,27 @@ void read_module(Resolution& r, const Value& module) {
                            "latent attention",
                            name));
   } else if (!is_one_of(kOfTheseModels, name)) {
-    r.error({kModules}, fmt::format("recompute_modules has no {}; choose from {}, {}", in_quotes(name),
+    r.error({kModules}, fmt::format("recompute_modules: unknown module {}; choose from {}, {}", in_quotes(name),
                                     fmt::join(kOfTheseModels, ", "), fmt::join(kOfOtherModels, ", ")));
   } else if (name == "layernorm") {
     if (!r.settings.is_dump)
       r.notice({kModules},
-               "recompute_modules: layernorm has no effect on the layers that are planned: Transformer Engine's norms "
-               "are part of the linear layers "
-               "behind them, and Megatron Core recomputes norms that stand alone");
+               "recompute_modules: layernorm has no effect on planned layers: Transformer Engine fuses norms into the "
+               "linear layers after them, and Megatron Core recomputes only separate norms");
   } else if (name == "mlp") {
     r.config().recompute.mlp = true;
     r.not_run({kModules},
-              "recompute_modules: mlp alone is planned, with the memory that it saves, but not recomputed by this "
-              "version; leave it out, or recompute whole layers with recompute_granularity full");
+              "recompute_modules: mlp is planned, with the memory that it saves, but not recomputed by this version; "
+              "leave it out, or recompute whole layers with recompute_granularity full");
   }
 }
 
 std::string modules_reason(const Resolution& r, bool has_attention) {
   std::string reason = r.set_at(kGranularity);
   if (has_attention)
-    reason +=
-        "; core_attn costs nothing: fused attention keeps no scores and computes them again in every backward pass";
+    reason += "; core_attn costs nothing: fused attention keeps no scores and recomputes them in every backward pass";
   if (r.plan.config.recompute.mlp)
-    reason +=
-        "; of the MLP nothing is kept but its input, which the residual keeps too, and it runs forward again in "
-        "backward";
+    reason += "; the MLP keeps only its input, which the residual keeps anyway, and is recomputed in the backward pass";
   return reason;
 }
 
@@ -99,11 +97,9 @@ std::string modules_reason(const Resolution& r, bool has_attention) {
 void recompute_modules(Resolution& r) {
   r.tell_no_effect(kMethod, "recompute_granularity is selective");
   if (r.settings.given(kRecomputeLayers))
-    r.error({kRecomputeLayers},
-            fmt::format(
-                "recompute_num_layers is {}, and recompute_granularity selective recomputes modules, not layers; leave "
-                "it out",
-                r.settings.integer(kRecomputeLayers, 0)));
+    r.error({kRecomputeLayers}, fmt::format("recompute_num_layers is {}, but recompute_granularity selective "
+                                            "recomputes modules, not layers; leave it out",
+                                            r.settings.integer(kRecomputeLayers, 0)));
   if (r.settings.invalid(kModules)) return;
   const Value written = r.settings.given(kModules) ? r.settings[kModules].value : fallback(row_index(kModules));
   const auto* modules = std::get_if<ValueList>(&written);

@@ -87,7 +87,7 @@ void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob
   if (r.settings[i].state == Setting::State::given) {
     r.plan.contradictions.push_back(
         {r.problems.text(copy.place),
-         fmt::format("{} is {}, but {} is {} at {}: Megatron-Bridge takes the latter; make them agree", copy.spelling,
+         fmt::format("{} is {}, but {} is {} at {}: Megatron-Bridge uses the latter; make them agree", copy.spelling,
                      to_json_text(copy.value), r.settings[i].spelling, to_json_text(r.settings[i].value),
                      r.problems.text(r.settings[i].place))});
     return;
@@ -96,7 +96,7 @@ void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob
   knob.where = r.problems.text(copy.place);
   knob.source = "gate";
   knob.reason +=
-      fmt::format("; Megatron-Bridge's {} writes over {}; write {} to keep it",
+      fmt::format("; Megatron-Bridge's {} overwrites {}; write {} to keep it",
                   is_overlap ? "CommOverlapConfig" : "precision recipe", copy.spelling,
                   is_overlap ? std::string(path) : fmt::format("mixed_precision.{}", path.substr(path.find('.') + 1)));
 }

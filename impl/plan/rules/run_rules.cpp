@@ -35,16 +35,16 @@ void decide_hardware(Resolution& r) {
     r.config().run.hardware = usual->name;
     return r.decide(kPath, {std::string(usual->name), "auto", fmt::format("{} is {}", kArch, arch)});
   }
-  r.error({kArch}, fmt::format("no hardware file ships for {} {}; name one with {}", kArch, arch, kPath));
+  r.error({kArch}, fmt::format("no hardware file is included for {} {}; name one with {}", kArch, arch, kPath));
 }
 
 /// All steps in virtual time are equal, so repeating them gains nothing. No warm-up is needed: the unmeasured step
 /// before each block starts from idle devices.
 void decide_repetitions(Resolution& r) {
   RunConfig& run = r.config().run;
-  const std::string why = run.jitter_pct > 0
-                              ? "virtual time repeats itself but for run.jitter_pct; ask for more to see its spread"
-                              : "virtual time repeats itself";
+  const std::string why =
+      run.jitter_pct > 0 ? "virtual time is deterministic except for run.jitter_pct; request more to see its spread"
+                         : "virtual time is deterministic";
   const auto decide = [&](std::string_view path, std::int64_t& count, std::int64_t value, const std::string& reason) {
     if (r.settings.given(path)) return;
     count = value;
@@ -52,14 +52,14 @@ void decide_repetitions(Resolution& r) {
   };
   decide("run.steps", run.steps, 1, why);
   decide("run.blocks", run.blocks, 1, why);
-  decide("run.warmup", run.warmup, 0, "in virtual time nothing warms up");
+  decide("run.warmup", run.warmup, 0, "virtual time needs no warm-up");
 }
 
 void check_warmup(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (run.warmup > 0) return;
   r.error({"run.warmup"}, fmt::format("run.warmup is 0, must be a whole number from 1 with backend {}: the first step "
-                                      "generates code, which no measured one may",
+                                      "generates code and must not be measured",
                                       run.traits().name));
 }
 
@@ -72,7 +72,7 @@ void decide_folding(Resolution& r) {
     run.fold = false;
   };
   if (run.numerics) switch_off("run.numerics needs the values of every rank");
-  if (run.jitter_pct > 0) switch_off("with run.jitter_pct every rank has durations of its own");
+  if (run.jitter_pct > 0) switch_off("with run.jitter_pct every rank has different durations");
 }
 
 constexpr std::string_view kDeterministic = "model.deterministic_mode";
@@ -86,11 +86,12 @@ void tell_of_other_backends(Resolution& r) {
     if (!r.settings.given(row.path) || is_used_by(row, r.config().run.backend)) continue;
     const std::string users = fmt::format("{}", fmt::join(split_words(row.backends), " and "));
     if (r.settings[row.path].place.override_index >= 0)
-      r.error({row.path}, fmt::format("{} does nothing: run.backend is {}, and it is for {}; leave it out, or add "
-                                      "--backend {}",
-                                      row.path, backend, users, split_words(row.backends).front()));
+      r.error({row.path},
+              fmt::format(
+                  "{} has no effect: run.backend is {}, and the setting is for {}; leave it out, or add --backend {}",
+                  row.path, backend, users, split_words(row.backends).front()));
     else
-      r.tell_no_effect(row.path, fmt::format("run.backend is {}, and it is for {}", backend, users));
+      r.tell_no_effect(row.path, fmt::format("run.backend is {}, and the setting is for {}", backend, users));
   }
 }
 
@@ -108,9 +109,9 @@ void decide_rank_processes(Resolution& r) {
   if (!run.traits().runs_on_gpus) return;
   if (r.settings.given(kPath) && !run.rank_processes)
     r.error({kPath},
-            fmt::format("{} is false, but with backend cuda every rank is a process of its own; leave it out", kPath));
+            fmt::format("{} is false, but backend cuda runs every rank in its own process; leave it out", kPath));
   run.rank_processes = true;
-  if (!r.settings.given(kPath)) r.decide(kPath, {true, "auto", "run.backend is cuda: one process for each GPU"});
+  if (!r.settings.given(kPath)) r.decide(kPath, {true, "auto", "run.backend is cuda: one process per GPU"});
 }
 
 void read_link(Resolution& r) {
@@ -142,8 +143,8 @@ void read_traces(Resolution& r) {
   const char* const number = text.starts_with(kSample) ? text.data() + kSample.size() : end;
   const auto [behind, error] = std::from_chars(number, end, kept.num_ranks);
   if (error != std::errc() || behind != end || kept.num_ranks < 1)
-    r.error({kPath}, fmt::format("{} is \"{}\", must be all, none, worst or sample:N, where N ranks are 1 or more",
-                                 kPath, text));
+    r.error({kPath},
+            fmt::format("{} is \"{}\", must be all, none, worst or sample:N with N of at least 1", kPath, text));
 }
 
 /// A rank that runs alone knows when its peers are ready only if they do the same at the same time.
@@ -154,12 +155,12 @@ void check_emulated_link(Resolution& r) {
   if (!run.traits().runs_on_gpus && !is_refused_as_flag)
     r.error({kLink}, fmt::format("an emulated link needs run.backend cuda; run.backend is {}: {}", run.traits().name,
                                  run.traits().measures_time ? "it paces its real link with run.link_gbps"
-                                                            : "its links are those of run.hardware"));
+                                                            : "its links are described by run.hardware"));
   if (const std::int32_t stages = r.config().parallel.num_stages(); stages > 1)
-    r.error({kLink}, fmt::format("an emulated link stands for a rank of a symmetric group, and "
-                                 "{} is {}: the stages of a pipeline work at other "
-                                 "times than this one, and their times do not exist on one GPU; leave one of them out",
-                                 kPp, stages));
+    r.error({kLink},
+            fmt::format("an emulated link represents one rank of a symmetric group, but {} is {}: pipeline stages work "
+                        "at different times, which one GPU cannot reproduce; leave one of them out",
+                        kPp, stages));
 }
 
 /// Peer copies connect GPUs of one node, and an emulated link has no peer.
@@ -170,14 +171,14 @@ void check_peer_copies(Resolution& r) {
     return;
   if (c.run.emulated_link)
     return r.not_run({kTransport, kLink},
-                     fmt::format("{} is copy_engine: peer copies need peers, and {} emulates a link that has none; set "
-                                 "it to nccl, and {} to emulated:RATE,copy_engine where copy engines are to carry it",
+                     fmt::format("{} is copy_engine: peer copies need peers, and {} emulates a link without peers; set "
+                                 "it to nccl, and {} to emulated:RATE,copy_engine to use copy engines",
                                  kTransport, kLink, kLink));
   const UsualHardware* node = usual_hardware_of(c.environment.gpu_arch);
   const std::int32_t tp = ranks_sharing(Shared::weights, c.parallel);
   if (node != nullptr && tp > node->gpus_per_node)
-    r.error({kTransport, kTp}, fmt::format("{} is copy_engine, and {} is {}: peer copies stay in a node, and one of {} "
-                                           "has {} GPUs; set it to nccl",
+    r.error({kTransport, kTp}, fmt::format("{} is copy_engine, but {} is {}: peer copies work only within a node, and "
+                                           "a node of {} has {} GPUs; set it to nccl",
                                            kTransport, kTp, tp, node->arch, node->gpus_per_node));
 }
 
@@ -188,19 +189,21 @@ constexpr double kGbPerSOfAnSm = 19;
 void tell_of_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link || !run.traits().runs_on_gpus) return;
-  r.notice({kLink},
-           "losses are not checked: emulated link; nothing arrives from the other ranks, so values mean "
-           "nothing");
-  r.notice({kLink}, "waiting for peers is not emulated: one rank stands for all of its group");
+  r.notice(
+      {kLink},
+      "losses are not checked: with an emulated link, nothing arrives from the other ranks, so values are meaningless");
+  r.notice({kLink}, "waiting for peers is not emulated: one rank represents its whole group");
   if (run.emulated_link->copy_engine)
-    r.notice({kLink}, fmt::format("a copy engine cannot add: reductions are kernels of {} SMs; sms=K sets another "
-                                  "number",
-                                  run.emulated_link->sms));
+    r.notice({kLink},
+             fmt::format("a copy engine cannot reduce: reductions are kernels of {} SMs; sms=K sets another number",
+                         run.emulated_link->sms));
   const EmulatedLink& link = *run.emulated_link;
   if (const double most = link.sms * kGbPerSOfAnSm; !link.copy_engine && link.gb_per_s > most)
-    r.notice({kLink}, fmt::format("{} multiprocessors move about {:.0f} GB/s in an all-gather, as measured on an H200, "
-                                  "and not {:g}; sms={} would",
-                                  link.sms, most, link.gb_per_s, std::ceil(link.gb_per_s / kGbPerSOfAnSm)));
+    r.notice(
+        {kLink},
+        fmt::format(
+            "{} SMs move about {:.0f} GB/s in an all-gather, as measured on an H200, not {:g}; this rate needs sms={}",
+            link.sms, most, link.gb_per_s, std::ceil(link.gb_per_s / kGbPerSOfAnSm)));
 }
 
 /// Only NCCL has user buffers.
@@ -209,11 +212,11 @@ void tell_of_user_buffers(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
   if (!in_scope(Scope::dp, r) || !r.has_backend()) return;
   if (ddp.nccl_ub && !run.traits().runs_on_gpus)
-    r.notice({kUserBuffers}, fmt::format("{} has no effect: run.backend is {}, and user buffers are NCCL's (cuda)",
+    r.notice({kUserBuffers}, fmt::format("{} has no effect: run.backend is {}, and only NCCL has user buffers (cuda)",
                                          kUserBuffers, run.traits().name));
   else if (ddp.nccl_ub && run.emulated_link)
     r.notice({kUserBuffers},
-             fmt::format("{} has no effect: {} emulates a link, and what it takes of a GPU is written there",
+             fmt::format("{} has no effect: {} emulates a link, and defines the GPU resources that it uses",
                          kUserBuffers, kLink));
   if (!ddp.nccl_ub && ddp.disable_symmetric_registration)
     r.notice({kWithoutWindows}, fmt::format("{} has no effect: {} is false", kWithoutWindows, kUserBuffers));
@@ -224,12 +227,13 @@ void tell_of_deterministic_mode(Resolution& r) {
   if (!r.config().model.deterministic_mode || !r.has_backend()) return;
   if (backend.runs_on_gpus && r.settings.flag("comm_overlap.tp_comm_overlap", false))
     r.notice({kDeterministic},
-             "comm_overlap.tp_comm_overlap stays as it is; Megatron-Bridge's determinism overrides switch it off");
+             "comm_overlap.tp_comm_overlap is unchanged; Megatron-Bridge's determinism overrides disable it");
   if (backend.runs_on_gpus) return;
   r.notice({kDeterministic},
            fmt::format("{} has no effect: run.backend is {}, which {}", kDeterministic, backend.name,
-                       backend.measures_time ? "adds in one order always"
-                                             : "has one time of attention's backward, whatever the order of its sums"));
+                       backend.measures_time
+                           ? "always adds in the same order"
+                           : "models one duration for attention's backward, regardless of the order of its sums"));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ bool is_of_userbuffers(TensorMethod method) { return method != TensorMethod::ncc
 /// The reason why collectives' kernels do not run in clusters; empty if NCCL is asked for clusters.
 std::string why_no_clusters(const Config& c) {
   if (!c.run.traits().runs_on_gpus)
-    return fmt::format("run.backend is {}, and clusters are of NCCL's kernels (cuda)", to_string(c.run.backend));
-  if (c.run.link) return "run.link emulates a link, whose kernels have none";
+    return fmt::format("run.backend is {}, and only NCCL's kernels have clusters (cuda)", to_string(c.run.backend));
+  if (c.run.link) return "run.link emulates a link, whose kernels have no clusters";
   if (architecture_of(c.environment.gpu_arch) < 90)
     return fmt::format("{} has no thread-block clusters", c.environment.gpu_arch);
   return "";
@@ -70,13 +70,13 @@ void check_tensor_nodes(Resolution& r, std::int64_t gpus_per_node) {
   if (!crosses) return;
   const auto& slots = r.config().tensor_overlap.slots;
   if (std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return is_of_userbuffers(slot.method); }))
-    r.error({kNode, kTp}, fmt::format("{} is {}, and its groups cross nodes of {} GPUs: userbuffers need the ranks of "
-                                      "a group in one NVLink domain; lower it, or leave tp_comm_overlap out",
+    r.error({kNode, kTp}, fmt::format("{} is {}, so its groups cross nodes of {} GPUs: userbuffers need the ranks of a "
+                                      "group in one NVLink domain; lower it, or leave tp_comm_overlap out",
                                       kTp, tp, gpus_per_node));
   else
-    r.notice({kNode, kTp}, fmt::format("{} is {}, and its groups cross nodes of {} GPUs: every collective of a layer "
-                                       "goes over the network",
-                                       kTp, tp, gpus_per_node));
+    r.notice({kNode, kTp},
+             fmt::format("{} is {}, so its groups cross nodes of {} GPUs: every collective of a layer uses the network",
+                         kTp, tp, gpus_per_node));
 }
 
 }  // namespace underlap::plan

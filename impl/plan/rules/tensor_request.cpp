@@ -53,10 +53,7 @@ constexpr KnownField kKnownFields[] = {
      .problem =
          " cannot be true: a GEMM that counts its finished parts in device memory cannot be expressed by streams "
          "and events; leave it out"},
-    {.name = "use_ce",
-     .harmless = true,
-     .value = " false",
-     .instead = "extensions.tp_ring_transport: nccl moves by SMs"},
+    {.name = "use_ce", .harmless = true, .value = " false", .instead = "extensions.tp_ring_transport: nccl uses SMs"},
     {.name = "pipeline_rs_overlap_first_gemm", .harmless = false},
     {.name = "comm_priority", .type = Type::integer},
     {.name = "gemm_priority", .type = Type::integer},
@@ -104,7 +101,7 @@ class EntryReader {
     if (of != classes().end())
       of_class_ = of->defaults;
     else
-      r_.problems.add(node.place, fmt::format("{} has no class {}{}", path_, in_quotes(node.text),
+      r_.problems.add(node.place, fmt::format("{}: unknown class {}{}", path_, in_quotes(node.text),
                                               did_you_mean(name, names_of(classes()))));
   }
 
@@ -146,7 +143,7 @@ class EntryReader {
       r_.problems.add(node.place, path + std::string(field.problem));
     else
       r_.plan.not_run.push_back(
-          {r_.problems.text(node.place), fmt::format("{}: {}{} is known by name but not run by this version; {}", path_,
+          {r_.problems.text(node.place), fmt::format("{}: {}{} is recognized but not run by this version; {}", path_,
                                                      field.name, field.value, field.instead)});
   }
 
@@ -159,14 +156,14 @@ class EntryReader {
     };
     switch (kind_of(slot_)) {
       case TensorSlotKind::gather_gemm:
-        if (method == bulk) wrong("the GEMM needs what is gathered; use ring_exchange");
-        if (method == pipeline) wrong("pipeline reduces, and this slot gathers; use ring_exchange");
+        if (method == bulk) wrong("the GEMM needs the gathered data; use ring_exchange");
+        if (method == pipeline) wrong("pipeline reduces, but this slot gathers; use ring_exchange");
         break;
       case TensorSlotKind::gemm_scatter:
-        if (method == bulk) wrong("what is reduced is what the GEMM makes; use pipeline or ring_exchange");
+        if (method == bulk) wrong("the GEMM produces the reduced data; use pipeline or ring_exchange");
         break;
       case TensorSlotKind::column_wgrad:
-        if (method != bulk) wrong("the GEMM neither needs nor makes what is reduced beside it; use bulk");
+        if (method != bulk) wrong("the GEMM neither needs nor produces the data reduced during it; use bulk");
         break;
       case TensorSlotKind::column_dgrad: break;
     }
@@ -185,10 +182,9 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
   const Node& node = *r.settings[kTensorOverlapConfig].node;
   if (node.kind != Node::Kind::scalar) {
     r.error({kTensorOverlapConfig},
-            fmt::format(
-                "tp_comm_overlap_cfg must be the name of a userbuffers preset, or a mapping from GEMMs to settings, "
-                "not {}; underlap list presets names them",
-                describe(node)));
+            fmt::format("tp_comm_overlap_cfg must be the name of a userbuffers preset, or a mapping from GEMMs to "
+                        "settings, not {}; underlap list presets shows them",
+                        describe(node)));
     return std::nullopt;
   }
   auto preset = find_userbuffers_preset(node.text);
@@ -196,7 +192,7 @@ std::optional<UserbuffersPreset> read_preset(Resolution& r) {
   const std::string_view prefix = node.text.starts_with(kPresetPrefix) ? "" : kPresetPrefix;
   if (!preset)
     r.error({kTensorOverlapConfig},
-            fmt::format("no userbuffers preset is named {}{}", in_quotes(node.text),
+            fmt::format("unknown userbuffers preset {}{}", in_quotes(node.text),
                         did_you_mean(fmt::format("{}{}", prefix, node.text), userbuffers_preset_names())));
   return preset;
 }

@@ -22,8 +22,8 @@ std::string closed_gate(const Resolution& r) {
     return fmt::format("tensor_model_parallel_size is {}; TP overlap needs at least 2", p.tensor_model_parallel_size);
   if (!p.sequence_parallel) return "sequence_parallel is false; TP overlap moves sequence shards";
   if (r.settings.flag(kLatent, false))
-    return "model.multi_latent_attention is true, and the first projection of latent attention, which userbuffers does "
-           "not know, makes Megatron Core switch TP overlap off for all layers";
+    return "model.multi_latent_attention is true, and userbuffers does not support the first projection of latent "
+           "attention, so Megatron Core disables TP overlap for all layers";
   return "";
 }
 
@@ -51,10 +51,9 @@ void compare_preset(Resolution& r, const UserbuffersPreset& preset) {
 void check_quantizer(Resolution& r) {
   const Scaling scaling = scaling_of(r.config());
   if (scaling != Scaling::blockwise && scaling != Scaling::nvfp4) return;
-  r.error({kTensorOverlap},
-          fmt::format("tp_comm_overlap does not go with recipe {}: Transformer Engine's userbuffers take "
-                      "bf16, per-tensor fp8 and mxfp8; set one of them to another",
-                      r.config().mixed_precision.recipe));
+  r.error({kTensorOverlap}, fmt::format("tp_comm_overlap is incompatible with recipe {}: Transformer Engine's "
+                                        "userbuffers support bf16, per-tensor fp8 and mxfp8; change one of them",
+                                        r.config().mixed_precision.recipe));
 }
 
 /// The reason why nothing overlaps; empty if something does.
@@ -75,10 +74,9 @@ void decide_ring_transport(Resolution& r) {
   if (!c.run.traits().runs_on_gpus || !in_scope(Scope::tp, r)) return;
   if (r.settings.given(kPath) && c.extensions.tp_ring_transport == "copy_engine") return;
   c.extensions.tp_ring_transport = "nccl";
-  r.decide(kPath,
-           {"nccl", r.settings.given(kPath) ? "user" : "auto",
-            "run.backend is cuda: sends and receives; copy_engine, where userbuffers copies between peers too, has "
-            "not run on a GPU yet"});
+  r.decide(kPath, {"nccl", r.settings.given(kPath) ? "user" : "auto",
+                   "run.backend is cuda: sends and receives; copy_engine, which copies between peers like userbuffers, "
+                   "has not run on a GPU yet"});
 }
 
 /// In backward passes Megatron runs each collective during the other one of its two products.
@@ -88,8 +86,8 @@ void decide_async_collectives(Resolution& r) {
   if (!c.extensions.tp_async_collectives || !in_scope(Scope::tp, r) || !splits_backward(c)) return;
   c.extensions.tp_async_collectives = false;
   r.decide(kPath, {false, "gate",
-                   fmt::format("extensions.pipeline_schedule {} puts weight gradients off, so that nothing is left to "
-                               "run beside a backward pass's collectives",
+                   fmt::format("extensions.pipeline_schedule {} defers weight gradients, so the collectives of a "
+                               "backward pass have no compute to overlap with",
                                schedule_in_effect(c))});
 }
 
@@ -110,7 +108,7 @@ void apply_tp_rules(Resolution& r) {
     if (config.preset) compare_preset(r, *config.preset);
     if (!has_tensor_config(r))
       r.notice({kTensorOverlap},
-               "tp_comm_overlap without tp_comm_overlap_cfg: Transformer Engine's own settings for each GEMM");
+               "tp_comm_overlap without tp_comm_overlap_cfg: Transformer Engine's default settings for each GEMM");
   }
   decide_tensor_slots(r, config, why_off);
 }

@@ -92,18 +92,19 @@ class Switches {
     if (reduces_dgrad(slot) && splits) return {overlap};
     if (reduces_dgrad(slot)) {
       overlap.method = TensorMethod::pipeline;
-      return {overlap,
-              fmt::format("{} is true: what is set up for bulk reduces in {} splits", kReduceDgrad, overlap.num_splits),
-              request.contains("method")};
+      return {
+          overlap,
+          fmt::format("{} is true: the slot set up for bulk reduces in {} splits", kReduceDgrad, overlap.num_splits),
+          request.contains("method")};
     }
     if (!on(kBulkDgrad, true)) return off(is_false(kBulkDgrad));
     if (!splits) return {overlap};
     TensorSlotRequest as_bulk = overlap.method == TensorMethod::pipeline ? request : TensorSlotRequest{};
     as_bulk["method"] = "bulk";
     return {set_up(slot, as_bulk, is_fp8),
-            fmt::format("{} needs {}, which is {}: Megatron Core asks this slot for its bulk overlap",
+            fmt::format("{} needs {}, which is {}: Megatron Core uses bulk overlap for this slot",
                         kTensorMethodNames[overlap.method], kReduceDgrad,
-                        on(kReduceDgrad, false) ? fmt::format("off where {} is true", disabling(slot)) : "false"),
+                        on(kReduceDgrad, false) ? fmt::format("off because {} is true", disabling(slot)) : "false"),
             true};
   }
 
@@ -140,7 +141,7 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
                     who.empty() ? "Transformer Engine's default" : who};
   if (!slot.reason.empty()) decision.reason += "; " + slot.reason;
   if (wants(request, "fp8_buf") && !in_scope(Scope::fp8, r))
-    decision.reason += "; fp8_buf is in effect under fp8 recipes alone";
+    decision.reason += "; fp8_buf has an effect only with fp8 recipes";
   if (slot.is_gated && (is_written || (method && splits_gemm(*method) &&
                                        kind_of(static_cast<TensorSlot>(i)) == TensorSlotKind::column_dgrad)))
     decision.source = "gate";
@@ -152,7 +153,7 @@ void report_slot(Resolution& r, const TensorConfig& config, std::size_t i, const
 std::string_view without_sequence_parallel(TensorSlot slot) {
   switch (kind_of(slot)) {
     case TensorSlotKind::gemm_scatter: return "its output is all-reduced";
-    case TensorSlotKind::column_wgrad: return "what dgrad made is all-reduced";
+    case TensorSlotKind::column_wgrad: return "the output of dgrad is all-reduced";
     default: return "it exchanges nothing";
   }
 }
@@ -190,12 +191,11 @@ void decide_switches(Resolution& r, const Switches& switches) {
     r.decide(kReduceDgrad, {false, "gate", fmt::format("{} and {} are true", kDisableQkv, kDisableFc1)});
   if (!for_qkv || !for_fc1) return;
   for (const std::string_view bulk : {kBulkDgrad, kBulkWgrad})
-    r.decide(bulk,
-             {false,
-              r.settings.flag(bulk, false) ? "gate"
-              : r.settings.given(bulk)     ? "user"
-                                           : "auto",
-              fmt::format("{} is true, for which Transformer Engine turns both bulk overlaps off", kReduceDgrad)});
+    r.decide(bulk, {false,
+                    r.settings.flag(bulk, false) ? "gate"
+                    : r.settings.given(bulk)     ? "user"
+                                                 : "auto",
+                    fmt::format("{} is true, so Transformer Engine disables both bulk overlaps", kReduceDgrad)});
 }
 
 }  // namespace

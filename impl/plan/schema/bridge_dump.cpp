@@ -57,12 +57,12 @@ class DumpReader {
     settings_.settle();
     tell_of_overwritten();
     if (!ignored_.empty())
-      notice({}, fmt::format("{} {} not read, as nothing that is planned follows from them: {}", ignored_.size(),
+      notice({}, fmt::format("{} {} ignored as irrelevant to the plan: {}", ignored_.size(),
                              ignored_.size() == 1 ? "key is" : "keys are", short_list(ignored_, kMostIgnored)));
     if (!settings_.given("data_parallel_size") && !settings_.given("world_size"))
       notice({},
-             "a dump does not say how many GPUs there are: data_parallel_size is taken as 1; write it or world_size "
-             "into the file");
+             "a dump does not contain the number of GPUs: data_parallel_size is assumed to be 1; write it or "
+             "world_size into the file");
     if (const Entry* model = find_entry(root_, "model")) {
       fill_model(*model->value);
       tell_of_other_models(*model->value);
@@ -116,10 +116,9 @@ class DumpReader {
     // Gemma's layers of two kinds turn by frequencies of two kinds.
     if (path == "model.rotary_base" && !value->items.empty()) {
       value = value->items.front();
-      notice(entry.place,
-             fmt::format("{} lists one for each kind of layer: the first, {}, is taken for all; others turn "
-                         "as many features in the same time",
-                         path, value->text));
+      notice(entry.place, fmt::format("{} lists one for each kind of layer: the first, {}, is used for all; the others "
+                                      "rotate as many features in the same time",
+                                      path, value->text));
     }
     Setting setting = read_setting(row, path, entry.place, *value, problems_);
     if (setting.state != Setting::State::absent) settings_.add(row, std::move(setting));
@@ -130,7 +129,7 @@ class DumpReader {
     for (const auto& [row, setting] : settings_.overwritten) names.emplace_back(setting.spelling);
     if (!names.empty())
       notice(settings_.overwritten.front().second.place,
-             fmt::format("Megatron-Bridge overwrites {} copies with what comm_overlap and mixed_precision decide: {}",
+             fmt::format("Megatron-Bridge overwrites {} copies with values from comm_overlap and mixed_precision: {}",
                          names.size(), short_list(names, kMostIgnored)));
   }
 
@@ -146,9 +145,8 @@ class DumpReader {
     if (target == nullptr) return;
     const std::string name = target->value->text.substr(target->value->text.rfind('.') + 1);
     if (std::ranges::any_of(kOtherModels, [&](std::string_view part) { return name.find(part) != name.npos; }))
-      notice(target->place, fmt::format("{} is planned as one decoder of text: what else it has, encoders and other "
-                                        "attention, is not",
-                                        name));
+      notice(target->place,
+             fmt::format("{} is planned as one text decoder: its encoders and other attention are not planned", name));
   }
 
   void check_data_length() {
@@ -157,8 +155,8 @@ class DumpReader {
     if (length == nullptr || length->value->kind != Node::Kind::scalar || !settings_.given("model.seq_length")) return;
     const std::string own = fmt::format("{}", settings_.integer("model.seq_length", 0));
     if (length->value->text != own)
-      problems_.add(length->place, fmt::format("dataset.seq_length is {}, and model.seq_length is {}: Megatron-Bridge "
-                                               "stops where they differ; make them agree",
+      problems_.add(length->place, fmt::format("dataset.seq_length is {}, but model.seq_length is {}: Megatron-Bridge "
+                                               "fails if they differ; make them agree",
                                                length->value->text, own));
   }
 
@@ -167,9 +165,9 @@ class DumpReader {
     fill_from("model.seq_length", {{"dataset", "seq_length"}, {"dataset", "sequence_length"}}, model.place);
     if (!fill_from("model.vocab_size", {{"tokenizer", "vocab_size"}}, model.place)) {
       put_integer("model.vocab_size", kUsualVocabulary, model.place);
-      notice(model.place, fmt::format("model.vocab_size is null, since the tokenizer fills it: {} is taken; "
-                                      "--vocab-size takes another",
-                                      kUsualVocabulary));
+      notice(model.place,
+             fmt::format("model.vocab_size is null, since the tokenizer sets it: using {}; change it with --vocab-size",
+                         kUsualVocabulary));
     }
     const std::int64_t heads = settings_.integer("model.num_attention_heads", 0);
     const std::int64_t hidden = settings_.integer("model.hidden_size", 0);
@@ -194,7 +192,7 @@ class DumpReader {
       const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
       if (number == nullptr) continue;
       put_integer(path, *number, entry->place);
-      notice(place, fmt::format("{} is null: {}.{} is taken, {}", path, section, field, *number));
+      notice(place, fmt::format("{} is null: using {}.{}, {}", path, section, field, *number));
       return true;
     }
     return false;
@@ -228,7 +226,7 @@ class DumpReader {
     const std::string taken = is_gated ? "swiglu" : name == "squared_relu" ? "squared_relu" : "gelu";
     const Place place = (gated != nullptr ? gated : function)->place;
     if (taken != name && !(is_gated && name == "silu"))
-      notice(place, fmt::format("activation {}{} is taken as {}: its sizes are the same", is_gated ? "gated " : "",
+      notice(place, fmt::format("activation {}{} is planned as {}: its sizes are the same", is_gated ? "gated " : "",
                                 in_quotes(name), taken));
     const std::size_t row = row_index("model.activation");
     settings_.put(row, {Setting::State::given, taken, place, rows()[row].path});

@@ -239,12 +239,11 @@ class ArgumentReader {
       positions_ = all.front();
     else if (name == "tp-comm-overlap-cfg")
       notices.emplace_back(word.place,
-                           "--tp-comm-overlap-cfg names a file, which is not read: Transformer Engine's own settings "
-                           "are planned for each GEMM; write model.tp_comm_overlap_cfg into a configuration");
+                           "the file of --tp-comm-overlap-cfg is not read: Transformer Engine's default settings are "
+                           "planned for each GEMM; write model.tp_comm_overlap_cfg into a configuration");
     else if (const std::string_view meant = slip_of(name); !meant.empty())
-      notices.emplace_back(
-          word.place,
-          fmt::format("--{} is no argument that is known, and counts for nothing; did you mean --{}?", name, meant));
+      notices.emplace_back(word.place,
+                           fmt::format("unknown argument --{} is ignored; did you mean --{}?", name, meant));
     else
       ignored.push_back("--" + name);
   }
@@ -267,7 +266,7 @@ class ArgumentReader {
     if (positions_.text.empty() || positions_.text == length || (!type.empty() && type != "learned_absolute")) return;
     notices.emplace_back(
         positions_.place,
-        fmt::format("the table of learned positions is planned with the {} of --seq-length, and has {}", length,
+        fmt::format("the table of learned positions is planned with the {} entries of --seq-length, but has {}", length,
                     positions_.text));
   }
 
@@ -276,7 +275,7 @@ class ArgumentReader {
     if (!argument.sets.empty())
       builder_.put(argument.path, word.place, std::string(argument.sets));
     else if (values.empty())
-      problems_.add(word.place, fmt::format("--{} has no value; write one behind it", argument.name));
+      problems_.add(word.place, fmt::format("--{} has no value; write one after it", argument.name));
     else if (argument.takes_list && values.size() > 1)
       builder_.put(argument.path, word.place, std::span<const Word>(values));
     else
@@ -332,7 +331,7 @@ class ArgumentReader {
       const std::int64_t of_chunk = size_of(layers_of_chunk_.text, 0);
       if (of_chunk == 0 || layers % (stages * of_chunk) != 0)
         problems_.add(layers_of_chunk_.place,
-                      fmt::format("--num-layers-per-virtual-pipeline-stage is {}, and {} layers on {} stages are no "
+                      fmt::format("--num-layers-per-virtual-pipeline-stage is {}, but {} layers on {} stages are not a "
                                   "multiple of it; change one of them",
                                   layers_of_chunk_.text, layers, stages));
       else
@@ -364,7 +363,7 @@ class ArgumentReader {
     const auto needs = [&](std::string_view path, std::string_view needed, std::string_view words) {
       if (builder_.is_on(path) && !builder_.is_on(needed))
         problems_.add(builder_.find(path)->place,
-                      fmt::format("{}; Megatron-LM's command line refuses it otherwise", words));
+                      fmt::format("{}; Megatron-LM's command line rejects it otherwise", words));
     };
     needs("ddp.overlap_param_gather", "ddp.overlap_grad_reduce", "--overlap-param-gather needs --overlap-grad-reduce");
     needs("ddp.overlap_param_gather", "ddp.use_distributed_optimizer",
@@ -373,13 +372,13 @@ class ArgumentReader {
     check_step_gather();
     const auto refuse = [&](const char* path, std::string_view words) {
       problems_.add(builder_.find(path)->place,
-                    fmt::format("{}; Megatron-LM's command line refuses it otherwise", words));
+                    fmt::format("{}; Megatron-LM's command line rejects it otherwise", words));
     };
     if (builder_.is_on("model.tp_comm_overlap") && builder_.size(kTp, 1) == 1)
       refuse("model.tp_comm_overlap",
              "--tp-comm-overlap needs --tensor-model-parallel-size above 1, without which --sequence-parallel is off");
     if (names_.contains("swiglu") && names_.contains("squared-relu"))
-      refuse("model.activation", "--swiglu and --squared-relu exclude each other; leave one of them out");
+      refuse("model.activation", "--swiglu and --squared-relu are mutually exclusive; leave one of them out");
     else if (names_.contains("squared-relu") && builder_.is_on("model.add_bias_linear") &&
              !names_.contains("no-bias-gelu-fusion"))
       refuse("model.activation", "--squared-relu needs --disable-bias-linear or --no-bias-gelu-fusion");
@@ -392,10 +391,11 @@ class ArgumentReader {
     if (!builder_.is_on(kStep)) return;
     const auto refuse_without = [&](bool is_there, std::string_view what) {
       if (!is_there)
-        problems_.add(builder_.find(kStep)->place,
-                      fmt::format("--overlap-param-gather-with-optimizer-step needs {}; Megatron-LM's command line "
-                                  "refuses it otherwise",
-                                  what));
+        problems_.add(
+            builder_.find(kStep)->place,
+            fmt::format(
+                "--overlap-param-gather-with-optimizer-step needs {}; Megatron-LM's command line rejects it otherwise",
+                what));
     };
     refuse_without(builder_.is_on("ddp.use_distributed_optimizer"), "--use-distributed-optimizer");
     refuse_without(builder_.is_on("ddp.overlap_param_gather"), "--overlap-param-gather");
@@ -433,17 +433,18 @@ Settings read_megatron_arguments(const std::string& text, Document& document, Pr
     const std::size_t row = row_index("model.vocab_size");
     settings.put(row, {Setting::State::given, kUsualVocabulary, {}, rows()[row].path});
     settings.notices.emplace_back(
-        Place{}, fmt::format("--vocab-size is left to the tokenizer: {} is taken; write it", kUsualVocabulary));
+        Place{},
+        fmt::format("--vocab-size is left to the tokenizer: using {}; set it to change this", kUsualVocabulary));
   }
   if (!settings.given("world_size"))
-    settings.notices.emplace_back(Place{},
-                                  "arguments do not say how many GPUs there are: data_parallel_size is taken as 1; add "
-                                  "--world-size");
+    settings.notices.emplace_back(
+        Place{},
+        "the arguments do not contain the number of GPUs: data_parallel_size is assumed to be 1; add --world-size");
   settings.notices.insert(settings.notices.end(), reader.notices.begin(), reader.notices.end());
   if (!reader.ignored.empty())
     settings.notices.emplace_back(
         Place{},
-        fmt::format("{} {} not read, as nothing that is planned follows from them: {}", reader.ignored.size(),
+        fmt::format("{} {} ignored as irrelevant to the plan: {}", reader.ignored.size(),
                     reader.ignored.size() == 1 ? "argument is" : "arguments are", short_list(reader.ignored, 6)));
   return settings;
 }

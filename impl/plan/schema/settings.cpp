@@ -24,7 +24,7 @@ std::string_view table_spelling(std::string_view path, std::size_t row) {
   if (rows()[row].path == path) return rows()[row].path;
   for (const std::string_view spelling : split_words(rows()[row].spellings))
     if (spelling == path) return spelling;
-  throw std::logic_error("a spelling that its row does not have");
+  throw std::logic_error("unknown spelling of a setting");
 }
 
 /// Whether the setting is part of another one, and null there removes the other's value for it.
@@ -88,8 +88,8 @@ void check_whole_or_parts(const Settings& settings, Problems& problems) {
     const Setting& whole = settings[path.substr(0, path.rfind('.'))];
     if (whole.state != Setting::State::given || whole.node->kind == Node::Kind::mapping) continue;
     const auto [first, second] = std::minmax({part.place, whole.place});
-    problems.add(second, fmt::format("{} is {} at {}, and {} is set at {}; keep one of them, or lay a part over the "
-                                     "whole with --set or in a set of the matrix",
+    problems.add(second, fmt::format("{} is {} at {}, and {} is set at {}; keep one of them, or override a part with "
+                                     "--set or in a set of the matrix",
                                      whole.spelling, to_json_text(whole.value), problems.text(whole.place),
                                      part.spelling, problems.text(part.place)));
   }

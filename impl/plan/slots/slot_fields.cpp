@@ -42,7 +42,7 @@ bool always(TensorSlot, TensorMethod) { return true; }
 std::string refuse_odd_groups(const Config& config, const Value& aggregate) {
   const std::int64_t tp = config.parallel.tensor_model_parallel_size;
   if (!is_true(aggregate) || tp < 2 || tp % 2 == 0) return "";
-  return fmt::format(" moves parts in pairs, and {} is {}; it must be even", kTp, tp);
+  return fmt::format(" moves parts in pairs, but {} is {}; it must be even", kTp, tp);
 }
 
 void check_splits(const SlotInEffect& s) {
@@ -51,8 +51,8 @@ void check_splits(const SlotInEffect& s) {
   if (s.overlap.method != TensorMethod::pipeline) {
     if (entry != nullptr && s.request.contains("num_splits"))
       s.r.plan.notices.push_back(
-          {s.r.problems.text(entry->value->place), fmt::format("{}.num_splits has no effect: {} is not cut in splits",
-                                                               s.path, kTensorMethodNames[s.overlap.method])});
+          {s.r.problems.text(entry->value->place),
+           fmt::format("{}.num_splits has no effect: {} is not split", s.path, kTensorMethodNames[s.overlap.method])});
   } else if (features > 0 && features % s.overlap.num_splits != 0) {
     s.r.problems.add(
         entry != nullptr ? entry->value->place : s.r.place_of({s.path, kTensorOverlapConfig, "model.hidden_size"}),
@@ -73,20 +73,20 @@ void check_num_sm(const SlotInEffect& s) {
       s.overlap.method == TensorMethod::ring_exchange && s.r.config().extensions.tp_ring_transport == "copy_engine";
   if (is_copied && !s.overlap.set_sm_margin && is_written(s, "num_sm"))
     s.notice(
-        ".num_sm has no effect: copy engines move the parts of a ring, and set_sm_margin, which would leave "
-        "multiprocessors free, is false");
+        ".num_sm has no effect: copy engines move the parts of a ring, and set_sm_margin, which would leave SMs free, "
+        "is false");
 }
 
 void check_cga_size(const SlotInEffect& s) {
   if (s.overlap.method == TensorMethod::ring_exchange && is_written(s, "cga_size"))
-    s.notice(".cga_size has no effect: the hops of a ring are copies, or sends and receives that NCCL lays out");
+    s.notice(".cga_size has no effect: the hops of a ring are copies, or sends and receives that NCCL schedules");
 }
 
 void check_fp8_buf(const SlotInEffect& s) {
   if (s.overlap.fp8_buf && is_left_at_tuple(s.request))
     s.notice(
-        ".fp8_buf is left at the default of PipelineOverlapCfg, the tuple (False,), which counts as true: what is "
-        "reduced travels as fp8");
+        ".fp8_buf is left at the default of PipelineOverlapCfg, the tuple (False,), which counts as true: reduced data "
+        "is sent as fp8");
 }
 
 // 32 is the most that userbuffers' kernels take, 8 the most blocks of a portable cluster.

@@ -93,8 +93,8 @@ void add_matches(const Trace& trace, const SlicesByRank& ranks, Matching& result
 
 // Why the ranks' sequences cannot be one; nullptr: they can.
 const char* fault_of(const Trace& trace, const SlicesByRank& ranks) {
-  if (!run_same_kernels(trace, ranks)) return "no communicator is named, and ranks run different kernels";
-  if (!run_together(trace, ranks)) return "no communicator is named, and ranks run them at different times";
+  if (!run_same_kernels(trace, ranks)) return "no communicator recorded, and ranks run different kernels";
+  if (!run_together(trace, ranks)) return "no communicator recorded, and ranks run them at different times";
   return nullptr;
 }
 
@@ -118,7 +118,7 @@ void match_assumed(const Trace& trace, const SlicesByRank& by_start, Matching& r
   if (by_start.empty()) return;
   const auto refuse = [&](const char* reason) { result.unmatched[reason] += result.slices; };
   if (by_start.size() == 1 || static_cast<std::int32_t>(by_start.size()) != num_ranks_of_job(trace))
-    return refuse("no communicator is named, and not every rank is in the trace");
+    return refuse("no communicator recorded, and not every rank is in the trace");
   const char* fault = fault_of(trace, by_start);
   if (fault == nullptr) return add_matches(trace, by_start, result);
   const std::vector<SlicesByRank> streams = by_stream(trace, by_start);

@@ -53,7 +53,7 @@ void set_arrivals(Trace& trace, std::span<const std::int64_t> last_arrivals_ns) 
   }
   if (next != last_arrivals_ns.size())
     throw std::invalid_argument(
-        fmt::format("{} arrivals for {} communications that lack theirs", last_arrivals_ns.size(), next));
+        fmt::format("{} arrivals for {} communications without one", last_arrivals_ns.size(), next));
 }
 
 }  // namespace underlap::analysis

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 constexpr std::uint32_t kIncomplete = 0;  // CUPTI_ACTIVITY_KIND_INVALID
-constexpr const char* kNotCompleted = "record that CUPTI had not completed, with the rest of its buffer";
+constexpr const char* kNotCompleted = "incomplete CUPTI record, with the rest of its buffer";
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -61,7 +61,7 @@ std::optional<Times> times_of(Bytes record, std::size_t offset, const char* what
 std::optional<std::int64_t> size_of(Bytes record, const char* what, Activities& activities) {
   const std::uint64_t bytes = u64(record, 8);
   if (bytes <= kLargest) return static_cast<std::int64_t>(bytes);
-  ++activities.skipped[fmt::format("{} of an impossible size", what)];
+  ++activities.skipped[fmt::format("{} with an invalid size", what)];
   return std::nullopt;
 }
 
@@ -103,7 +103,7 @@ void add_kernel(Bytes record, const ActivityParser::NameAt& name_at, Activities&
                         .static_shared_bytes = i32(record, 76),
                         .dynamic_shared_bytes = i32(record, 80)};
   if (!is_possible(kernel.grid) || !is_possible(kernel.block)) {
-    ++activities.skipped["kernel with an impossible grid or block"];
+    ++activities.skipped["kernel with an invalid grid or block"];
     return;
   }
   const auto name = name_at(u64(record, 104));
@@ -193,10 +193,10 @@ ActivityParser::ActivityParser(std::uint32_t cupti_version, NameAt name_at, Next
     : version_(cupti_version), name_at_(std::move(name_at)), next_record_(std::move(next_record)) {
   if (is_checked_version(version_)) next_record_ = {};
   if (!is_known_version(version_) && !next_record_)
-    throw MachineError(fmt::format(
-        "activity buffers of CUPTI version {} cannot be read: its record sizes are not known (12.4 to 13.5 are)\n"
-        "read them where that CUPTI is installed, or add its sizes to record_layouts.cpp",
-        version_));
+    throw MachineError(
+        fmt::format("cannot read activity buffers of CUPTI version {}: its record sizes are unknown (known: 12.4 to "
+                    "13.5)\nread them on a machine with that CUPTI, or add its sizes to record_layouts.cpp",
+                    version_));
 }
 
 void ActivityParser::parse(Bytes buffer, Activities& activities) const {
@@ -209,7 +209,7 @@ void ActivityParser::parse(Bytes buffer, Activities& activities) const {
 void ActivityParser::walk_by_table(Bytes buffer, Activities& activities) const {
   while (!buffer.empty()) {
     if (buffer.size() < kAlignment) {
-      ++activities.skipped["end of a buffer inside a record"];
+      ++activities.skipped["record cut off by the end of its buffer"];
       return;
     }
     const std::uint32_t kind = u32(buffer, 0);
@@ -219,11 +219,11 @@ void ActivityParser::walk_by_table(Bytes buffer, Activities& activities) const {
     }
     const auto size = record_size(kind, version_);
     if (!size) {
-      ++activities.skipped[fmt::format("record of kind {}, with the rest of its buffer: its size is not known", kind)];
+      ++activities.skipped[fmt::format("record of kind {} of unknown size, with the rest of its buffer", kind)];
       return;
     }
     if (buffer.size() < *size) {
-      ++activities.skipped["end of a buffer inside a record"];
+      ++activities.skipped["record cut off by the end of its buffer"];
       return;
     }
     add(buffer.first(*size), activities);
@@ -248,7 +248,7 @@ void ActivityParser::walk_by_library(Bytes buffer, Activities& activities) const
     if (record >= buffer.data() && record < end && (previous == nullptr || record > previous) &&
         (record - buffer.data()) % static_cast<std::ptrdiff_t>(kAlignment) == 0)
       return record;
-    ++activities.skipped["record where none can begin, with the rest of its buffer"];
+    ++activities.skipped["misplaced record, with the rest of its buffer"];
     return nullptr;
   };
   for (const std::uint8_t* record = next_behind(nullptr); record != nullptr;) {

@@ -49,16 +49,16 @@ constexpr ResultName kResultNames[] = {
 };
 
 std::string_view what_to_do(CUptiResult result) {
-  constexpr std::string_view kUntraced = "run untraced: this device cannot be traced";
+  constexpr std::string_view kUntraced = "run without tracing: this device cannot be traced";
   if (result == kMigDeviceNotSupported || result == kWslDeviceNotSupported) return kUntraced;
   switch (result) {
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return "run without the other profiler, or untraced: CUPTI serves one client a process";
+      return "stop the other profiler or run without tracing: CUPTI allows one client per process";
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
       return "run as an administrator, or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
     case CUPTI_ERROR_NOT_INITIALIZED:
-    case CUPTI_ERROR_UNKNOWN: return "is there a driver, and is it as new as this CUPTI? nvidia-smi shows its version";
+    case CUPTI_ERROR_UNKNOWN: return "is a driver installed, and as new as this CUPTI? nvidia-smi shows its version";
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED: return kUntraced;
     default: return {};

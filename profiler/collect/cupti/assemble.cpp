@@ -40,7 +40,7 @@ std::vector<Piece> pieces_of(const Activities& activities) {
 std::string name_of_piece(const Piece& piece) {
   if (piece.kernel == nullptr) return piece.kind;
   const std::string_view name = name_of(piece.kernel->name);
-  return name.empty() ? "kernel without a name" : std::string(name);
+  return name.empty() ? "unnamed kernel" : std::string(name);
 }
 
 // What has been seen of one operation.
@@ -90,7 +90,7 @@ class Assembly {
       : activities_(activities), rank_(rank) {
     for (const OperationRecord& operation : operations)
       if (!seen_.try_emplace(operation.id, Seen{.operation = &operation}).second)
-        out_.errors.push_back(fmt::format("operation id {} was given twice", operation.id));
+        out_.errors.push_back(fmt::format("duplicate operation id {}", operation.id));
     for (const ExternalCorrelation& external : activities.external_correlations)
       if (external.kind == kOperationCorrelation) operation_of_call_[external.correlation] = external.id;
   }
@@ -232,7 +232,7 @@ class Assembly {
   void add_mark(const OperationRecord& operation, const Seen& seen) {
     const MarkOfStep& mark = *operation.mark;
     if (seen.num_pieces == 0) {
-      out_.errors.push_back(fmt::format("the marker of block {}, step {} left no kernel", mark.block, mark.step));
+      out_.errors.push_back(fmt::format("the marker of block {}, step {} has no kernel", mark.block, mark.step));
       return;
     }
     out_.trace.marks.push_back({.rank = rank_.rank, .block = mark.block, .step = mark.step, .time_ns = seen.end_ns});

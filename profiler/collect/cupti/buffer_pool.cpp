@@ -23,7 +23,7 @@ std::uint8_t* allocate(std::size_t bytes) noexcept {
 BufferPool::BufferPool(std::size_t bytes, std::size_t initial, std::size_t most) : bytes_(bytes), most_(most) {
   if (bytes == 0 || initial == 0 || initial > most)
     throw std::invalid_argument(fmt::format(
-        "a pool of {} to {} buffers of {} bytes cannot be: at least one buffer, none empty", initial, most, bytes));
+        "invalid pool of {} to {} buffers of {} bytes: needs at least one buffer, none empty", initial, most, bytes));
   all_.reserve(most_);
   free_.reserve(most_);
   for (std::size_t i = 0; i < initial; ++i) {

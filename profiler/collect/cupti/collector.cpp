@@ -60,17 +60,17 @@ bool has_call_selection(const Api& api) {
 std::vector<std::string> notes_of(const Api& api, std::uint32_t version) {
   std::vector<std::string> notes;
   if (!has_call_selection(api))
-    notes.emplace_back("this CUPTI (CUDA 12.4) records every API call, not launches alone: each call costs more");
+    notes.emplace_back("this CUPTI (CUDA 12.4) records every API call, not only launches: each call costs more");
   if (api.activity_enable_all_sync_records == nullptr)
-    notes.emplace_back("this CUPTI (before CUDA 12.8) also records queries of work that is not done");
+    notes.emplace_back("this CUPTI (before CUDA 12.8) also records queries of unfinished work");
   if (is_older_than_runtime(version, CUDART_VERSION))
     notes.push_back(
-        fmt::format("CUPTI {} is of an older CUDA than these programs: it does not know all of their calls, and what "
-                    "such a call starts belongs to no operation",
+        fmt::format("CUPTI {} is older than the CUDA of this program: work launched by calls that it does not know "
+                    "belongs to no operation",
                     version));
   if (!is_checked_version(version))
     notes.push_back(
-        fmt::format("CUPTI {} is newer than what was checked: the library itself finds its records", version));
+        fmt::format("CUPTI {} is newer than the tested versions: CUPTI itself locates its records", version));
   return notes;
 }
 
@@ -79,9 +79,9 @@ void refuse_release_that_hangs(const Api& api, std::uint32_t version) {
   constexpr std::uint32_t kCuda13_0 = 130000;
   if (version != kCuda13_0) return;
   throw MachineError(
-      fmt::format("{} is CUPTI {}, of CUDA 13.0 before Update 1: it can hang where kernels' records are switched off, "
-                  "and crash where buffers are flushed\n"
-                  "put the CUPTI of CUDA 13.0 Update 1 or newer on UNDERLAP_LIBRARY_PATH, or set run.trace: false",
+      fmt::format("{} is CUPTI {} of CUDA 13.0 before Update 1: it can hang when kernel records are switched off, and "
+                  "crash when buffers are flushed\nput the CUPTI of CUDA 13.0 Update 1 or newer on "
+                  "UNDERLAP_LIBRARY_PATH, or set run.trace: false",
                   api.library, version));
 }
 
@@ -116,7 +116,7 @@ ActivityParser::NextRecord next_record_of(const Api& api) {
 }
 
 std::string what_was_set(const ClockFit& fit) {
-  return fmt::format("records while the system's clock was set: it gained {} us in {} us", fit.gained_ns() / 1000,
+  return fmt::format("records while the system clock was adjusted: it gained {} us in {} us", fit.gained_ns() / 1000,
                      fit.elapsed_ns() / 1000);
 }
 
@@ -151,7 +151,7 @@ struct CollectorCallbacks {
 Collector::Claim::Claim(Collector* collector) {
   const std::unique_lock lock(active().mutex);
   if (active().collector != nullptr)
-    throw std::invalid_argument("this process collects through CUPTI already: one cupti::Collector a process");
+    throw std::invalid_argument("CUPTI is already in use in this process: only one cupti::Collector per process");
   active().collector = collector;
 }
 

@@ -9,7 +9,8 @@
 namespace underlap::cupti {
 
 SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms) {
-  if (num_sms <= 0) throw std::invalid_argument(fmt::format("a budget of {} multiprocessors; at least 1", num_sms));
+  if (num_sms <= 0)
+    throw std::invalid_argument(fmt::format("a budget of {} multiprocessors; must be at least 1", num_sms));
   SmBudgetCheck check;
   for (const KernelUse& kernel : kernels) {
     const std::int64_t blocks = kernel.grid.count();
@@ -30,8 +31,8 @@ std::vector<std::string> tell_of_sm_budgets(std::span<const KernelUse> kernels) 
   std::vector<std::string> lines;
   for (const auto& [budget, uses] : by_budget)
     for (const auto& [name, blocks] : check_sm_budget(uses, budget).not_honoured)
-      lines.push_back(fmt::format("sm_budget not honoured: {} has up to {} blocks, and was to keep to {} SMs", name,
-                                  blocks, budget));
+      lines.push_back(
+          fmt::format("sm_budget not honored: {} has up to {} blocks, but its limit is {} SMs", name, blocks, budget));
   return lines;
 }
 

@@ -143,7 +143,7 @@ void KinetoBuilder::add_slice(const KinetoRow& row, const KinetoWork& work, cons
 void KinetoBuilder::end_slice(const KinetoRow& row, const KinetoEvents& events) {
   const KinetoLane lane = lanes_.lane(row.lane);
   auto& stack = open_[{lane.pid, lane.tid}];
-  if (stack.empty()) return skip("end of a slice that never began");
+  if (stack.empty()) return skip("end of a slice without a start");
   Open open = stack.back();
   stack.pop_back();
   open.row.duration_ns = row.time_ns - open.row.time_ns;
@@ -151,7 +151,7 @@ void KinetoBuilder::end_slice(const KinetoRow& row, const KinetoEvents& events) 
   open.work.collective = KinetoWork::kNoCollective;
   constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;
   if (open.row.duration_ns < 0) return skip("negative duration");
-  if (open.row.duration_ns > kMostDurationNs) return skip("duration that is no number or overflows");
+  if (open.row.duration_ns > kMostDurationNs) return skip("invalid or overflowing duration");
   add_slice(open.row, open.work, events);
 }
 
@@ -178,7 +178,7 @@ void KinetoBuilder::name_tracks() {
 
 Trace KinetoBuilder::finish(const KinetoHeader& header, const Reading& reading) {
   for (const auto& [thread, stack] : open_)
-    if (!stack.empty()) skip("slice that never ends", static_cast<std::int64_t>(stack.size()));
+    if (!stack.empty()) skip("slice without an end", static_cast<std::int64_t>(stack.size()));
   Trace& trace = parts_.trace;
   if (work_has_correlation_)
     std::erase_if(parts_.flow_points, [](const KinetoFlowPoint& point) { return point.kind == FlowKind::launch; });

@@ -90,11 +90,11 @@ std::string_view KinetoHeader::take(std::string_view key, std::string_view value
   dom::element element;
   if (parser.parse(std::string(value)).get(element) != simdjson::SUCCESS) {
     const std::string mended = mended_json(value);
-    if (parser.parse(mended).get(element) != simdjson::SUCCESS) return "member that is no JSON";
+    if (parser.parse(mended).get(element) != simdjson::SUCCESS) return "member that is not valid JSON";
   }
   if (is_base) {
     const auto base = integer_of(text_of(element));
-    if (!base || *base < 0 || *base > kMostBaseNs) return "base time that is no number or overflows";
+    if (!base || *base < 0 || *base > kMostBaseNs) return "invalid or overflowing base time";
     base_ns = *base;
     metadata["time_base_ns"] = std::to_string(base_ns);
   } else if (key == "deviceProperties") {

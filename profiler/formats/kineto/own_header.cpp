@@ -50,8 +50,8 @@ void check_schema(const std::string& schema, const std::string& origin) {
   if (error != std::errc() || end != digits.data() + digits.size()) throw std::out_of_range("schema");
   if (version > kineto::kOwnSchemaVersion)
     throw std::invalid_argument(
-        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; read it with the Underlap that "
-                    "wrote it, or a newer one",
+        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; use the Underlap that wrote it, "
+                    "or a newer one",
                     origin, schema, kineto::kOwnSchemaFamily, kineto::kOwnSchemaVersion));
 }
 

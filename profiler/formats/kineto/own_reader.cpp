@@ -35,7 +35,7 @@ struct Fault {
 
 template <class T>
 T known(std::optional<T> word) {
-  if (!word) throw Fault{"event with an unknown word"};
+  if (!word) throw Fault{"event with an unknown value"};
   return *word;
 }
 
@@ -46,13 +46,13 @@ NameId name_of_exact(ondemand::value value) {
   try {
     return intern(bytes_of_hex(std::string_view(value.get_object()["hex"].get_string())));
   } catch (const std::out_of_range&) {
-    throw Fault{"event with an unknown word"};
+    throw Fault{"event with an unknown value"};
   }
 }
 
 std::int64_t integer(ondemand::value value) {
   if (const auto number = integer_of(token_of(value))) return *number;
-  throw Fault{"event that has a value of another kind"};
+  throw Fault{"event with a value of the wrong type"};
 }
 
 template <class T>
@@ -197,7 +197,7 @@ struct Event {
     else if (key == "transfers")
       for (ondemand::value transfer : value.get_array()) record.transfers.push_back(transfer_of(transfer));
     else
-      throw Fault{"event with an unknown word"};
+      throw Fault{"event with an unknown value"};
   }
 };
 
@@ -234,7 +234,7 @@ class OwnEvents {
   Trace finish() {
     for (const auto& [from, to, kind] : flows_) {
       if (from >= places_.size() || places_[from] == kSkipped)
-        skip("flow of a slice that cannot be used");
+        skip("flow of an unusable slice");
       else
         trace_.flows.push_back({places_[from], to, kind});
     }
@@ -251,7 +251,7 @@ class OwnEvents {
 
   void lose(std::string_view event) {
     if (event.find(kineto::kOwnKey) != std::string_view::npos) places_.push_back(kSkipped);
-    skip("event that is no JSON object");
+    skip("event that is not a JSON object");
   }
 
   // Whether all of it could be read; `num_read` counts the events that could.
@@ -286,7 +286,7 @@ class OwnEvents {
       lose_slice(place, fault.reason);
     } catch (const simdjson::simdjson_error& error) {
       if (!is_of_one_event(error.error())) throw;
-      lose_slice(place, "event that has a value of another kind");
+      lose_slice(place, "event with a value of the wrong type");
     }
   }
 
@@ -297,7 +297,7 @@ class OwnEvents {
 
   static std::int64_t nanoseconds(std::string_view microseconds) {
     const auto ns = nanoseconds_of_microseconds(microseconds);
-    if (!ns || !is_time(*ns)) throw Fault{"time that is no number or overflows"};
+    if (!ns || !is_time(*ns)) throw Fault{"invalid or overflowing time"};
     return *ns;
   }
 
@@ -305,7 +305,7 @@ class OwnEvents {
     std::int64_t time = nanoseconds(event_.time);
     if (__builtin_add_overflow(time, base_ns_, &time) || __builtin_sub_overflow(time, clock_offset_ns_, &time) ||
         !is_time(time))
-      throw Fault{"time that is no number or overflows"};
+      throw Fault{"invalid or overflowing time"};
     return time;
   }
 
@@ -322,10 +322,10 @@ class OwnEvents {
     slice.duration_ns = nanoseconds(event_.duration);
     if (!event_.has_own_name) slice.name = names_.id_of(event_.name);
     if (slice.duration_ns < 0) throw Fault{"negative duration"};
-    if (!is_time(slice.start_ns + slice.duration_ns)) throw Fault{"time that is no number or overflows"};
+    if (!is_time(slice.start_ns + slice.duration_ns)) throw Fault{"invalid or overflowing time"};
     if (slice.track >= trace_.tracks.size()) throw Fault{"event on an unknown track"};
     if (event_.communication && event_.communication->group >= trace_.groups.size())
-      throw Fault{"communication of an unknown group"};
+      throw Fault{"communication in an unknown group"};
     places_.push_back(static_cast<std::uint32_t>(trace_.size()));
     for (const auto& [kind, from] : event_.flows) flows_.push_back({from, places_.back(), kind});
     if (event_.communication)
@@ -365,7 +365,8 @@ Trace read_own_events(KinetoSplitter& splitter, OwnKinetoHeader header, std::int
     splitter.recycle(std::move(batch.buffer));
     reading.show(events.trace());
     if (static_cast<std::int64_t>(events.trace().size()) > free_memory / kSliceBytes)
-      throw std::invalid_argument(origin + ": its trace takes more memory than is free; read it where there is more");
+      throw std::invalid_argument(origin +
+                                  ": its trace needs more memory than is free; read it on a machine with more");
   }
   if (!splitter.fault().empty()) events.skip(splitter.fault());
   return events.finish();

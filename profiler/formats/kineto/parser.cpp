@@ -117,7 +117,7 @@ class KinetoParser::State {
     const auto skip_between = [&](std::size_t end) {
       if (text.substr(last_end, end - last_end).find_first_not_of(kSeparators) == std::string_view::npos) return;
       ++into.events;
-      ++into.skipped["event that is no JSON object"];
+      ++into.skipped["event that is not a JSON object"];
     };
     brackets.scan(
         text,
@@ -151,7 +151,7 @@ class KinetoParser::State {
   void try_or_count(std::string_view event, KinetoEvents& into) {
     if (try_alone(event, into) || try_alone(mended_json(event), into)) return;
     ++into.events;
-    ++into.skipped["event that is no JSON object"];
+    ++into.skipped["event that is not a JSON object"];
   }
 
   bool try_alone(std::string_view event, KinetoEvents& into) {
@@ -236,7 +236,7 @@ class KinetoParser::State {
       case 'B':
       case 'E':
       case 'C': break;
-      default: return "event of a phase that is not read";
+      default: return "event of an unsupported phase";
     }
     if (const std::string_view fault = read_times(fields, row); !fault.empty()) return fault;
     if (row.phase == 'C') return add_counters(fields, row, into);
@@ -246,11 +246,11 @@ class KinetoParser::State {
   static std::string_view read_times(const EventFields& fields, KinetoRow& row) {
     if (fields.time.empty()) return "event without a time";
     const auto time = nanoseconds_of_microseconds(fields.time);
-    if (!time || *time > kMostTimeNs || *time < -kMostTimeNs) return "time that is no number or overflows";
+    if (!time || *time > kMostTimeNs || *time < -kMostTimeNs) return "invalid or overflowing time";
     row.time_ns = *time;
     if (fields.duration.empty()) return {};
     const auto duration = nanoseconds_of_microseconds(fields.duration);
-    if (!duration || *duration > kMostDurationNs) return "duration that is no number or overflows";
+    if (!duration || *duration > kMostDurationNs) return "invalid or overflowing duration";
     if (*duration < 0) return "negative duration";
     row.duration_ns = *duration;
     return {};

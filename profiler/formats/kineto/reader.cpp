@@ -43,7 +43,7 @@ class Reader {
           builder_.trace().size() == 0) {
         if (auto own = read_own_header(splitter_.value(), origin_))
           return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, reading_, free_memory_);
-        builder_.skip("tags of Underlap that cannot be read");
+        builder_.skip("unreadable Underlap tags");
       } else if (found == KinetoSplitter::Found::member)
         take_member();
       else
@@ -51,11 +51,12 @@ class Reader {
     }
     pipeline_.finish();
     if (!splitter_.is_json())
-      throw std::invalid_argument(origin_ + ": no JSON; give a trace that PyTorch's profiler wrote");
+      throw std::invalid_argument(origin_ + ": not JSON; pass a trace written by the PyTorch profiler");
     if (!splitter_.fault().empty()) builder_.skip(splitter_.fault());
-    if (splitter_.num_torn() > 0) builder_.skip("event whose quotes do not pair", splitter_.num_torn());
+    if (splitter_.num_torn() > 0) builder_.skip("event with unbalanced quotes", splitter_.num_torn());
     if (builder_.trace().import.events == 0)
-      throw std::invalid_argument(origin_ + ": JSON without trace events; give a trace that PyTorch's profiler wrote");
+      throw std::invalid_argument(origin_ +
+                                  ": JSON without trace events; pass a trace written by the PyTorch profiler");
     return builder_.finish(header_, reading_);
   }
 
@@ -73,10 +74,9 @@ class Reader {
     splitter_.recycle(std::move(job.batch.buffer));
     const auto slices = static_cast<std::int64_t>(builder_.trace().size());
     if (slices > free_memory_ / kSliceBytes)
-      throw std::invalid_argument(
-          fmt::format("{}: its trace takes more than {:.3g} GB, and {:.3g} GB of memory are free; "
-                      "read it where there is more",
-                      origin_, gigabytes(slices * kSliceBytes), gigabytes(free_memory_)));
+      throw std::invalid_argument(fmt::format(
+          "{}: its trace needs more than {:.3g} GB of memory, but {:.3g} GB are free; read it on a machine with more",
+          origin_, gigabytes(slices * kSliceBytes), gigabytes(free_memory_)));
   }
 
   std::string origin_;
@@ -92,10 +92,10 @@ class Reader {
 void require_room_for_events(const std::filesystem::path& path, std::uint64_t file_length, std::int64_t free_memory) {
   constexpr std::uint64_t kBytesOfTextPerByte = 4;
   if (file_length / kBytesOfTextPerByte <= static_cast<std::uint64_t>(free_memory)) return;
-  throw std::invalid_argument(fmt::format(
-      "{}: a trace of {:.3g} GB takes a quarter of that in memory, and {:.3g} GB are free; read it where there "
-      "is more",
-      path.string(), static_cast<double>(file_length) / 1e9, gigabytes(free_memory)));
+  throw std::invalid_argument(
+      fmt::format("{}: a trace of {:.3g} GB needs a quarter of that in memory, but {:.3g} GB are free; read it on a "
+                  "machine with more",
+                  path.string(), static_cast<double>(file_length) / 1e9, gigabytes(free_memory)));
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kEventSeparators = " \t\r\n,";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-constexpr std::string_view kCut = "the file ends before its last event or member does";
-constexpr std::string_view kTooLong = "rest of the file behind a member of more than 256 MiB";
-constexpr std::string_view kTorn = "rest of the file behind an event of more than 16 MiB";
-constexpr std::string_view kNoMember = "rest of the file behind what is no member of an object";
+constexpr std::string_view kCut = "the file is cut off inside its last event or member";
+constexpr std::string_view kTooLong = "rest of the file after a member larger than 256 MiB";
+constexpr std::string_view kTorn = "rest of the file after an event larger than 16 MiB";
+constexpr std::string_view kNoMember = "rest of the file after an invalid object member";
 
 // How often a torn event is looked past: each may cost a look at all that an event may hold.
 constexpr std::int64_t kMostTorn = 1000;

@@ -67,7 +67,7 @@ CallsOfProcesses read_call_table(Import& import) {
     ++import.trace.import.events;
     const auto tid = rows.integer(2);
     if (tid && !import.has_work(process_of(*tid))) {
-      import.skip("call of a process without work on a device");
+      import.skip("call of a process without GPU work");
       continue;
     }
     const auto span = import.span(rows, "call");

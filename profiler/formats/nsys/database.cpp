@@ -45,7 +45,7 @@ using Header = std::array<std::byte, kDatabaseHeaderBytes>;
 Header read_header(const std::filesystem::path& path) {
   ByteStream file(path);
   if (file.is_compressed())
-    refuse(path, "an SQLite database that is compressed; give it unpacked, since SQLite reads from the file itself");
+    refuse(path, "a compressed SQLite database; decompress it, since SQLite reads the file directly");
   Header header{};
   file.read({reinterpret_cast<char*>(header.data()), header.size()});
   return header;
@@ -72,7 +72,7 @@ std::string reason_of(int code, sqlite3* handle, std::uint64_t file_bytes) {
   if (code != SQLITE_NOMEM) return sqlite3_errmsg(handle);
   const auto free = static_cast<std::uint64_t>(std::max<std::int64_t>(memory_room().amount, 0));
   if (free < kOwnBytes + 2 * file_bytes) throw std::bad_alloc();
-  return "a record claims to be longer than any can be";
+  return "a record has an impossible length";
 }
 
 std::string sql_name(std::string_view name) { return fmt::format("\"{}\"", name); }
@@ -108,7 +108,7 @@ Database::Database(const std::filesystem::path& path) : path_(path) {
   read_schema();
   if (std::ranges::none_of(kOwnTables, [&](const char* table) { return has(table); }))
     refuse(path,
-           "an SQLite database without tables of Nsight Systems; give what `nsys export --type=sqlite REPORT` writes");
+           "an SQLite database without Nsight Systems tables; pass the output of `nsys export --type=sqlite REPORT`");
 }
 
 void Database::read_schema() {
@@ -129,7 +129,7 @@ void Database::read_schema() {
     if (sqlite3_column_int(raw, 2) == 1 && text(3) == "integer") table.key = text(1);
   }
   if (code != SQLITE_DONE)
-    refuse(path_, fmt::format("an SQLite database whose schema cannot be read: {}; give an export made anew",
+    refuse(path_, fmt::format("an SQLite database with an unreadable schema: {}; export the report again",
                               reason_of(code, handle(), bytes_)));
 }
 
@@ -178,7 +178,7 @@ bool Rows::next() {
   if (!statement_ || ended_) return false;
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) {
-    if (++rows_ > most_ || taken_ > most_) return fail("it holds more than the file has room for");
+    if (++rows_ > most_ || taken_ > most_) return fail("it has more data than fits in the file");
     return true;
   }
   if (code != SQLITE_DONE) return fail(reason_of(code, handle_, most_));

@@ -72,7 +72,7 @@ void read_kernels(Import& import) {
   const auto name_of_row = [&] {
     for (int column = kFirstOwn; column < kFirstOwn + 3; ++column)
       if (const auto id = rows.integer(column)) return names(*id);
-    import.skip("kernel without a name (kept)");
+    import.skip("unnamed kernel (kept)");
     return intern("unnamed");
   };
   while (import.next(rows)) {
@@ -150,10 +150,9 @@ void read_graphs(Import& import) {
   import.end_table(table, rows);
   const std::int64_t launches = import.trace.import.events - before;
   if (launches == 0) return;
-  import.trace.metadata["cuda_graphs"] = fmt::format("{} launches traced whole", launches);
-  import.skip(
-      "CUDA graph traced whole: its kernels, and the communication among them, cannot be known (kept as compute)",
-      launches);
+  import.trace.metadata["cuda_graphs"] = fmt::format("{} launches traced as a whole", launches);
+  import.skip("CUDA graph traced as a whole: its kernels and their communication are unknown (kept as compute)",
+              launches);
 }
 
 }  // namespace

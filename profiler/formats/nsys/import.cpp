@@ -82,7 +82,7 @@ void Import::read_clock() {
   const std::int64_t start_ns = first_integer(*database_, "ANALYSIS_DETAILS", "startTime");
   if (__builtin_sub_overflow(session_ns, start_ns, &base_ns_)) {
     base_ns_ = 0;
-    return skip("session whose begin overflows");
+    return skip("session with an overflowing start");
   }
   trace.metadata["time_base_ns"] = fmt::format("{}", base_ns_);
 }
@@ -114,10 +114,10 @@ std::optional<Import::Span> Import::span(const Rows& rows, std::string_view what
     skip(fmt::format("{} {}", what, why));
     return std::nullopt;
   };
-  if (!begin) return refuse("whose start is no integer");
-  if (!end) return refuse(rows.is_null(1) ? "without an end" : "whose end is no integer");
+  if (!begin) return refuse("whose start is not an integer");
+  if (!end) return refuse(rows.is_null(1) ? "without an end" : "whose end is not an integer");
   Span span;
-  if (*end < *begin) return refuse("that ends before it begins");
+  if (*end < *begin) return refuse("that ends before it starts");
   const auto start_ns = time(*begin);
   if (!start_ns || !time(*end) || __builtin_sub_overflow(*end, *begin, &span.duration_ns))
     return refuse("whose time overflows");
@@ -139,7 +139,7 @@ NameId Names::operator()(std::int64_t id) {
   const auto found = names_.find(id);
   if (found != names_.end()) return found->second;
   const auto text = import_->string(id);
-  if (!text) import_->skip("name that StringIds does not hold");
+  if (!text) import_->skip("name missing from StringIds");
   return names_.emplace(id, intern(text ? shorten_(*text) : "unnamed")).first->second;
 }
 

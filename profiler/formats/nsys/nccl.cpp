@@ -123,7 +123,7 @@ class CommunicationAdder {
     for (const std::uint32_t kernel : window.kernels) {
       const std::vector<const NcclCall*> carried = carried_by(kernel, window);
       if (carried.empty())
-        import_.skip("NCCL kernel launched beside others, so that what it carries is not known (kept)");
+        import_.skip("NCCL kernel launched with others, so its operation is unknown (kept)");
       else
         record(kernel, carried);
     }

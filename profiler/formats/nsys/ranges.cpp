@@ -101,7 +101,7 @@ class RangeReader {
     if (type == kDomainCreate) return create_domain(rows, tid);
     if (type != kMark && type != kPushPop && type != kStartEnd) return;
     ++import_.trace.import.events;
-    if (!import_.has_work(process_of(tid))) return import_.skip("NVTX event of a process without work on a device");
+    if (!import_.has_work(process_of(tid))) return import_.skip("NVTX event of a process without GPU work");
     const auto span = span_of(rows, type);
     if (!span) return;
     const Meaning meaning = meaning_of(rows);
@@ -133,7 +133,7 @@ class RangeReader {
       const auto [found, is_new] = registered_.try_emplace(*id);
       if (is_new) {
         const auto text = import_.string(*id);
-        if (!text) import_.skip("name that StringIds does not hold");
+        if (!text) import_.skip("name missing from StringIds");
         found->second = nsys::meaning_of(text.value_or("unnamed"));
       }
       return found->second;

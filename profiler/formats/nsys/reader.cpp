@@ -31,18 +31,18 @@ void require_room_for_rows(const std::filesystem::path& path, std::size_t bytes)
   const Room room = memory_room();
   if (static_cast<std::int64_t>(bytes) <= room.amount) return;
   throw std::invalid_argument(
-      fmt::format("{}: it has {:.3g} GB, and reading it takes about as much memory; {:.3g} GB are free. Read it where "
-                  "there is more, or export less of it: nsys export --times",
+      fmt::format("{}: reading {:.3g} GB needs about as much memory, but {:.3g} GB are free. Read it on a machine with "
+                  "more, or export only a part: nsys export --times",
                   path.string(), static_cast<double>(bytes) / kGigabyte, static_cast<double>(room.amount) / kGigabyte));
 }
 
 void mention_what_is_missing(const std::filesystem::path& path, Import& import) {
   if (import.database().missing_bytes() > 0)
-    import.skip(fmt::format("file cut short: {} bytes are missing", import.database().missing_bytes()));
+    import.skip(fmt::format("truncated file: {} bytes are missing", import.database().missing_bytes()));
   for (const char* suffix : {"-wal", "-journal"}) {
     std::error_code error;
     const auto size = std::filesystem::file_size(path.string() + suffix, error);
-    if (!error && size > 0) import.skip(fmt::format("log beside the file ({}): what it holds is not read", suffix));
+    if (!error && size > 0) import.skip(fmt::format("log next to the file ({}): its contents are not read", suffix));
   }
 }
 
@@ -70,12 +70,11 @@ void advise(Import& import, const std::vector<NcclCall>& calls) {
   const bool has_payload = std::ranges::any_of(calls, [](const NcclCall& call) { return call.payload.has_value(); });
   if (!calls.empty() && !has_payload)
     advice.emplace_back(
-        "the export left out NCCL's payloads, so communicators and message sizes are not known; export the report "
-        "again: "
-        "nsys export --type=sqlite --include-blobs=true --force-overwrite=true --output=NEW.sqlite REPORT.nsys-rep");
+        "the export lacks NCCL payloads, so communicators and message sizes are unknown; export the report again: nsys "
+        "export --type=sqlite --include-blobs=true --force-overwrite=true --output=NEW.sqlite REPORT.nsys-rep");
   if (import.trace.metadata.contains("cuda_graphs"))
     advice.emplace_back(
-        "CUDA graphs were traced whole, so what they communicate is not known; record again with: nsys profile "
+        "CUDA graphs were traced as a whole, so their communication is unknown; record again with: nsys profile "
         "--cuda-graph-trace=node");
   if (!advice.empty()) import.trace.metadata["advice"] = fmt::format("{}", fmt::join(advice, "; "));
 }
@@ -99,13 +98,12 @@ Trace read(const std::filesystem::path& path, Reading& reading) {
   std::vector<NcclCall> nccl_calls = read_ranges(import);
   read_waits(import);
   if (import.trace.size() == 0)
-    throw std::invalid_argument(
-        fmt::format("{}: an export of Nsight Systems without any kernel, call or range{}; record with `nsys profile "
-                    "--trace=cuda,nvtx`",
-                    path.string(),
-                    import.trace.import.skipped.empty()
-                        ? ""
-                        : " that can be read (" + import.trace.import.skipped.begin()->first + ")"));
+    throw std::invalid_argument(fmt::format(
+        "{}: an Nsight Systems export without kernels, calls or ranges{}; record with `nsys profile --trace=cuda,nvtx`",
+        path.string(),
+        import.trace.import.skipped.empty()
+            ? ""
+            : " that can be read (" + import.trace.import.skipped.begin()->first + ")"));
   advise(import, nccl_calls);
   const Communicators communicators = communicators_of(nccl_calls);
   reading.check();

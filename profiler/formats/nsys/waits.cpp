@@ -78,7 +78,7 @@ std::vector<Wait> read_wait_table(Import& import) {
     const Process process = process_of(rows.integer_or(6, 0));
     const auto device = is_number_of(stream) ? devices.of(process, *stream, rows.integer(3)) : std::nullopt;
     if (!is_number_of(device)) {
-      import.skip("wait for an event on no known stream");
+      import.skip("wait for an event on an unknown stream");
       continue;
     }
     waits.push_back(

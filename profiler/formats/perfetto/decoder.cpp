@@ -138,7 +138,8 @@ void PerfettoDecoder::apply(const Packet& packet) {
   if (packet.event && packet.ours && is_for_viewers(*packet.ours)) return;
   if (packet.ours) add_ours(*packet.ours, sequence);
   if (packet.event) add_event(packet, sequence);
-  if (!packet.interned && !packet.ours && !packet.event && !packet.is_descriptor) skip("packet that is not ours");
+  if (!packet.interned && !packet.ours && !packet.event && !packet.is_descriptor)
+    skip("packet not written by Underlap");
 }
 
 bool PerfettoDecoder::is_for_viewers(data_view message) {
@@ -201,8 +202,8 @@ void PerfettoDecoder::check_schema(const std::string& schema) {
   if (error != std::errc() || end != digits.data() + digits.size()) return skip("packet of an unknown schema");
   if (version > kSchemaVersion)
     throw std::invalid_argument(
-        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; read it with the Underlap that "
-                    "wrote it, or a newer one",
+        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; use the Underlap that wrote it, "
+                    "or a newer one",
                     origin_, schema, kSchemaFamily, kSchemaVersion));
   ours_ = true;
 }
@@ -241,17 +242,17 @@ void PerfettoDecoder::make_room() {
 }
 
 void PerfettoDecoder::end_block(std::optional<std::uint32_t> checksum) {
-  if (!block_.open) return skip("end of a block whose begin is lost");
+  if (!block_.open) return skip("end of a block whose start is missing");
   const std::string_view checked(block_.begin, static_cast<std::size_t>(packet_end_ - block_.begin) - sizeof *checksum);
   if (checksum && *checksum != checksum_of(checked)) skip("block whose checksum does not match");
-  if (!checksum && block_.has_checksum) skip("block whose checksum is lost");
+  if (!checksum && block_.has_checksum) skip("block whose checksum is missing");
   count_missing("missing from a block");
 }
 
 // The end of a block that was not seen: a later one begins, or the file ends.
 void PerfettoDecoder::cut_block() {
-  if (block_.open) skip("block cut short");
-  count_missing("lost in a cut block");
+  if (block_.open) skip("truncated block");
+  count_missing("lost in a truncated block");
 }
 
 // What the block announced and did not give. A slice that could not be used was given, and has its own reason.
@@ -261,10 +262,10 @@ void PerfettoDecoder::count_missing(const std::string& where) {
     num_open += static_cast<std::int64_t>(track.open.size());
     track.open.clear();
   }
-  if (num_open > 0) skip("slice begun and not ended", num_open);
+  if (num_open > 0) skip("slice without an end", num_open);
   const auto count = [&](const char* what, std::int64_t missing) {
     if (missing > 0) skip(fmt::format("{} {}", what, where), missing);
-    if (missing < 0) skip(fmt::format("{} that their block did not announce", what), -missing);
+    if (missing < 0) skip(fmt::format("{} that their block did not declare", what), -missing);
   };
   count("slices", block_.slices - num_open);
   count("marks", block_.marks);
@@ -326,12 +327,12 @@ void PerfettoDecoder::add_event(const Packet& packet, const PerfettoSequence& se
   Event& event = *event_;
   event.read(*packet.event);
   const auto found = tracks_.find(event.uuid);
-  if (found == tracks_.end()) return skip("event on a track that is not ours");
+  if (found == tracks_.end()) return skip("event on a track not written by Underlap");
   EventTrack& track = found->second;
   if (track.marks_rank && event.type == event::kInstant)
     add_mark(event, *track.marks_rank, sequence, packet.time_ns);
   else if (!track.track)
-    skip("event on a track that is not ours");
+    skip("event on a track not written by Underlap");
   else if (event.type == event::kSliceBegin)
     begin_slice(event, track, sequence, packet.time_ns);
   else if (event.type == event::kSliceEnd)
@@ -339,7 +340,7 @@ void PerfettoDecoder::add_event(const Packet& packet, const PerfettoSequence& se
   else if (event.type == event::kCounter)
     add_counter(event, *track.track, packet.time_ns);
   else
-    skip("event that is no slice");
+    skip("event that is not a slice");
 }
 
 void PerfettoDecoder::add_mark(const Event& event, std::int32_t rank, const PerfettoSequence& sequence,
@@ -374,15 +375,15 @@ void PerfettoDecoder::add_flows(data_view message) {
     const auto places = reader.get_packed_uint32();
     for (auto place = places.begin(); place != places.end(); ++place) {
       const std::uint32_t from = *place;
-      if (++place == places.end()) return skip("flow that leads nowhere");
+      if (++place == places.end()) return skip("flow without a target");
       --block_.flows;
       const std::uint32_t to = *place;
       if (!kind)
         skip("flow of an unknown kind");
       else if (block_.slices != 0 || from >= block_.slice_indices.size() || to >= block_.slice_indices.size())
-        skip("flow in a block whose slices are not all there");
+        skip("flow in a block with missing slices");
       else if (block_.slice_indices[from] == kSkippedSlice || block_.slice_indices[to] == kSkippedSlice)
-        skip("flow of a slice that cannot be used");
+        skip("flow of an unusable slice");
       else
         trace_.flows.push_back({block_.slice_indices[from], block_.slice_indices[to], *kind});
     }
@@ -403,7 +404,7 @@ void PerfettoDecoder::begin_slice(const Event& event, EventTrack& track, const P
 
 void PerfettoDecoder::end_slice(EventTrack& track, std::int64_t time_ns) {
   std::vector<OpenSlice>& open = track.open;
-  if (open.empty()) return skip("slice ended and not begun");
+  if (open.empty()) return skip("end of a slice without a start");
   OpenSlice ended = std::move(open.back());
   open.pop_back();
   --block_.slices;
@@ -411,7 +412,7 @@ void PerfettoDecoder::end_slice(EventTrack& track, std::int64_t time_ns) {
   Slice& slice = ended.slice;
   if (!is_time(slice.start_ns) || !is_time(time_ns)) return skip("slice whose time overflows");
   slice.duration_ns = time_ns - slice.start_ns;
-  if (slice.duration_ns < 0) return skip("slice that ends before it begins");
+  if (slice.duration_ns < 0) return skip("slice that ends before it starts");
   if (!ended.fault.empty()) return skip(ended.fault);
   if (ended.communication)
     trace_.add(slice, std::move(*ended.communication));
@@ -424,8 +425,7 @@ void PerfettoDecoder::end_slice(EventTrack& track, std::int64_t time_ns) {
 Trace PerfettoDecoder::finish() {
   if (!ours_)
     throw std::invalid_argument(fmt::format(
-        "{}: a Perfetto trace, but not one that Underlap wrote: it has no Underlap packet; give a trace of `underlap "
-        "run`",
+        "{}: a Perfetto trace not written by Underlap (it has no Underlap packet); pass a trace of `underlap run`",
         origin_));
   cut_block();
   return std::move(trace_);

@@ -24,7 +24,7 @@ std::optional<const char*> decode(const char* at, const char* end, PerfettoDecod
       case NextPacket::truncated: return at;
       case NextPacket::broken:
         // The length of a broken packet is not known, so where the next one begins is not either.
-        decoder.skip("rest of the file behind a broken packet");
+        decoder.skip("rest of the file after a broken packet");
         return std::nullopt;
     }
   }

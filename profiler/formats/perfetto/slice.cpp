@@ -106,7 +106,7 @@ void PerfettoSlice::set(T& field, const std::optional<T>& value) {
   if (value)
     field = *value;
   else
-    fault = "slice with an unknown word";
+    fault = "slice with an unknown value";
 }
 
 template <class T>
@@ -118,7 +118,7 @@ void PerfettoSlice::set_group(std::uint64_t id) {
   if (const std::uint32_t* const group = sequence_.groups.find(id))
     record().group = *group;
   else
-    fault = "communication of an unknown group";
+    fault = "communication in an unknown group";
   has_group_ = true;
 }
 

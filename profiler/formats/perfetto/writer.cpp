@@ -51,7 +51,7 @@ PerfettoWriter::PerfettoWriter(const std::filesystem::path& path, WriteAt where)
   const auto length = static_cast<std::int64_t>(std::filesystem::file_size(path));
   if (offset < 0 || offset > length)
     throw std::invalid_argument(
-        fmt::format("{}: cannot go on at byte {}: the file has {}", path.string(), offset, length));
+        fmt::format("{}: cannot continue at byte {}: the file has {} bytes", path.string(), offset, length));
   if (!state_->cut(offset)) fail(path, "be cut");
   state_->bytes = offset;
 }

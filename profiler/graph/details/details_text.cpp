@@ -71,7 +71,7 @@ std::vector<TableCell> wait_row(const std::string& name, const WaitTotals& total
 
 std::string matching_line(const Matching& matching) {
   std::string line = fmt::format("{} of {} communications matched", matching.matched_slices, matching.slices);
-  if (matching.is_assumed()) line += ", assumed from order and name: the trace names no communicator";
+  if (matching.is_assumed()) line += ", assumed from order and name: the trace records no communicator";
   for (const auto& [reason, count] : matching.unmatched) line += fmt::format("; {} not: {}", count, reason);
   return line + ".";
 }
@@ -93,7 +93,7 @@ std::string clock_lines(const analysis::ClockAlignment& alignment, const TableFo
   const auto unknown = std::ranges::find_if(alignment.pairs, [](const auto& p) { return !p.second.is_known(); });
   if (unknown != alignment.pairs.end())
     sentences.push_back(fmt::format(
-        "The clock offset of {} is unknown: they share one collective, which fits any offset.", ranks_of(*unknown)));
+        "The clock offset of {} is unknown: a single shared collective cannot determine it.", ranks_of(*unknown)));
   const auto widest = std::ranges::max_element(
       alignment.pairs, {}, [](const auto& p) { return p.second.is_known() ? p.second.width_ns() : -1; });
   if (widest->second.is_known()) {
@@ -101,8 +101,8 @@ std::string clock_lines(const analysis::ClockAlignment& alignment, const TableFo
         "Clock offsets are uncertain by up to {:.1f} us ({}, from {} communications); waits up to that are unresolved.",
         static_cast<double>(widest->second.width_ns()) / 1e3, ranks_of(*widest), widest->second.count));
     sentences.emplace_back(
-        "Offsets come from the ends of communications, so a rank whose kernels always end later looks like a clock "
-        "that is ahead.");
+        "Offsets are estimated from communication end times, so a rank whose kernels always end later appears to have "
+        "a fast clock.");
   }
   const std::string text = fmt::format("{}", fmt::join(sentences, " "));
   return wrap(text, format.width);
@@ -125,20 +125,21 @@ std::string waits_text(const Communications& communications, const WaitReport& w
   if (const auto& missing = communications.missing_ranks; !missing.empty())
     text += wrap(fmt::format("Ranks without a trace: {}.", short_list(missing, kMostRows)), format.width);
   if (waits.total.behind_transfer_ns > 0)
-    text += wrap(fmt::format("{} ms of wait are for earlier transfers of the late rank, and are charged to no rank.",
-                             ms(waits.total.behind_transfer_ns)),
-                 format.width);
+    text +=
+        wrap(fmt::format("{} ms of wait are due to earlier transfers of the late rank, and not assigned to any rank.",
+                         ms(waits.total.behind_transfer_ns)),
+             format.width);
   text += clock_lines(communications.alignment, format);
   if (waits.total.unresolved_ns > 0)
     text +=
-        wrap(fmt::format("{} ms of wait are unresolved, and are charged to no rank.", ms(waits.total.unresolved_ns)),
+        wrap(fmt::format("{} ms of wait are unresolved, and not assigned to any rank.", ms(waits.total.unresolved_ns)),
              format.width);
   return text;
 }
 
 std::string bandwidth_text(const BandwidthReport& report, const TableFormat& format) {
   std::string text = "\nBandwidth (GB/s; medians; transfer: from the last arrival)\n\n";
-  if (report.rows.empty()) return text + "The trace does not say how many bytes its communications move.\n";
+  if (report.rows.empty()) return text + "The trace does not record message sizes.\n";
   Table table{columns_of({"collective", "ranks", "from", "count", "algbw", "busbw", "transfer algbw", "busbw"}), {}};
   const auto rate = [](double gb_per_s) { return fmt::format("{:.2f}", gb_per_s); };
   for (const BandwidthRow& row : report.rows) {
@@ -150,15 +151,15 @@ std::string bandwidth_text(const BandwidthReport& report, const TableFormat& for
                           has_ranks && row.transfer ? rate(row.transfer->busbw_gb_per_s) : "-"});
   }
   text += render(table, format);
-  if (report.without_bytes > 0) text += fmt::format("{} more do not say their bytes.\n", report.without_bytes);
+  if (report.without_bytes > 0) text += fmt::format("{} more have no recorded message size.\n", report.without_bytes);
   return text;
 }
 
 std::string slowed_text(const SlowedCompute& slowed, const TableFormat& format) {
-  std::string text = "\nCompute slowed beside communication\n\n";
-  if (slowed.beside_ns == 0) return text + "No compute runs beside communication.\n";
+  std::string text = "\nCompute slowed during communication\n\n";
+  if (slowed.beside_ns == 0) return text + "No compute runs during communication.\n";
   if (!slowed.kernels.empty()) {
-    Table table{columns_of({"kernel", "beside", "alone", "us beside", "us alone", "slower", "cost ms"}), {}};
+    Table table{columns_of({"kernel", "during", "alone", "us during", "us alone", "slower", "cost ms"}), {}};
     for (std::size_t i = 0; i < std::min(slowed.kernels.size(), kMostRows); ++i) {
       const SlowedKernel& kernel = slowed.kernels[i];
       table.rows.push_back({short_name(kernel.name), fmt::format("{}", kernel.beside), fmt::format("{}", kernel.alone),
@@ -168,8 +169,8 @@ std::string slowed_text(const SlowedCompute& slowed, const TableFormat& format) 
     }
     text += render(table, format);
   }
-  return text + wrap(fmt::format("It cost {} ms in all, as far as can be compared: of {} ms of compute beside "
-                                 "communication {} % are kernels that also ran alone.",
+  return text + wrap(fmt::format("The slowdown costs {} ms in total. Of {} ms of compute during communication, {} % "
+                                 "could be compared (kernels that also ran alone).",
                                  ms(slowed.cost_ns), ms(slowed.beside_ns), pct(slowed.compared_ns, slowed.beside_ns)),
                      format.width);
 }
@@ -206,8 +207,8 @@ std::string path_text(const Details& details, const TableFormat& format) {
   for (const auto& [mode, ns] : path.modes) add_row("communication: " + mode, ns);
   for (const auto& [rank, ns] : path.ranks)
     if (path.ranks.size() <= kMostRows) add_row(fmt::format("on rank {}", rank), ns);
-  return fmt::format("\nCritical path of {}, {} ms, from one rank to another {} times\n\n{}", what,
-                     ms(path.span.length()), path.num_changes, render(table, format));
+  return fmt::format("\nCritical path of {}: {} ms, rank changes: {}\n\n{}", what, ms(path.span.length()),
+                     path.num_changes, render(table, format));
 }
 
 std::string signed_pct(double share) { return fmt::format("{:+.1f} %", 100 * share); }
@@ -223,7 +224,7 @@ std::string what_if_text(const Details& details, const TableFormat& format) {
   const ReplayCheck& check = details.replay;
   if (check.is_too_large())
     return "\nWhat if: withheld\n\n" +
-           wrap(replay_text(check) + " What-if answers are withheld above an error of 5 %.", format.width);
+           wrap(replay_text(check) + " What-if results are withheld if the error exceeds 5 %.", format.width);
   const std::vector<WhatIf>& answers = details.what_if;
   if (answers.empty()) return "";
   Table table{columns_of({"what if", "ms", "instead of", "saved %", "without guesses"}), {}};
@@ -237,7 +238,7 @@ std::string what_if_text(const Details& details, const TableFormat& format) {
   notes += wrap(replay_text(check) +
                     " \"without guesses\" is the percentage saved if only dependencies that the trace proves are used.",
                 format.width, "  ");
-  return fmt::format("\nWhat if, {}\n\n{}{}", answers.front().is_step ? "the median step" : "the whole trace",
+  return fmt::format("\nWhat if ({})\n\n{}{}", answers.front().is_step ? "median step" : "whole trace",
                      render(table, format), notes);
 }
 

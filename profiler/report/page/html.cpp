@@ -63,8 +63,7 @@ std::string kind_of_times(const RunInfo& info) {
   const std::string link = fmt::format("Backend {}; link {}.", backend.name, markup_text(info.link));
   if (!backend.measures_time)
     return fmt::format(
-        "<p class=\"kind modelled\"><strong>Modelled:</strong> nothing ran, every time here was computed. {}</p>\n",
-        link);
+        "<p class=\"kind modelled\"><strong>Simulated:</strong> nothing ran; all times are computed. {}</p>\n", link);
   return fmt::format("<p class=\"kind\"><strong>Measured</strong> on {}. {}</p>\n",
                      backend.runs_on_gpus ? "GPUs" : "the CPUs of one machine", link);
 }
@@ -159,7 +158,7 @@ std::string report_html(const RunResults& results) {
     text += fmt::format("<pre class=\"wrap\">{}</pre>\n", markup_text(warnings));
   text += answers_html(results, summaries) + pictures(results, summaries) + tables(results, summaries) + notes(results);
   return text + "<h2>Machine</h2>\n" + facts(results.info) +
-         paragraph("bench/METRICS.md of Underlap defines every word with formula and source.", "soft") +
+         paragraph("Underlap's bench/METRICS.md defines every term with formula and source.", "soft") +
          "</main>\n</body>\n</html>\n";
 }
 

@@ -239,7 +239,7 @@ std::string key(const std::string& drawing, const char* what) {
 }  // namespace
 
 std::string pictures(const RunResults& results, const std::vector<CellSummary>& summaries) {
-  std::string text = "<h2>Steps, and what of their communication is hidden</h2>\n<p class=\"soft\">";
+  std::string text = "<h2>Steps and hidden communication</h2>\n<p class=\"soft\">";
   text += key(rect("range", 0, 100, 1, 12) + rect("step", 0, 50, 4, 6) + mark("step", 50, 0, 14, 3),
               "step and its interval");
   text += key(mark("off", 50, 0, 14, 2), "step with overlap off");
@@ -251,7 +251,7 @@ std::string pictures(const RunResults& results, const std::vector<CellSummary>& 
   };
   if (has(ModesTable::wait)) text += key(exposed + rect("stripes", 0, 100, 1, 12), "exposed, waiting");
   if (has(ModesTable::transfer)) text += key(exposed, "exposed, transferring");
-  if (has(ModesTable::unsplit)) text += key(exposed + rect("dots", 0, 100, 1, 12), "exposed, last arrival not known");
+  if (has(ModesTable::unsplit)) text += key(exposed + rect("dots", 0, 100, 1, 12), "exposed, last arrival unknown");
   text += "</p>\n";
   text += "<p class=\"soft\">Communication is per step, mean over the ranks.</p>\n";
   for (const Group& group : groups_of(summaries)) text += picture(results, summaries, figures, group);

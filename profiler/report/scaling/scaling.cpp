@@ -36,7 +36,7 @@ std::string requested(const ScalingPoint& point, const std::string& knob) {
   return found == point.knobs.end() ? "null" : found->second.requested;
 }
 
-std::string asked_text(const std::string& value) { return value == "null" ? "not asked for" : value; }
+std::string asked_text(const std::string& value) { return value == "null" ? "not requested" : value; }
 
 std::set<std::string> knobs_of(const ScalingPoint& one, const ScalingPoint& other) {
   std::set<std::string> names;
@@ -109,11 +109,11 @@ void refuse_twins(const ScaledCell& cell) {
     const ScalingPoint &one = cell.points[i - 1].point, &other = cell.points[i].point;
     if (one.num_ranks != other.num_ranks || one.is_modelled != other.is_modelled) continue;
     if (one.run == other.run && one.name == other.name)
-      throw std::invalid_argument(one.run + ": is named twice\n  name one run for each size");
-    throw std::invalid_argument(fmt::format(
-        "{} ({}) and {} ({}) are one cell, {} over {} ranks\n  name one run for each size; runs of one matrix count as "
-        "one where their folder is named (underlap run --runs)",
-        one.run, one.name, other.run, other.name, times_of(one), one.num_ranks));
+      throw std::invalid_argument(one.run + ": is named twice\n  name one run per size");
+    throw std::invalid_argument(
+        fmt::format("{} ({}) and {} ({}) are the same cell, {} over {} ranks\n  name one run per size; to combine "
+                    "repeated runs, name the folder of their series (underlap run --runs)",
+                    one.run, one.name, other.run, other.name, times_of(one), one.num_ranks));
   }
 }
 
@@ -127,12 +127,12 @@ void keep_those_of_two_sizes(std::vector<ScaledCell>& cells, std::vector<std::st
     if (!has_two_sizes(cell))
       single.push_back(fmt::format("{} ({} ranks)", cell.name, cell.points.front().point.num_ranks));
   if (single.size() == cells.size())
-    throw std::invalid_argument(fmt::format(
-        "no cell is at two sizes: {}\n  name runs of one matrix at several sizes, as 2, 8 and 64 ranks; cells are "
-        "matched by their names",
-        single.empty() ? "no run has one" : fmt::format("{}", fmt::join(single, ", "))));
+    throw std::invalid_argument(
+        fmt::format("no cell was run at two sizes: {}\n  name runs of one matrix at several sizes, such as 2, 8 and 64 "
+                    "ranks; cells are matched by name",
+                    single.empty() ? "no run has a cell" : fmt::format("{}", fmt::join(single, ", "))));
   std::erase_if(cells, [](const ScaledCell& cell) { return !has_two_sizes(cell); });
-  if (!single.empty()) notes.push_back(fmt::format("at one size alone: {}", fmt::join(single, ", ")));
+  if (!single.empty()) notes.push_back(fmt::format("only at one size: {}", fmt::join(single, ", ")));
 }
 
 bool is_about(double one, double other) { return std::abs(one - other) <= 1e-9 * std::abs(one); }
@@ -186,8 +186,7 @@ void check_cell(const ScaledCell& cell, ScalingReport& report, bool is_forced) {
     for (const ScalingPoint* one : {&cell.points.front().point, static_cast<const ScalingPoint*>(of_its_kind)}) {
       const std::string why = one == nullptr ? "" : why_not_comparable(*one, point);
       if (!why.empty() && !is_forced)
-        throw analysis::NotComparable(
-            why, "they differ in more than their size; --force holds them against each other all the same");
+        throw analysis::NotComparable(why, "they differ in more than size; use --force to compare anyway");
       if (report.forced.empty()) report.forced = why;
     }
     if (of_its_kind == nullptr)
@@ -203,10 +202,10 @@ std::vector<std::filesystem::path> folders_of(const std::string& path) {
   std::vector<std::filesystem::path> folders = run_folders(named);
   if (!folders.empty()) return folders;
   if (is_folder_of_series(named / "baseline") || is_folder_of_series(named / "candidate"))
-    throw std::invalid_argument(
-        fmt::format("{0}: holds two sides that took turns\n  name one of them: {0}/baseline or {0}/candidate", path));
+    throw std::invalid_argument(fmt::format(
+        "{0}: has both sides of interleaved runs\n  name one of them: {0}/baseline or {0}/candidate", path));
   throw std::invalid_argument(fmt::format(
-      "{}: no run, since it holds no results.json\n  name folders that `underlap run CONFIG -o DIR` wrote", path));
+      "{}: not a run, since it has no results.json\n  name folders written by `underlap run CONFIG -o DIR`", path));
 }
 
 std::vector<ScalingPoint> read_points(const std::string& path, std::vector<std::string>& notes) {

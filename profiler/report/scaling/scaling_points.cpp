@@ -180,9 +180,9 @@ ScalingPoint point_of(const RunInfo& info, const CellResult& cell, const CellSum
 }
 
 std::string why_left_out(const CellResult& cell) {
-  if (!cell.invalid_because.empty()) return "its times are not to be used: " + cell.invalid_because.front();
+  if (!cell.invalid_because.empty()) return "its times are invalid: " + cell.invalid_because.front();
   if (cell.samples.empty()) return "it has no measured steps";
-  if (cell.num_ranks == 0 && cell.samples.front().ranks.empty()) return "it does not tell its ranks";
+  if (cell.num_ranks == 0 && cell.samples.front().ranks.empty()) return "its number of ranks is not recorded";
   return "";
 }
 
@@ -203,7 +203,7 @@ bool is_size(std::string_view knob) {
 }
 
 RunResults joined(std::vector<RunResults> runs, const std::string& series) {
-  if (runs.empty()) throw std::invalid_argument(series + ": holds no run");
+  if (runs.empty()) throw std::invalid_argument(series + ": contains no run");
   RunResults whole = std::move(runs.front());
   if (runs.size() == 1) return whole;
   for (CellResult& cell : whole.cells)
@@ -211,7 +211,7 @@ RunResults joined(std::vector<RunResults> runs, const std::string& series) {
   for (std::size_t run = 1; run < runs.size(); ++run) {
     if (!std::ranges::equal(whole.cells, runs[run].cells, {}, &CellResult::name, &CellResult::name))
       throw std::invalid_argument(
-          fmt::format("{0}: its run {1} has other cells than its first\n  name one of them, {0}/run-00", series, run));
+          fmt::format("{0}: run {1} has other cells than the first run\n  name a single run: {0}/run-00", series, run));
     for (std::size_t i = 0; i < whole.cells.size(); ++i)
       take_block(whole.cells[i], std::move(runs[run].cells[i]), static_cast<std::int32_t>(run));
   }
@@ -230,7 +230,7 @@ std::vector<ScalingPoint> scaling_points(const RunResults& results, const std::s
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const CellResult& cell = results.cells[i];
     if (const std::string why = why_left_out(cell); !why.empty()) {
-      notes.push_back(fmt::format("{}: cell {} is left out: {}", run, cell.name, why));
+      notes.push_back(fmt::format("{}: cell {} is excluded: {}", run, cell.name, why));
       continue;
     }
     ScalingPoint& point = points.emplace_back(point_of(results.info, cell, summaries[i]));

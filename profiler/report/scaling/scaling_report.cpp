@@ -52,13 +52,13 @@ std::optional<std::pair<const ScaledPoint*, const ScaledPoint*>> ends_of(const S
 
 std::string step_sentence(const ScaledPoint& last, const ScalingPoint& first) {
   if (!last.step_to_smallest) return "";
-  std::string text = fmt::format("the step takes {:.{}f} times as long, {} ms after {} ms", *last.step_to_smallest,
+  std::string text = fmt::format("the step takes {:.{}f} times as long, {} ms instead of {} ms", *last.step_to_smallest,
                                  std::abs(*last.step_to_smallest - 1) < 0.1 ? 3 : 2,
                                  ms_text(last.point.summary.step_ms->value), ms_text(first.summary.step_ms->value));
   const auto &of_first = first.summary.step_ms->interval, &of_last = last.point.summary.step_ms->interval;
   if (of_first && of_last && of_first->low <= of_last->high && of_last->low <= of_first->high)
     text += " (inconclusive: their intervals overlap)";
-  if (last.efficiency) text += fmt::format("; each rank does {:.0f} % of the work a second", 100 * *last.efficiency);
+  if (last.efficiency) text += fmt::format("; each rank does {:.0f} % of the work per second", 100 * *last.efficiency);
   return text;
 }
 
@@ -76,7 +76,7 @@ std::string mode_that_grew(const ScalingPoint& first, const ScalingPoint& last) 
 
 std::string exposed_sentence(const ScalingPoint& first, const ScalingPoint& last) {
   if (!last.summary.exposed_ms || !first.summary.exposed_ms) return "";
-  std::string text = fmt::format("; {} ms of communication is exposed after {} ms", ms_text(exposed_ms(last)),
+  std::string text = fmt::format("; {} ms of communication is exposed instead of {} ms", ms_text(exposed_ms(last)),
                                  ms_text(exposed_ms(first)));
   if (const std::string mode = mode_that_grew(first, last); !mode.empty()) text += fmt::format(" ({})", mode);
   const double wait = last.exposed_wait_ms - first.exposed_wait_ms;
@@ -102,14 +102,14 @@ bool is_slow_more_than_by_chance(const SlowestRank& slowest, std::int32_t ranks)
 std::string slowest_sentence(const ScalingPoint& last) {
   if (!last.slowest_rank) return "";
   const SlowestRank& slowest = *last.slowest_rank;
-  if (!is_slow_more_than_by_chance(slowest, last.num_ranks)) return "; no one rank is slowest in most steps";
-  std::string text = fmt::format("; rank {}{} is slowest, in {:.0f} % of the steps", slowest.rank,
+  if (!is_slow_more_than_by_chance(slowest, last.num_ranks)) return "; no single rank is slowest in most steps";
+  std::string text = fmt::format("; rank {}{} is slowest in {:.0f} % of the steps", slowest.rank,
                                  slowest.node.empty() ? "" : " on " + slowest.node, 100 * slowest.share_of_steps);
-  return text + (last.slowest_node ? fmt::format("; of the nodes {} is", last.slowest_node->node) : std::string());
+  return text + (last.slowest_node ? fmt::format("; the slowest node is {}", last.slowest_node->node) : std::string());
 }
 
 std::string model_sentence(const ScaledPoint& last) {
-  return last.step_to_model ? fmt::format("; {:.2f} times the modelled step", *last.step_to_model) : std::string();
+  return last.step_to_model ? fmt::format("; {:.2f} times the simulated step", *last.step_to_model) : std::string();
 }
 
 std::string scaling_words(Scaling scaling) {
@@ -222,10 +222,9 @@ std::string titled(const char* title, const Table& table, const TableFormat& for
 }
 
 constexpr const char* kHowToReadScaling =
-    "smallest: the smallest size of the same kind of times. efficiency: sequences a second and rank against it. "
-    "wait, transfer: parts of the mean rank's exposed time; as medians they need not add up. p5..p95: exposed time "
-    "over the ranks. slowest rank: the "
-    "one with most time of its own, waits left out, and in what share of the steps.";
+    "smallest: the smallest size of the same kind (measured or simulated). efficiency: sequences per second and rank "
+    "relative to it. wait, transfer: parts of the mean rank's exposed time; medians need not add up. p5..p95: exposed "
+    "time over ranks. slowest rank: the rank with the most time excluding waits, and its share of the steps.";
 
 }  // namespace
 
@@ -274,7 +273,7 @@ std::string scaling_text(const ScalingReport& report, const TableFormat& format,
   if (!report.forced.empty()) text += wrap("not comparable, forced: " + report.forced, format.width, "  ");
   for (const std::string& note : report.notes) text += wrap("note: " + note, format.width, "  ");
   if (!report.differences.empty() && details == Details::left_out)
-    text += wrap(fmt::format("note: {} things differ beside the size; --details lists them", report.differences.size()),
+    text += wrap(fmt::format("note: {} differences other than size; --details lists them", report.differences.size()),
                  format.width, "  ");
   for (const ScaledCell& cell : report.cells)
     for (const std::string& sentence : scaling_sentences(cell)) text += wrap(sentence, format.width, "  ");
@@ -282,8 +281,8 @@ std::string scaling_text(const ScalingReport& report, const TableFormat& format,
   if (details == Details::left_out) return text;
   text += "\n" + wrap(kHowToReadScaling, format.width);
   text += titled("Communication by mode", communication_table(report), format);
-  text += titled("How ranks lie apart", rank_table(report), format);
-  return text + titled("What differs beside the size", difference_table(report), format);
+  text += titled("Spread over ranks", rank_table(report), format);
+  return text + titled("Differences other than size", difference_table(report), format);
 }
 
 }  // namespace underlap::report

@@ -70,7 +70,7 @@ CublasLtAlone::CublasLtAlone(const cuda::CublasLtApi& api, const kernels::GemmCa
   int num_found = 0;
   api_.check(api_.get_heuristic(library_.get(), operation_.get(), b_.get(), a_.get(), c_.get(), c_.get(),
                                 preference.get(), 1, &found, &num_found));
-  if (num_found == 0) throw MachineError("cuBLASLt has no algorithm for this product");
+  if (num_found == 0) throw MachineError("cuBLASLt has no algorithm for this GEMM");
   algorithm_ = found.algo;
 }
 
@@ -94,7 +94,7 @@ kernels::GemmCall product_of(NameId operation, const Arguments& views) {
   else if (name == "gemm_wgrad")
     call.transpose_a = call.accumulate = true;
   else if (name != "gemm_dgrad")
-    throw std::invalid_argument(name + " is no matrix product");
+    throw std::invalid_argument(name + " is not a matrix product");
   return call;
 }
 

@@ -74,7 +74,7 @@ int measure_rates(int argc, char** argv) {
   if (const auto seconds = take_argument(argc, argv, "--warm-up")) {
     const char* const end = seconds->data() + seconds->size();
     if (std::from_chars(seconds->data(), end, cuda.warm_up_s).ptr != end || seconds->empty() || cuda.warm_up_s < 0) {
-      print_error("underlap-calibrate: --warm-up is \"{}\", must be seconds, as --warm-up=2\n", *seconds);
+      print_error("underlap-calibrate: --warm-up is \"{}\"; use seconds, such as --warm-up=2\n", *seconds);
       return kBadInput;
     }
   }
@@ -86,7 +86,8 @@ int measure_rates(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return kBadInput;
   const std::string reason = add_cuda_benchmarks(cuda);
   if (!reason.empty()) print_error("underlap-calibrate: no CUDA benchmarks: {}\n", reason);
-  benchmark::AddCustomContext("cuda_kernels", "compiled with --fmad=false: bit-identical results before speed");
+  benchmark::AddCustomContext("cuda_kernels",
+                              "compiled with --fmad=false: bit-identical results are preferred to speed");
   add_host_operations(host);
   add_host_collectives(host);
   benchmark::RunSpecifiedBenchmarks();

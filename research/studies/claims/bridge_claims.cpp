@@ -87,9 +87,10 @@ std::string effect_text(const Evidence& evidence, double noticeable) {
   if (ratios.empty()) return "";
   const auto [least, most] = std::ranges::minmax(ratios);
   if (most <= 1 + noticeable && least >= 1 - noticeable)
-    return fmt::format("No setting moves a step by {:g} % of it.", 100 * noticeable);
-  return fmt::format("The settings move a step by {:+.1f} to {:+.1f} % of that of the first row with as many ranks.",
-                     100 * (least - 1), 100 * (most - 1));
+    return fmt::format("No setting changes the step by more than {:g} %.", 100 * noticeable);
+  return fmt::format(
+      "The settings change the step by {:+.1f} to {:+.1f} %, relative to the first row with the same number of ranks.",
+      100 * (least - 1), 100 * (most - 1));
 }
 
 }  // namespace
@@ -115,9 +116,9 @@ std::vector<Judge> bridge_judges() {
                       const auto bytes = static_cast<double>(smallest_full_bucket(s) * gradient_bytes(s));
                       return fmt::format("{:.0f}", bytes / (1 << 20));
                     }},
-                   {{"reduce-scatters a step"},
+                   {{"reduce-scatters per step"},
                     [](S s) { return as_number(purpose_of(s.cell, "grad_reduce_scatter").count); }},
-                   {{"wire GB a rank"},
+                   {{"wire GB per rank"},
                     [](S s) {
                       return fmt::format("{:.2f}", purpose_of(s.cell, "grad_reduce_scatter").bytes_on_wire / 1e9);
                     }}},
@@ -141,7 +142,7 @@ std::vector<Judge> bridge_judges() {
                    {{"connections"},
                     [](S s) { return as_integer(s.cell.plan.config.environment.cuda_device_max_connections); }},
                    {{"step ms"}, [](S s) { return in_ms(step_of(s.cell)); }},
-                   {{"against the first"}, [](S s) { return as_ratio(ratio_to_first(s)); }},
+                   {{"relative to first"}, [](S s) { return as_ratio(ratio_to_first(s)); }},
                    {{"exposed ms"}, [](S s) { return in_ms(s.cell.run->exposed_ms->value); }},
                    {{"overlap %"}, [](S s) { return in_ms(s.cell.run->overlap_pct.value_or(0)); }}},
        .cases = [](const Evidence& evidence) { return once_each(evidence, kLaunchKnobs); },

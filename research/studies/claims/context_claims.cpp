@@ -45,8 +45,8 @@ Subjects activations(const Evidence& evidence) {
 std::vector<Column> activation_columns() {
   return {cell_column(),
           part_column("collective"),
-          {{"a step"}, [](S s) { return as_number(purpose_of(s.cell, s.part).count); }},
-          {{"MB a rank"}, [](S s) { return in_ms(purpose_of(s.cell, s.part).bytes_on_wire / 1e6); }},
+          {{"per step"}, [](S s) { return as_number(purpose_of(s.cell, s.part).count); }},
+          {{"MB per rank"}, [](S s) { return in_ms(purpose_of(s.cell, s.part).bytes_on_wire / 1e6); }},
           {{"comm us"}, [](S s) { return in_us(purpose_of(s.cell, s.part).comm_ms); }}};
 }
 
@@ -75,19 +75,19 @@ std::vector<Judge> context_judges() {
        .holds = [](S s) { return std::optional(hops_of(s) > 0 && gathers_of(s) == 0 && scatters_of(s) == 0); }},
       {.id = "cp_hides",
        .rows = cells_with_steps,
-       .columns = {{{"GPUs a node"}, gpus_text},
+       .columns = {{{"GPUs per node"}, gpus_text},
                    {{"key and value heads"}, heads_text},
                    {{"tokens"}, tokens_text},
                    {{"step ms"}, [](S s) { return in_ms(step_of(s.cell)); }},
                    {{"comm us"}, [](S s) { return in_us(time_of(s).comm_ms); }},
-                   {{"under attention us"}, [](S s) { return in_us(s.cell.cp_under_attention_ms); }},
-                   {{"under attention, %"}, [](S s) { return in_percent(share_under_attention(s)); }},
+                   {{"during attention us"}, [](S s) { return in_us(s.cell.cp_under_attention_ms); }},
+                   {{"during attention, %"}, [](S s) { return in_percent(share_under_attention(s)); }},
                    {{"exposed us"}, [](S s) { return in_us(time_of(s).exposed_ms); }},
                    {{"exposed, % of the step"},
                     [](S s) { return in_percent(time_of(s).exposed_ms / step_of(s.cell)); }}},
        .name =
            [](S s) {
-             return fmt::format("{} tokens, {} heads, {} GPUs a node", tokens_text(s), heads_text(s), gpus_text(s));
+             return fmt::format("{} tokens, {} heads, {} GPUs per node", tokens_text(s), heads_text(s), gpus_text(s));
            },
        .holds = [](S s) { return std::optional(share_under_attention(s) >= 1 - s.noticeable); }},
       {.id = "cp_default",

@@ -45,8 +45,8 @@ plan::Matrix read_matrix(const std::string& file, bool runs) {
   if (!errors.empty()) throw std::invalid_argument(errors);
   for (const plan::Cell& cell : matrix.cells)
     if (cell.plan.config.run.traits().measures_time)
-      throw std::invalid_argument(fmt::format("{}: run.backend is {}; claims are held against virtual time, sim", file,
-                                              cell.plan.config.run.traits().name));
+      throw std::invalid_argument(fmt::format("{}: run.backend is {}; claims are compared with simulation, backend sim",
+                                              file, cell.plan.config.run.traits().name));
   return matrix;
 }
 

@@ -162,7 +162,7 @@ ModeTime mode_of(const ClaimCell& cell, const std::string& mode) {
 
 const plan::Knob& knob_of(const plan::Plan& plan, std::string_view name) {
   const auto found = std::ranges::find(plan.knobs, name, &plan::Knob::name);
-  if (found == plan.knobs.end()) throw std::invalid_argument(fmt::format("the plan says nothing of {}", name));
+  if (found == plan.knobs.end()) throw std::invalid_argument(fmt::format("the plan does not contain {}", name));
   return *found;
 }
 

@@ -77,8 +77,8 @@ std::string data_parallel_note(const Evidence& evidence, double) {
   std::string note;
   for (const Subject& subject : cells_that_ran(evidence)) {
     const ModeTime of = mode_of(subject.cell, "dp");
-    note = fmt::format("Of {} ms of data-parallel communication {} are exposed, in a step of {} ms.", in_ms(of.comm_ms),
-                       in_ms(of.exposed_ms), in_ms(step_of(subject.cell)));
+    note = fmt::format("Of {} ms of data-parallel communication, {} ms are exposed in a step of {} ms.",
+                       in_ms(of.comm_ms), in_ms(of.exposed_ms), in_ms(step_of(subject.cell)));
   }
   return note;
 }
@@ -127,8 +127,8 @@ std::vector<Judge> nemo_judges() {
        .rows = purposes_that_ran,
        .columns = {cell_column(),
                    part_column("collective"),
-                   {{"a step"}, [](S s) { return as_number(purpose_of(s.cell, s.part).count); }},
-                   {{"wire GB a rank"}, [](S s) { return gigabytes(purpose_of(s.cell, s.part).bytes_on_wire); }},
+                   {{"per step"}, [](S s) { return as_number(purpose_of(s.cell, s.part).count); }},
+                   {{"wire GB per rank"}, [](S s) { return gigabytes(purpose_of(s.cell, s.part).bytes_on_wire); }},
                    {{"comm ms"}, [](S s) { return in_ms(purpose_of(s.cell, s.part).comm_ms); }}},
        .cases = cells_that_ran,
        .holds = [](S s) { return std::optional(has_its_collectives(s.cell)); }},
@@ -136,7 +136,7 @@ std::vector<Judge> nemo_judges() {
        .rows = cells_that_are_cut,
        .columns = {cell_column(),
                    {{"layers"}, [](S s) { return as_integer(s.cell.plan.config.model.num_layers); }},
-                   {{"parameters a layer"}, [](S s) { return as_integer(s.cell.cut->layer_elements); }},
+                   {{"parameters per layer"}, [](S s) { return as_integer(s.cell.cut->layer_elements); }},
                    {{"bucket_size"},
                     [](S s) {
                       const auto& size = s.cell.plan.config.ddp.bucket_size;
@@ -144,10 +144,11 @@ std::vector<Judge> nemo_judges() {
                     }},
                    {{"buckets"}, [](S s) { return as_integer(s.cell.cut->buckets); }},
                    {{"middle bucket"}, [](S s) { return as_integer(s.cell.cut->middle_bucket_elements); }},
-                   {{"of several layers"}, [](S s) { return as_integer(s.cell.cut->buckets_of_several_layers); }},
+                   {{"buckets with several layers"},
+                    [](S s) { return as_integer(s.cell.cut->buckets_of_several_layers); }},
                    {{"layers in several buckets"},
                     [](S s) { return as_integer(s.cell.cut->layers_in_several_buckets); }},
-                   {{"reduce-scatters a step"}, [](S s) { return as_number(purpose_of(s.cell, kReduce).count); }}},
+                   {{"reduce-scatters per step"}, [](S s) { return as_number(purpose_of(s.cell, kReduce).count); }}},
        .holds =
            [](S s) {
              return std::optional(s.cell.cut->buckets_of_several_layers == 0 &&
@@ -159,9 +160,9 @@ std::vector<Judge> nemo_judges() {
                    part_column("direction"),
                    {{"chunks"}, [](S s) { return fmt::format("{}", exposure_of(s).chunks); }},
                    {{"exposed ms"}, [](S s) { return in_ms(exposure_of(s).exposed_ms); }},
-                   {{"the one chunk ms"}, [](S s) { return in_ms(exposure_of(s).edge_ms); }},
-                   {{"beyond it ms"}, [](S s) { return in_ms(exposure_of(s).beyond_ms()); }},
-                   {{"beyond it, % of the step"}, [](S s) { return in_percent(share_beyond(s)); }}},
+                   {{"first/last chunk ms"}, [](S s) { return in_ms(exposure_of(s).edge_ms); }},
+                   {{"other exposed ms"}, [](S s) { return in_ms(exposure_of(s).beyond_ms()); }},
+                   {{"other exposed, % of the step"}, [](S s) { return in_percent(share_beyond(s)); }}},
        .name = direction_name,
        .holds = [](S s) { return std::optional(exposure_of(s).chunks > 0 && share_beyond(s) <= s.noticeable); }},
       {.id = "pipeline_grain",
@@ -170,7 +171,7 @@ std::vector<Judge> nemo_judges() {
                    {{"chunk"}, [](S s) { return as_integer(s.buckets->chunk); }},
                    {{"layers"}, layers_of_a_chunk},
                    {{"buckets"}, [](S s) { return fmt::format("{}", s.buckets->elements.size()); }},
-                   {{"MB, gradients of the largest bucket"}, largest_bucket_mb}},
+                   {{"largest bucket, MB of gradients"}, largest_bucket_mb}},
        .name = [](S s) { return fmt::format("stage {}, chunk {}", s.buckets->stage, s.buckets->chunk); },
        .holds = [](S s) { return std::optional(s.buckets->elements.size() == 1); },
        .note = data_parallel_note},
@@ -197,8 +198,9 @@ std::vector<Judge> nemo_precision_judges() {
                    {{"step ms, fp32"}, [](S s) { return in_ms(step_of(s.cell)); }},
                    {{"step ms, bf16"}, [](S s) { return in_ms(step_of(*s.other)); }},
                    {{"bf16 / fp32"}, [](S s) { return as_ratio(bf16_ratio(s)); }},
-                   {{"reduce exposed ms, fp32"}, [](S s) { return in_ms(purpose_of(s.cell, kReduce).exposed_ms); }},
-                   {{"reduce exposed ms, bf16"}, [](S s) { return in_ms(purpose_of(*s.other, kReduce).exposed_ms); }}},
+                   {{"exposed reduction ms, fp32"}, [](S s) { return in_ms(purpose_of(s.cell, kReduce).exposed_ms); }},
+                   {{"exposed reduction ms, bf16"},
+                    [](S s) { return in_ms(purpose_of(*s.other, kReduce).exposed_ms); }}},
        .name = [](S s) { return fmt::format("{} ranks, microbatches {}", ranks_text(s), num_microbatches_text(s)); },
        .holds = is_faster_on_several_nodes},
       {.id = "reduction_default",
@@ -215,7 +217,7 @@ std::vector<Judge> nemo_precision_judges() {
                    {{"recipe", Align::left}, recipe_of},
                    {{"fp8_param_gather"}, [](S s) { return effective_text(s, kFp8Knob); }},
                    {{"decided by"}, [](S s) { return knob_of(s.cell.plan, kFp8Knob).source; }},
-                   {{"gather GB a rank"},
+                   {{"gather GB per rank"},
                     [](S s) {
                       return s.cell.run ? gigabytes(purpose_of(s.cell, kGather).bytes_on_wire) : std::string("not run");
                     }}},

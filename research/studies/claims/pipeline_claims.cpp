@@ -126,13 +126,14 @@ std::optional<bool> gains_nothing_by_chunks(S s) {
 Subjects beside_waited(const Evidence& evidence) { return staged_beside(evidence, "exchanges", "waited"); }
 
 std::vector<Column> phase_columns() {
-  return {cell_column(),
-          {{"step ms"}, step_text},
-          {{"exposed transfers ms: fill"}, [](S s) { return in_ms(s.cell.phases->fill.exposed_transfer_ms); }},
-          {{"steady state"}, [](S s) { return in_ms(steady_of(s.cell)); }},
-          {{"flush"}, [](S s) { return in_ms(s.cell.phases->flush.exposed_transfer_ms); }},
-          {{"steady state, % of the step"}, [](S s) { return in_percent(steady_of(s.cell) / step_of(s.cell)); }},
-          {{"of that when waited for, %"}, [](S s) { return in_percent(steady_of(s.cell) / steady_of(*s.other)); }}};
+  return {
+      cell_column(),
+      {{"step ms"}, step_text},
+      {{"exposed transfers ms: fill"}, [](S s) { return in_ms(s.cell.phases->fill.exposed_transfer_ms); }},
+      {{"steady state"}, [](S s) { return in_ms(steady_of(s.cell)); }},
+      {{"flush"}, [](S s) { return in_ms(s.cell.phases->flush.exposed_transfer_ms); }},
+      {{"steady state, % of the step"}, [](S s) { return in_percent(steady_of(s.cell) / step_of(s.cell)); }},
+      {{"relative to waited exchanges, %"}, [](S s) { return in_percent(steady_of(s.cell) / steady_of(*s.other)); }}};
 }
 
 std::optional<bool> hides_in_the_steady_state(S s) {
@@ -183,7 +184,8 @@ std::string composed_note(const Evidence& evidence, double) {
   std::string note;
   for (const Subject& subject : compared("overlap", "off")(evidence))
     if (subject.other != &subject.cell)
-      note = fmt::format("With these overlaps the step takes {:.3f} of that without.", step_ratio(subject));
+      note =
+          fmt::format("With these overlaps the step takes {:.3f} times as long as without them.", step_ratio(subject));
   return note;
 }
 
@@ -194,40 +196,40 @@ std::vector<Judge> pipeline_judges() {
       {.id = "pp_exchanges",
        .rows = cells_that_ran,
        .columns = {{{"stages"}, stages_text},
-                   {{"exchanges a rank"}, [](S s) { return as_number(exchanged_by(s.cell).count); }},
-                   {{"MB a rank"}, [](S s) { return in_ms(exchanged_by(s.cell).bytes / 1e6); }},
+                   {{"exchanges per rank"}, [](S s) { return as_number(exchanged_by(s.cell).count); }},
+                   {{"MB per rank"}, [](S s) { return in_ms(exchanged_by(s.cell).bytes / 1e6); }},
                    {{"activations"}, [](S s) { return std::string(exchanged_by(s.cell).forward ? "sent" : "none"); }},
                    {{"gradients"}, [](S s) { return std::string(exchanged_by(s.cell).backward ? "sent" : "none"); }}},
        .name = [](S s) { return fmt::format("stages {}", stages_of(s)); },
        .holds = sends_both_ways_in_stages},
       {.id = "pp_growth",
        .rows = beside_one_chunk,
-       .columns = {{{"chunks a stage"}, chunks_text},
-                   {{"layers a chunk"},
+       .columns = {{{"chunks per stage"}, chunks_text},
+                   {{"layers per chunk"},
                     [](S s) { return as_integer(s.cell.plan.config.model.num_layers / stages_of(s) / chunks_of(s)); }},
-                   {{"MB a rank"}, [](S s) { return in_ms(exchanged_by(s.cell).bytes / 1e6); }},
-                   {{"against one chunk"}, [](S s) { return fmt::format("{:.2f}", growth_of(s)); }}},
+                   {{"MB per rank"}, [](S s) { return in_ms(exchanged_by(s.cell).bytes / 1e6); }},
+                   {{"relative to one chunk"}, [](S s) { return fmt::format("{:.2f}", growth_of(s)); }}},
        .name = chunks_name,
        .holds = [](S s) { return chunks_of(s) > 1 ? std::optional(growth_of(s) >= 1 + s.noticeable) : std::nullopt; }},
       {.id = "pp_bottleneck",
        .rows = cells_in_stages,
        .columns = {{{"stages", Align::left}, place_of},
                    {{"microbatches"}, microbatches_text},
-                   {{"chunks a stage"}, chunks_text},
+                   {{"chunks per stage"}, chunks_text},
                    {{"step ms"}, step_text},
                    {{"compute ms"}, [](S s) { return in_ms(s.cell.compute_ms); }},
                    {{"exposed transfers ms"}, [](S s) { return in_ms(transfer_of(s.cell)); }},
                    {{"% of the step"}, [](S s) { return in_percent(transfer_of(s.cell) / step_of(s.cell)); }},
-                   {{"bubble and all else ms"}, [](S s) { return in_ms(stalled_otherwise_of(s.cell)); }}},
+                   {{"bubble and all other ms"}, [](S s) { return in_ms(stalled_otherwise_of(s.cell)); }}},
        .name = workload_of,
        .holds = chunks_make_a_bottleneck},
       {.id = "pp_cancels",
        .rows = cells_in_stages,
        .columns = {{{"stages", Align::left}, place_of},
                    {{"microbatches"}, microbatches_text},
-                   {{"chunks a stage"}, chunks_text},
+                   {{"chunks per stage"}, chunks_text},
                    {{"step ms"}, step_text},
-                   {{"against half as many chunks"},
+                   {{"relative to half as many chunks"},
                     [](S s) { return ratio_to_half(s) ? as_ratio(*ratio_to_half(s)) : "-"; }},
                    {{"exposed transfers ms"}, [](S s) { return in_ms(transfer_of(s.cell)); }}},
        .name = workload_of,
@@ -241,7 +243,7 @@ std::vector<Judge> pipeline_setting_judges() {
   return {
       {.id = "pp_needs_stages",
        .rows = every_cell,
-       .columns = {{{"chunks a stage"}, chunks_text},
+       .columns = {{{"chunks per stage"}, chunks_text},
                    {{"overlap_p2p_comm"}, [](S s) { return to_json_text(knob_of(s.cell.plan, kP2p).requested); }},
                    {{"the plan", Align::left}, first_error}},
        .name = chunks_name,
@@ -249,7 +251,7 @@ std::vector<Judge> pipeline_setting_judges() {
       {.id = "pp_unbatched",
        .rows = beside_separate,
        .columns = {{{"stages", Align::left}, place_of},
-                   {{"chunks a stage"}, chunks_text},
+                   {{"chunks per stage"}, chunks_text},
                    {{"step ms, batched"}, step_text},
                    {{"step ms, separate"}, [](S s) { return in_ms(step_of(*s.other)); }},
                    {{"separate / batched"}, [](S s) { return as_ratio(separate_ratio(s)); }},
@@ -260,7 +262,7 @@ std::vector<Judge> pipeline_setting_judges() {
       {.id = "pp_choice",
        .rows = planned_in_stages,
        .columns = {{{"stages"}, stages_text},
-                   {{"chunks a stage"}, chunks_text},
+                   {{"chunks per stage"}, chunks_text},
                    {{"overlap_p2p_comm"}, [](S s) { return effective_text(s, kP2p); }},
                    {{"batch_p2p_comm"}, [](S s) { return effective_text(s, kBatch); }}},
        .name = [](S s) { return fmt::format("stages {}, chunks {}", stages_of(s), chunks_of(s)); },

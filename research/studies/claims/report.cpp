@@ -107,13 +107,12 @@ std::string claims_json(const ClaimsStudy& study, const std::vector<ClaimResult>
 
 std::string claims_markdown(const ClaimsStudy& study, const std::vector<ClaimResult>& results) {
   std::string text = fmt::format(
-      "# Claims about overlap, held against runs\n\n"
-      "What two documents say of overlap in data, tensor, pipeline and context parallelism, in our words: for each "
-      "claim a command, what it found, and whether the claim holds. Every time here comes from virtual time on a "
-      "described machine and none was measured "
-      "({}). Verdicts follow from the numbers by the rule of each claim: it holds where every case obeys the rule, "
-      "does not hold where none does, and holds where some do. A difference of less than {:g} % of a step counts as "
-      "none. `underlap-study overlap_claims bench/matrices/claims.yaml -o results` makes this page anew.\n\n{}\n",
+      "# Claims about overlap, compared with runs\n\nTwo documents make claims about overlap in data, tensor, pipeline "
+      "and context parallelism. This page gives each claim in our words, the command that checks it, its result and a "
+      "verdict. All times are simulated for a described machine; none was measured ({}). The verdict follows from the "
+      "numbers by the rule of the claim. Holds: every case obeys the rule. Does not hold: no case does. Holds where: "
+      "some cases do. A difference of less than {:g} % of a step counts as none. To regenerate this page: "
+      "`underlap-study overlap_claims bench/matrices/claims.yaml -o results`.\n\n{}\n",
       links_of(results), 100 * study.noticeable, markdown(claims_table(results)));
   for (std::size_t i = 0; i < results.size(); ++i) text += section(i + 1, results[i]);
   text.pop_back();

@@ -38,7 +38,7 @@ void read_claim(StudyParser& parser, const YAML::Node& node, Claim& claim) {
                     {"holds", parser.text(claim.why.holds)},
                     {"holds_where", parser.text(claim.why.holds_where)},
                     {"does_not_hold", parser.text(claim.why.does_not_hold)}});
-  if (judge_of(claim.id) == nullptr) parser.error(node.Mark(), fmt::format("nothing judges a claim \"{}\"", claim.id));
+  if (judge_of(claim.id) == nullptr) parser.error(node.Mark(), fmt::format("no check for the claim \"{}\"", claim.id));
   if (!is_whole(claim)) parser.error(node.Mark(), "a claim needs claim, rule, holds, holds_where and does_not_hold");
 }
 
@@ -56,7 +56,7 @@ ClaimResult run_claim(const Claim& claim, const ClaimsStudy& study) {
   Evidence evidence = gather_evidence(file, claim.runs);
   Finding finding = examine(*judge_of(claim.id), evidence, study.noticeable);
   if (finding.cases.empty() && evidence.not_run.empty())
-    throw std::invalid_argument(fmt::format("{}: none of its cells is a case to judge the claim by", file));
+    throw std::invalid_argument(fmt::format("{}: no cell is a case for the claim", file));
   const Verdict verdict = verdict_of(evidence, finding);
   const bool is_run = claim.runs && evidence.not_run.empty();
   return {.claim = claim,

@@ -102,7 +102,7 @@ std::optional<bool> follows_its_gates(S s) {
 
 std::string why_gated(S s) {
   const plan::Knob& knob = knob_of(s.cell.plan, kOverlap);
-  return knob.source == "gate" ? knob.reason : "as it was asked for";  // and not in which file
+  return knob.source == "gate" ? knob.reason : "as requested";  // and not in which file
 }
 
 std::string_view path_of(S s) { return plan::kTensorSlotPaths[static_cast<std::size_t>(s.slot)]; }
@@ -141,9 +141,9 @@ std::vector<Judge> tensor_judges() {
            },
        .columns = {cell_column(),
                    slot_column(),
-                   {{"all-gathers a step"}, [](S s) { return as_number(count_of(s, "all_gather")); }},
-                   {{"reduce-scatters a step"}, [](S s) { return as_number(count_of(s, "reduce_scatter")); }},
-                   {{"all-reduces a step"}, [](S s) { return as_number(count_of(s, "all_reduce")); }}},
+                   {{"all-gathers per step"}, [](S s) { return as_number(count_of(s, "all_gather")); }},
+                   {{"reduce-scatters per step"}, [](S s) { return as_number(count_of(s, "reduce_scatter")); }},
+                   {{"all-reduces per step"}, [](S s) { return as_number(count_of(s, "all_reduce")); }}},
        .cases = cells_that_ran,
        .holds = has_its_collectives},
       {.id = "tp_bulk",
@@ -164,8 +164,8 @@ std::vector<Judge> tensor_judges() {
        .columns = {cell_column(),
                    slot_column(),
                    method_column(),
-                   {{"all-gathers a step"}, num_collectives},
-                   {{"hops a step"}, num_hops}},
+                   {{"all-gathers per step"}, num_collectives},
+                   {{"hops per step"}, num_hops}},
        .name = slot_name,
        .holds = is_replaced},
       {.id = "tp_ring_scatter",
@@ -173,8 +173,8 @@ std::vector<Judge> tensor_judges() {
        .columns = {cell_column(),
                    slot_column(),
                    method_column(),
-                   {{"reduce-scatters a step"}, num_collectives},
-                   {{"hops a step"}, num_hops},
+                   {{"reduce-scatters per step"}, num_collectives},
+                   {{"hops per step"}, num_hops},
                    {{"a sum"}, [](S s) { return std::string(sums(s) ? "yes" : "no"); }}},
        .name = slot_name,
        .holds = is_replaced},
@@ -184,9 +184,10 @@ std::vector<Judge> tensor_judges() {
                    slot_column(),
                    {{"chunks"}, [](S s) { return as_integer(exposure_of(s).chunks); }},
                    {{"exposed us"}, [](S s) { return in_us(exposure_of(s).exposed_ms); }},
-                   {{"the last chunk us"}, [](S s) { return in_us(exposure_of(s).last_ms); }},
-                   {{"beyond it us"}, [](S s) { return in_us(exposure_of(s).beyond_ms()); }},
-                   {{"beyond it, % of the step"}, [](S s) { return fmt::format("{:.2f}", 100 * share_beyond(s)); }}},
+                   {{"last chunk us"}, [](S s) { return in_us(exposure_of(s).last_ms); }},
+                   {{"other exposed us"}, [](S s) { return in_us(exposure_of(s).beyond_ms()); }},
+                   {{"other exposed, % of the step"},
+                    [](S s) { return fmt::format("{:.2f}", 100 * share_beyond(s)); }}},
        .name = slot_name,
        .holds = [](S s) { return std::optional(exposure_of(s).chunks > 0 && share_beyond(s) <= s.noticeable); }},
   };

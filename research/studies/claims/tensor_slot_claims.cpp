@@ -92,7 +92,7 @@ std::vector<Column> slot_columns() {
           {{"decided by"}, [](S s) { return slot_knob(s).source; }},
           {{"in a step", Align::left}, transfers_text},
           {{"comm us"}, [](S s) { return in_us(comm_ms_of(s.cell, s.slot)); }},
-          {{"the other nine as before"}, [](S s) { return std::string(leaves_others(s) ? "yes" : "no"); }}};
+          {{"other nine unchanged"}, [](S s) { return std::string(leaves_others(s) ? "yes" : "no"); }}};
 }
 
 std::optional<bool> is_configured_alone(S s) {

@@ -92,12 +92,12 @@ std::string findings(const ModelledTable& table) {
   const bool is_near = table.largest_error() <= table.table.within;
   std::string text =
       fmt::format("- Largest error{}{} {}; the target, {}, is {}.\n", is_of_ratios(table) ? " of a ratio" : "",
-                  has_fit(table) ? " of the rows that nothing was fitted to" : "", percent(table.largest_error()),
+                  has_fit(table) ? " of the rows not used for fitting" : "", percent(table.largest_error()),
                   percent(table.table.within), verdict(is_near));
   if (is_throughput(table) && !is_of_ratios(table))
     text += fmt::format(
-        "- Order: of the pairs of rows whose published figures differ by more than {}, {} stand the "
-        "other way round; the right order is {}.\n",
+        "- Order: of the pairs of rows whose published figures differ by more than {}, {} are in the wrong order; the "
+        "right order is {}.\n",
         percent(kSameFigure), table.misordered_pairs(kSameFigure), verdict(table.misordered_pairs(kSameFigure) == 0));
   return text;
 }
@@ -107,20 +107,18 @@ std::vector<std::string> given_texts(const ModelledTable& modelled) {
   const PublishedTable& table = modelled.table;
   std::vector<std::string> texts;
   if (table.attention_forward_us > 0)
-    texts.push_back(
-        fmt::format("attention that is not fused, {:g} us forward and {:g} us backward for a head of a sequence",
-                    table.attention_forward_us, table.attention_backward_us));
+    texts.push_back(fmt::format("unfused attention, {:g} us forward and {:g} us backward per head of a sequence",
+                                table.attention_forward_us, table.attention_backward_us));
   if (table.optimizer_bytes > 0)
     texts.push_back(
-        fmt::format("an optimizer of separate passes, which move {:g} bytes more for each parameter of a rank than a "
-                    "fused one",
+        fmt::format("an unfused optimizer, which moves {:g} bytes more for each parameter of a rank than a fused one",
                     table.optimizer_bytes));
   if (table.loss_bytes > 0)
     texts.push_back(
-        fmt::format("a loss of separate passes in fp32, which move {:g} bytes more for each logit", table.loss_bytes));
+        fmt::format("an unfused loss in fp32, which moves {:g} bytes more for each logit", table.loss_bytes));
   if (table.quantity == PublishedQuantity::iteration_from_layer)
     texts.push_back(
-        fmt::format("a layer of {}, {:g} ms, as GEMMs that keep up {:.3f} of the described peak in all models",
+        fmt::format("a layer of {}, {:g} ms, as GEMMs that sustain {:.3f} of the described peak in all models",
                     table.unit, table.layer_ms, modelled.speed));
   return texts;
 }
@@ -131,11 +129,10 @@ std::string figures_text(const ModelledTable& modelled) {
   for (const std::string& figure : given_texts(modelled)) text += fmt::format("Given: {}. ", figure);
   if (table.fitted_to.empty()) return text + "Fitted: nothing.";
   const std::string figure = table.fitted_figure.empty()
-                                 ? fmt::format("GEMMs{} keep up {:.3f} of the peak that the description says",
+                                 ? fmt::format("GEMMs{} sustain {:.3f} of the peak in the hardware description",
                                                table.attention_forward_us > 0 ? "" : " and attention", table.speed)
                                  : table.fitted_figure + " of the description";
-  if (has_fit(modelled))
-    return text + fmt::format("Fitted: one figure, to row {} and to nothing else: {}.", table.fitted_to, figure);
+  if (has_fit(modelled)) return text + fmt::format("Fitted: one figure, to row {} only: {}.", table.fitted_to, figure);
   return text + fmt::format("Given: the figure fitted to row {} of a table above, {}. Fitted here: nothing.",
                             table.fitted_to, figure);
 }
@@ -149,8 +146,8 @@ std::string list(const std::vector<std::string>& sentences) {
 std::string section(const ModelledTable& table) {
   const PublishedTable& t = table.table;
   return fmt::format(
-      "## {}\n\nSource: {}. Times: {}. Matrix: `bench/matrices/published/{}.yaml`{}, which runs by itself "
-      "too. {}\n\n{}\n{}\nAssumed, or done otherwise:\n\n{}\n",
+      "## {}\n\nSource: {}. Times: {}. Matrix: `bench/matrices/published/{}.yaml`{}, which can also be run directly. "
+      "{}\n\n{}\n{}\nAssumptions and deviations:\n\n{}\n",
       t.title, t.source, table.link, t.matrix, t.part.empty() ? "" : ", " + t.part, figures_text(table),
       markdown(rows_table(table)), findings(table), list(t.assumed));
 }
@@ -201,10 +198,9 @@ std::string published_json(const std::vector<ModelledTable>& tables) {
 
 std::string published_markdown(const PublishedStudy& study, const std::vector<ModelledTable>& tables) {
   std::string text =
-      "# Published figures against virtual time\n\n"
-      "Figures that others measured and published, beside what virtual time gives for the same configurations. Nothing "
-      "here was measured by Underlap. Command: `underlap-study published_figures bench/matrices/published.yaml -o "
-      "results/published`.\n\n";
+      "# Published figures compared with simulation\n\nPublished measurements, compared with simulations of the same "
+      "configurations. Underlap measured nothing here. Command: `underlap-study published_figures "
+      "bench/matrices/published.yaml -o results/published`.\n\n";
   for (const ModelledTable& table : tables) text += section(table);
   return text + "## Not compared\n\n" + list(study.left_out);
 }

@@ -200,7 +200,7 @@ Chosen fastest(const Steps& steps, const std::string& model, const std::string& 
     if (chosen.cell == nullptr || step < chosen.step_s) chosen = {cell, step};
   }
   if (chosen.cell == nullptr)
-    throw std::invalid_argument(fmt::format("{}: no choice of model {} fits a GPU's memory", steps.file(), model));
+    throw std::invalid_argument(fmt::format("{}: no variant of model {} fits in GPU memory", steps.file(), model));
   return chosen;
 }
 

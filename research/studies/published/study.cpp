@@ -38,7 +38,7 @@ class PublishedReader {
       const auto found = kQuantities.find(value.IsScalar() ? value.Scalar() : "");
       if (!found)
         return parser_.error(value.Mark(),
-                             "quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer");
+                             "quantity must be model_tflops, causal_tflops, hardware_tflops or iteration_from_layer");
       table.quantity = *found;
     };
     parser_.map(node, {{"matrix", parser_.text(table.matrix)},
@@ -62,7 +62,7 @@ class PublishedReader {
     check_fit(node, study);
     for (const PublishedRow& row : table.rows)
       if (!row.relative_to.empty() && !has_row(table, row.relative_to))
-        parser_.error(node.Mark(), fmt::format("relative_to is {}, which is no row", row.relative_to));
+        parser_.error(node.Mark(), fmt::format("relative_to is {}, which is not a row", row.relative_to));
   }
 
   static bool has_row(const PublishedTable& table, const std::string& name) {
@@ -73,23 +73,23 @@ class PublishedReader {
   void check_fit(const YAML::Node& node, const PublishedStudy& study) {
     const PublishedTable& last = study.tables.back();
     if (last.fitted_to.empty() != (last.speed == 1 && last.fitted_figure.empty()))
-      parser_.error(node.Mark(), "a speed other than 1 is fitted, and fitted_to names the row");
+      parser_.error(node.Mark(), "a speed other than 1 is fitted: fitted_to must name its row");
     const auto is_fitted = [&](const PublishedTable& table) {
       return table.speed == last.speed && table.fitted_to == last.fitted_to && has_row(table, last.fitted_to);
     };
     if (!last.fitted_to.empty() && std::none_of(study.tables.begin(), study.tables.end(), is_fitted))
-      parser_.error(node.Mark(), fmt::format("fitted_to is {}, which is no row", last.fitted_to));
+      parser_.error(node.Mark(), fmt::format("fitted_to is {}, which is not a row", last.fitted_to));
   }
 
   void check(const YAML::Node& node, const PublishedTable& table) {
     const bool is_from_layer = table.quantity == PublishedQuantity::iteration_from_layer;
     if (table.matrix.empty() || table.rows.empty()) parser_.error(node.Mark(), "a table needs matrix and rows");
     if ((table.layer_ms > 0) != is_from_layer || table.unit.empty() == is_from_layer)
-      parser_.error(node.Mark(), "unit and layer_ms belong to tables of iteration_from_layer, and to all of them");
+      parser_.error(node.Mark(), "unit and layer_ms are required with iteration_from_layer, and only with it");
     if ((table.attention_forward_us > 0) != (table.attention_backward_us > 0))
-      parser_.error(node.Mark(), "attention that is given has a forward and a backward time");
+      parser_.error(node.Mark(), "attention needs both a forward and a backward time");
     if (is_from_layer && table.speed != 1)
-      parser_.error(node.Mark(), "the speed of iteration_from_layer follows from the layer");
+      parser_.error(node.Mark(), "iteration_from_layer computes its speed from the layer");
   }
 
   void add_row(const YAML::Node& node, PublishedTable& table) {

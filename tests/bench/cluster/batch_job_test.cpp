@@ -23,25 +23,26 @@ BatchJob small_job() {
 }
 
 TEST(BatchJob, ScriptSaysWhatIsAskedForAndGoesOnWhereItEnded) {
-  EXPECT_EQ(job_script(small_job()),
-            "#!/bin/bash\n"
-            "# A run of Underlap. Submitted again (sbatch job.sh), it goes on after its last finished block.\n"
-            "#SBATCH --job-name=underlap-quick\n"
-            "#SBATCH --nodes=2\n"
-            "#SBATCH --ntasks-per-node=8\n"
-            "#SBATCH --signal=TERM@120\n"
-            "#SBATCH --requeue\n"
-            "#SBATCH --open-mode=append\n"
-            "#SBATCH --output=\"/data/my run/job-%j.txt\"\n"
-            "\n"
-            "srun --ntasks-per-node=8 --kill-on-bad-exit=1 /opt/underlap run 'it'\\''s.yaml' -o '/data/my run' "
-            "--resume\n"
-            "code=$?\n"
-            "# A rank or a node failed (not: all is well, losses differ, bad input, time is up): once more.\n"
-            "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then\n"
-            "  scontrol requeue \"$SLURM_JOB_ID\" && exit $code\n"
-            "fi\n"
-            "exit $code\n");
+  EXPECT_EQ(
+      job_script(small_job()),
+      "#!/bin/bash\n"
+      "# Underlap run. If submitted again (sbatch job.sh), it continues after its last finished block.\n"
+      "#SBATCH --job-name=underlap-quick\n"
+      "#SBATCH --nodes=2\n"
+      "#SBATCH --ntasks-per-node=8\n"
+      "#SBATCH --signal=TERM@120\n"
+      "#SBATCH --requeue\n"
+      "#SBATCH --open-mode=append\n"
+      "#SBATCH --output=\"/data/my run/job-%j.txt\"\n"
+      "\n"
+      "srun --ntasks-per-node=8 --kill-on-bad-exit=1 /opt/underlap run 'it'\\''s.yaml' -o '/data/my run' "
+      "--resume\n"
+      "code=$?\n"
+      "# Restart after a failed rank or node (not after success, differing losses, bad input or the time limit).\n"
+      "if [ $code -ge 3 ] && [ $code -ne 143 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then\n"
+      "  scontrol requeue \"$SLURM_JOB_ID\" && exit $code\n"
+      "fi\n"
+      "exit $code\n");
 }
 
 TEST(BatchJob, ScriptOfAnArrayRunsOneCellInATaskAndMergesThem) {
@@ -51,7 +52,7 @@ TEST(BatchJob, ScriptOfAnArrayRunsOneCellInATaskAndMergesThem) {
   job.requeues = false;
   EXPECT_EQ(job_script(job),
             "#!/bin/bash\n"
-            "# A run of Underlap. Submitted again (sbatch job.sh), it goes on after its last finished block.\n"
+            "# Underlap run. If submitted again (sbatch job.sh), it continues after its last finished block.\n"
             "#SBATCH --job-name=underlap-quick\n"
             "#SBATCH --array=0,3\n"
             "#SBATCH --nodes=2\n"

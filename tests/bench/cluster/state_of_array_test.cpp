@@ -87,7 +87,7 @@ TEST_F(ArrayState, IsFinishedOnceItIsOneRun) {
   EXPECT_EQ(state(States{{1, kRunning}}).stage(), Stage::running) << "the last task merges";
   const StateOfArray apart = state(States{});
   EXPECT_EQ(apart.stage(), Stage::ended);
-  EXPECT_THAT(text(apart), HasSubstr("make one run of them with: underlap merge out"));
+  EXPECT_THAT(text(apart), HasSubstr("merge them with: underlap merge out"));
   write(folder / "", {{"off", 5}, {"on", 4}});
   EXPECT_FALSE(state(States{}).is_merged) << "of blocks that were measured before";
   write(folder / "", {{"off", 5}, {"on", 5}});
@@ -97,16 +97,16 @@ TEST_F(ArrayState, IsFinishedOnceItIsOneRun) {
 TEST_F(ArrayState, NamesWhyATaskEndedEarlyAndHowToGoOn) {
   measure(0, 5), measure(1, 3);
   end(0, "0");
-  EXPECT_EQ(state(States{}).tasks[1].why_ended, "its task ended without a word");
+  EXPECT_EQ(state(States{}).tasks[1].why_ended, "its task ended for an unknown reason");
   end(1, "3");
-  EXPECT_EQ(state(States{{1, kRunning}}).tasks[1].why_ended, "its task ended with exit code 3");
+  EXPECT_EQ(state(States{{1, kRunning}}).tasks[1].why_ended, "its task ended with exit status 3");
   write_status(
       task_folder(folder / "", 1),
       {.host = "node7", .resume_command = "", .doing = "", .seconds_left = {}, .ended_because = "stopped by SIGTERM"});
   const StateOfArray ended = state(States{});
   EXPECT_EQ(ended.tasks[1].why_ended, "stopped by SIGTERM");
   EXPECT_TRUE(ended.tasks[0].is_done());
-  EXPECT_THAT(text(ended), HasSubstr("go on with: underlap submit m.yaml --array -o out --resume"));
+  EXPECT_THAT(text(ended), HasSubstr("continue with: underlap submit m.yaml --array -o out --resume"));
 }
 
 TEST_F(ArrayState, MoreBlocksThanATaskHasAreNotDone) {
@@ -118,8 +118,8 @@ TEST_F(ArrayState, MoreBlocksThanATaskHasAreNotDone) {
 }
 
 TEST_F(ArrayState, ATaskThatNeverBeganIsSaidToHave) {
-  EXPECT_EQ(state(States{}).tasks[1].why_ended, "its task never began");
-  EXPECT_THAT(text(state(States{{0, kWaiting}, {1, kWaiting}})), Not(HasSubstr("go on")));
+  EXPECT_EQ(state(States{}).tasks[1].why_ended, "its task never started");
+  EXPECT_THAT(text(state(States{{0, kWaiting}, {1, kWaiting}})), Not(HasSubstr("continue with")));
 }
 
 TEST_F(ArrayState, WhatWasSubmittedIsReadAsItWasWritten) {

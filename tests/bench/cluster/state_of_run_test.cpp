@@ -69,7 +69,7 @@ TEST_F(RunState, WaitsInTheQueueUntilItIsItsTurn) {
   submit();
   const StateOfRun waiting = state(JobState{"PENDING", "Resources", ""});
   EXPECT_EQ(waiting.stage, Stage::waiting);
-  EXPECT_EQ(text(waiting), "out waits in the queue as job 17, for 3 min 32 s (Resources).\n");
+  EXPECT_EQ(text(waiting), "out has been queued as job 17 for 3 min 32 s (Resources).\n");
 }
 
 TEST_F(RunState, RunsWhereItIsHeld) {
@@ -77,7 +77,8 @@ TEST_F(RunState, RunsWhereItIsHeld) {
   const FileLock lock(folder / "run.lock");
   const StateOfRun running = state();
   EXPECT_EQ(running.stage, Stage::running);
-  EXPECT_EQ(text(running), "out runs on node7: block 2 of 5, cell 1 of 2: off; 4 min 00 s left; heard of 12 s ago.\n");
+  EXPECT_EQ(text(running),
+            "out is running on node7: block 2 of 5, cell 1 of 2: off; 4 min 00 s left; last update 12 s ago.\n");
 }
 
 TEST_F(RunState, RunsWhereTheSchedulerSaysSoAndNoLockIsSeen) {
@@ -85,13 +86,13 @@ TEST_F(RunState, RunsWhereTheSchedulerSaysSoAndNoLockIsSeen) {
   write_status(folder / "", status());
   const StateOfRun running = state(JobState{"RUNNING", "", "node[7-8]"});
   EXPECT_EQ(running.stage, Stage::running);
-  EXPECT_THAT(text(running), StartsWith("out runs on node7 (job 17, node[7-8]): block 2 of 5"));
+  EXPECT_THAT(text(running), StartsWith("out is running on node7 (job 17, node[7-8]): block 2 of 5"));
 }
 
 TEST_F(RunState, IsSilentWhereNothingCanBeSeenOfAnotherMachine) {
   write_status(folder / "", status());
   EXPECT_EQ(state().stage, Stage::silent);
-  EXPECT_THAT(text(state()), HasSubstr("was last heard of 12 s ago on node7: block 2 of 5"));
+  EXPECT_THAT(text(state()), HasSubstr("was last updated 12 s ago on node7: block 2 of 5"));
 }
 
 TEST_F(RunState, EndedWhereItsProcessIsGone) {
@@ -101,9 +102,9 @@ TEST_F(RunState, EndedWhereItsProcessIsGone) {
   write_status(folder / "", here);
   measure(1);
   EXPECT_EQ(state().stage, Stage::ended);
-  EXPECT_THAT(text(state()), HasSubstr("without a word, and was last heard of 12 s ago"));
-  EXPECT_THAT(text(state()), HasSubstr("1 of 5 blocks are done"));
-  EXPECT_THAT(text(state()), HasSubstr("go on with: underlap run m.yaml -o out --resume"));
+  EXPECT_THAT(text(state()), HasSubstr("for an unknown reason; last update 12 s ago"));
+  EXPECT_THAT(text(state()), HasSubstr("1 of 5 blocks done"));
+  EXPECT_THAT(text(state()), HasSubstr("continue with: underlap run m.yaml -o out --resume"));
   here.pid = ::getpid();
   write_status(folder / "", here);
   EXPECT_EQ(state().stage, Stage::silent);
@@ -114,7 +115,7 @@ TEST_F(RunState, EndedWithWhatTheSchedulerSaysOfTheJob) {
   measure(3);
   const StateOfRun ended = state(JobState{"NODE_FAIL", "", "node[1-2]"});
   EXPECT_EQ(ended.stage, Stage::ended);
-  EXPECT_THAT(text(ended), HasSubstr("Slurm says that job 17 is NODE_FAIL; 3 of 5 blocks are done"));
+  EXPECT_THAT(text(ended), HasSubstr("Slurm job 17 is NODE_FAIL; 3 of 5 blocks done"));
 }
 
 TEST_F(RunState, IsFinishedWhenAllBlocksAreDone) {
@@ -133,7 +134,7 @@ TEST_F(RunState, NamesCellsThatFailed) {
   report::RunResults results = report::read_results(folder / "");
   results.cells.front().failed_because = "left out from block 3 on, where it failed 2 times: rank 1 was killed";
   report::write_results(folder / "", results, report::Statistics::left_out);
-  EXPECT_THAT(text(state()), HasSubstr("is finished: 5 blocks of 1 cells, but 1 failed; --resume takes up"));
+  EXPECT_THAT(text(state()), HasSubstr("is finished: 5 blocks of 1 cells, but 1 failed; --resume retries"));
   EXPECT_THAT(text(state()), HasSubstr("left out from block 3 on"));
   EXPECT_THAT(state_json(state()), HasSubstr("\"failed_because\": \"left out from block 3 on"));
 }

@@ -90,8 +90,8 @@ TEST_F(AnalyzeForeign, BeginsWithTheStepAndWhatOfItIsExposed) {
   write("t.json", {.rank = 0});
   const std::string out = underlap_program({"analyze", at("t.json")}).out;
   EXPECT_THAT(out, HasSubstr("\n\nA step takes 1.000 ms (median of 2 steps).\n"));
-  EXPECT_THAT(out, HasSubstr("0.200 ms of it (20 %) is exposed communication, all of it dp.\n"));
-  EXPECT_THAT(out, HasSubstr("Steps: ProfilerStep, 2 of them, the first one cut off and left out.\n"));
+  EXPECT_THAT(out, HasSubstr("0.200 ms (20 %) is exposed communication, all of it dp.\n"));
+  EXPECT_THAT(out, HasSubstr("Steps: ProfilerStep (2), the first one cut off and excluded.\n"));
 }
 
 TEST_F(AnalyzeForeign, TakesFilesAFolderOrAPatternForTheRanksOfOneJob) {
@@ -108,11 +108,11 @@ TEST_F(AnalyzeForeign, RanksComeFromNamesWhereTracesDoNotSayThem) {
   write("run_worker11_a.json", {});
   const Json named = json({at("")});
   EXPECT_EQ(ranks(named), (std::vector<int>{3, 11}));
-  EXPECT_THAT(named["source"]["ranks"], HasSubstr("as the names of the files say"));
+  EXPECT_THAT(named["source"]["ranks"], HasSubstr("taken from the file names"));
   write("other.json", {});
   const Json counted = json({at("")});
   EXPECT_EQ(ranks(counted), (std::vector<int>{0, 1, 2}));
-  EXPECT_THAT(counted["source"]["ranks"], HasSubstr("counted in the order of the files' names"));
+  EXPECT_THAT(counted["source"]["ranks"], HasSubstr("numbered in file name order"));
 }
 
 TEST_F(AnalyzeForeign, ReportsANameThatContradictsItsTrace) {
@@ -120,8 +120,9 @@ TEST_F(AnalyzeForeign, ReportsANameThatContradictsItsTrace) {
   write("rank1.json", {.rank = 0, .world_size = 2});
   const Json swapped = json({at("rank0.json"), at("rank1.json")});
   EXPECT_EQ(ranks(swapped), (std::vector<int>{0, 1}));
-  EXPECT_EQ(swapped["source"]["ranks"], "as the traces say; " + at("rank0.json") + " holds rank 1, against its name");
-  EXPECT_THAT(underlap_program({"analyze", at("rank0.json"), at("rank1.json")}).out, HasSubstr("against its name"));
+  EXPECT_EQ(swapped["source"]["ranks"],
+            "as recorded in the traces; " + at("rank0.json") + " has rank 1, unlike its name");
+  EXPECT_THAT(underlap_program({"analyze", at("rank0.json"), at("rank1.json")}).out, HasSubstr("unlike its name"));
   write("rank1.json", {.rank = 1, .world_size = 2});
   EXPECT_EQ(json({at("rank1.json")})["source"]["ranks"], nullptr);
 }
@@ -142,11 +143,11 @@ TEST_F(AnalyzeForeign, RefusesWhatIsNotOneJob) {
     write("b.json", other);
     EXPECT_THAT(underlap_program({"analyze", at("a.json"), at("b.json")}), fails_with(2, why));
   };
-  refusal({.rank = 0, .world_size = 8}, "both hold rank 0");
-  refusal({.rank = 1, .world_size = 16}, "are of different jobs: ranks 8 and 16");
+  refusal({.rank = 0, .world_size = 8}, "both have rank 0");
+  refusal({.rank = 1, .world_size = 16}, "are from different jobs: ranks 8 and 16");
   refusal({.rank = 1, .world_size = 16}, "underlap compare A B compares two jobs");
-  refusal({.rank = 8, .world_size = 8}, "holds rank 8, but it is of a job of 8 ranks");
-  refusal({.rank = 1, .world_size = 8, .device = "Tesla V100"}, "are of different jobs: device ");
+  refusal({.rank = 8, .world_size = 8}, "has rank 8, but it is from a job of 8 ranks");
+  refusal({.rank = 1, .world_size = 8, .device = "Tesla V100"}, "are from different jobs: device ");
   refusal({.rank = 1, .world_size = 8, .begin_us = first.begin_us + 5'000'000, .step_us = 1020},
           "so they cannot be ranks of one job");
   write("b.json", {.rank = 1, .world_size = 8, .begin_us = first.begin_us + 2'000});

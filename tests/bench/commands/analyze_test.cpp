@@ -92,7 +92,7 @@ TEST_F(Analyze, CountsWhatATruncatedTraceLost) {
 TEST_F(Analyze, RefusesATraceOfWhichNothingIsLeft) {
   const std::string whole = bytes();
   const std::size_t first_packet = whole.find("rank 0");  // the block's begin is read, no slice is
-  EXPECT_THAT(analyze(whole.substr(0, first_packet)), fails_with(2, "holds no slice that can be used"));
+  EXPECT_THAT(analyze(whole.substr(0, first_packet)), fails_with(2, "no usable slice"));
 }
 
 TEST_F(Analyze, SaysBeforeTheFiguresThatABitIsWrong) {
@@ -103,7 +103,7 @@ TEST_F(Analyze, SaysBeforeTheFiguresThatABitIsWrong) {
   const Outcome outcome = analyze(content);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::size_t said = outcome.out.find("skipped 1: block whose checksum does not match");
-  EXPECT_LT(said, outcome.out.find("A step in milliseconds"));
+  EXPECT_LT(said, outcome.out.find("Milliseconds per step"));
 }
 
 TEST_F(Analyze, TakesTheCellsOfARunsFolderInTurn) {
@@ -133,8 +133,9 @@ TEST_F(Analyze, ShowsTheOneCellOfAFolderThatIsNamed) {
   EXPECT_EQ(underlap_program({"analyze", folder_->run(), "--cell", name}).out,
             underlap_program({"analyze", trace()}).out);
   EXPECT_THAT(underlap_program({"analyze", folder_->run(), "--cell", "neither"}),
-              fails_with(2, "it takes one of: " + name + ", "));
-  EXPECT_THAT(underlap_program({"analyze", folder_->run(), trace()}), fails_with(2, "a directory beside other traces"));
+              fails_with(2, "must be one of: " + name + ", "));
+  EXPECT_THAT(underlap_program({"analyze", folder_->run(), trace()}),
+              fails_with(2, "a folder cannot be combined with other traces"));
 }
 
 TEST_F(Analyze, FitsATerminalOfEightyColumns) { expect_fits_a_terminal({"analyze", trace(), "--timeline"}); }
@@ -187,7 +188,7 @@ TEST_F(AnalyzeConfig, AKnobThatAsksForOverlapAndGetsNoneIsNotObserved) {
 
 TEST_F(AnalyzeConfig, SaysWhereTheCellIsNotThatOfTheTrace) {
   EXPECT_THAT(underlap_program(analyze(0, {"--cell", "on"})).err,
-              HasSubstr("the trace is of cell \"off\", and is held against cell \"on\""));
+              HasSubstr("the trace is from cell \"off\", but is compared with cell \"on\""));
   EXPECT_THAT(underlap_program(analyze(0, {"--cell", "off"})).err, IsEmpty());
 }
 
@@ -198,7 +199,7 @@ TEST_F(AnalyzeConfig, DoesNotWrapReasonsWhereItIsPiped) {
              "run: {backend: sim}\n");
   const Outcome outcome = underlap_program({"analyze", trace(), "--config", config});
   EXPECT_THAT(outcome.out, HasSubstr("  switched off, tensor_model_parallel_size is 1; TP overlap needs at least 2; "
-                                     "one rank alone exchanges nothing\n"));
+                                     "a single rank exchanges nothing\n"));
 }
 
 TEST_F(AnalyzeConfig, PrintsATable) {

@@ -39,12 +39,13 @@ TEST_F(CompressedResults, AreReadByEveryCommand) {
 TEST_F(CompressedResults, ThatAreCutAreRefused) {
   const std::string bytes = read_text(file_);
   write_text(file_, bytes.substr(0, bytes.size() / 2));
-  EXPECT_THAT(underlap_program({"show", recorded_ / ""}), fails_with(2, "results.json.zst: compressed data is cut"));
+  EXPECT_THAT(underlap_program({"show", recorded_ / ""}),
+              fails_with(2, "results.json.zst: compressed data is truncated"));
 }
 
 TEST_F(CompressedResults, AreContinuedAndWrittenPlain) {
   const fs::path compressed = compress_results(run_.run());
-  EXPECT_THAT(underlap_program(run_.arguments({"--backend", "sim"})), fails_with(2, "holds a run already"));
+  EXPECT_THAT(underlap_program(run_.arguments({"--backend", "sim"})), fails_with(2, "already contains a run"));
   const Outcome resumed = underlap_program(run_.arguments({"--backend", "sim", "--resume", "--blocks", "3"}));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_TRUE(fs::exists(fs::path(run_.run()) / "results.json"));

@@ -20,7 +20,7 @@ TEST(CudaBackend, RefusesAnEnvironmentThatTheCallerSetOtherwise) {
   const RunFolder folder(kCudaConfig);
   const Surroundings around{.environment = {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}};
   const Outcome outcome = underlap_program(folder.arguments({"--backend", "cuda"}), around);
-  EXPECT_THAT(outcome, fails_with(2, "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, and the plan"));
+  EXPECT_THAT(outcome, fails_with(2, "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, but the plan"));
   EXPECT_THAT(outcome.err, HasSubstr("environment.cuda_device_max_connections: 1"));
   expect_success(folder.arguments(), around);  // the host backend has no use for it
 }

@@ -13,7 +13,7 @@ TEST(GpuLibraries, AreListedWhereTheyAreAndTheOthersWithWhereItLooked) {
   const Outcome outcome = expect_success({"list", "libraries"});
   for (const char* name : {"driver", "cuBLASLt", "cuDNN", "NCCL", "CUPTI"}) EXPECT_THAT(outcome.out, HasSubstr(name));
   const bool is_missing = outcome.out.find("missing") != std::string::npos;
-  EXPECT_EQ(is_missing, outcome.out.find("Looked in: ") != std::string::npos);
+  EXPECT_EQ(is_missing, outcome.out.find("Searched: ") != std::string::npos);
 }
 
 }  // namespace

@@ -113,8 +113,9 @@ TEST(ShippedMatrices, AreMissedWhereTheProgramStandsAlone) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "bin");
   fs::copy_file(UNDERLAP_PROGRAM, folder / "bin/underlap");
-  EXPECT_THAT(output_of((folder / "bin/underlap").string() + " list matrices"),
-              HasSubstr("no matrices in " + (folder / "share/underlap/matrices").string()));
+  EXPECT_THAT(
+      output_of((folder / "bin/underlap").string() + " list matrices"),
+      HasSubstr("no matrices are installed with this program, in " + (folder / "share/underlap/matrices").string()));
 }
 
 TEST(Install, PutsFilesWhereTheyAreLookedForAndFindsThemWhereItIsMovedTo) {

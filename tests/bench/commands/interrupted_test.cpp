@@ -28,9 +28,9 @@ TEST_P(Signals, LeaveWhatWasFinishedAndResumeGoesOn) {
     EXPECT_THAT(outcome.err,
                 ContainsRegex(fmt::format("underlap: stopped by {}; [0-9]+ of 100000 blocks are kept in {}", name,
                                           folder.run())));
-    EXPECT_THAT(outcome.err, ::testing::EndsWith(
-                                 fmt::format("; go on with: {} run {} -o {} --blocks 100000 --link-gbps 3 --resume\n",
-                                             UNDERLAP_PROGRAM, folder.config(), folder.run())));
+    EXPECT_THAT(outcome.err, ::testing::EndsWith(fmt::format(
+                                 "; continue with: {} run {} -o {} --blocks 100000 --link-gbps 3 --resume\n",
+                                 UNDERLAP_PROGRAM, folder.config(), folder.run())));
   }
   EXPECT_GE(folder.results().blocks_done, 1);
   for (const auto& trace : folder.traces()) expect_success({"analyze", trace});
@@ -65,8 +65,8 @@ TEST(Interrupted, AStoppedProcessIsCalledStopped) {
 TEST(Interrupted, FullDiskFailsTheRunAndKeepsTheFinishedBlocks) {
   const RunFolder folder(tiny_config(kOffAndOn));
   const Outcome outcome = underlap_program(folder.arguments({"--blocks", "100000"}), {.file_bytes = 120'000});
-  EXPECT_THAT(outcome, fails_with(3, "File too large: the limit for a file of this process is 120000 bytes"));
-  EXPECT_THAT(outcome, fails_with(3, "of 100000 blocks are kept in " + folder.run() + "; go on with: "));
+  EXPECT_THAT(outcome, fails_with(3, "File too large: this process may write at most 120000 bytes to a file"));
+  EXPECT_THAT(outcome, fails_with(3, "of 100000 blocks are kept in " + folder.run() + "; continue with: "));
   EXPECT_GE(folder.results().blocks_done, 1);
   for (const auto& entry : fs::directory_iterator(folder.run()))
     EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();

@@ -60,7 +60,7 @@ TEST(Plan, HoldsTheErrorsOfAWrongCellBesideTheOtherCells) {
   EXPECT_FALSE(json["cells"][0]["plan"]["knobs"].empty());
   EXPECT_EQ(json["cells"][1]["name"], "bad");
   EXPECT_THAT(json["cells"][1]["plan"]["errors"][0]["message"].get<std::string>(),
-              HasSubstr("tensor_model_parallel_size (3) does not divide"));
+              HasSubstr("not divisible by tensor_model_parallel_size (3)"));
   const std::string holding = fs::path(folder.config()).parent_path().string();
   const auto of_folder = parse_json(underlap_program({"plan", holding, "--json"}).out);
   EXPECT_EQ(of_folder["files"].at(0)["plans"], json);

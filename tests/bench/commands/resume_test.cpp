@@ -29,7 +29,7 @@ TEST(Resume, VirtualTimeGoesOnBehindTheLastBlock) { expect_resumes(FinishedRun()
 TEST(Resume, SaysThatTheMatrixLostACell) {
   const FinishedRun run;
   write_text(run.folder.config(), tiny_config("data_parallel_size: 2\n"));
-  EXPECT_THAT(run.resume(), fails_with(2, "the matrix had 2 cells, has 1"));
+  EXPECT_THAT(run.resume(), fails_with(2, "the matrix had 2 cells, now has 1"));
 }
 
 /// A finished run that reads a text.
@@ -48,7 +48,7 @@ struct RunOnAText {
 TEST(Resume, SeesThatADataFileHoldsSomethingElse) {
   const RunOnAText on;
   on.write('b');
-  EXPECT_THAT(on.run->resume(), fails_with(2, "the file " + on.text + " holds something else"));
+  EXPECT_THAT(on.run->resume(), fails_with(2, "the file " + on.text + " has changed"));
   on.write('a');
   EXPECT_EQ(on.run->resume().exit_code, 0);
 }
@@ -59,7 +59,7 @@ TEST(Resume, SeesThatAHardwareFileHoldsSomethingElse) {
   fs::copy_file(std::string(UNDERLAP_SOURCE_DIR) + "/results/hardware/h100-sxm.yaml", hardware);
   const FinishedRun run("", {"--hardware", hardware});
   write_text(hardware, read_text(hardware) + "# changed\n");
-  EXPECT_THAT(run.resume({"--hardware", hardware}), fails_with(2, "the file " + hardware + " holds something else"));
+  EXPECT_THAT(run.resume({"--hardware", hardware}), fails_with(2, "the file " + hardware + " has changed"));
 }
 
 TEST(Resume, GoesOnWithResultsThatHoldNoHashesOfFiles) {
@@ -74,7 +74,7 @@ TEST(Resume, GoesOnWithResultsThatHoldNoHashesOfFiles) {
 TEST(Resume, BeginsWhereNoBlockIsFinished) {
   const RunFolder folder(tiny_config(kOffAndOn));
   const Outcome outcome = folder.measure({"--backend", "sim", "--resume"});
-  EXPECT_THAT(outcome.err, HasSubstr("holds no finished block: the run begins\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("contains no finished block: starting from the first\n"));
   report::RunResults results = folder.results();
   results.blocks_done = 0;
   for (report::CellResult& cell : results.cells) cell.samples.clear(), cell.trace_bytes = 0;
@@ -115,7 +115,7 @@ TEST(Resume, WritesThroughNoLink) {
   fs::rename(trace, outside);
   const std::string before = read_text(outside);
   fs::create_symlink(outside, trace);
-  EXPECT_THAT(run.resume(), fails_with(2, "is a link or no file"));
+  EXPECT_THAT(run.resume(), fails_with(2, "is a link or not a regular file"));
   fs::remove(trace);
   EXPECT_THAT(run.resume(), fails_with(2, "is missing"));
   EXPECT_EQ(read_text(outside), before);

@@ -57,7 +57,7 @@ TEST(Rows, SayWhyACellIsNotRunAndHoldTheOthers) {
   const RunFolder folder(sim_config(kTooManyRanks));
   const Outcome outcome = underlap_program(folder.arguments());
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("note: cell three is not run: "));
+  EXPECT_THAT(outcome.err, HasSubstr("note: skipping cell three: "));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("NOT RUN [1]: three: "), ContainsRegex("\nthree .*\\[1\\]")));
   const report::RunResults results = folder.results();
   ASSERT_EQ(results.cells.size(), 2U);
@@ -115,7 +115,7 @@ TEST(Rows, SayAtWhichSpeedTheyAreModelled) {
   const std::int64_t described_ns = folder.results().cells[0].samples[0].step_ns;
   const std::string slow = folder.folder / "slow";
   const Outcome outcome = underlap_program({"run", folder.config(), "-o", slow, "--speed", "0.5"});
-  EXPECT_THAT(outcome.out, HasSubstr("link modelled: h100-sxm at speed 0.5: every time here is modelled"));
+  EXPECT_THAT(outcome.out, HasSubstr("link modelled: h100-sxm at speed 0.5: all times are simulated"));
   const report::RunResults results = report::read_results(slow);
   EXPECT_THAT(results.cells[0].plan_json, HasSubstr("run.speed"));
   EXPECT_EQ(results.cells[0].work.peak_tflops, 989) << "MFU is of the described peak";

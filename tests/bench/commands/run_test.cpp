@@ -78,7 +78,7 @@ TEST_P(SmallMachine, BuildsCellsThatDoNotFitTogetherOneAfterTheOther) {
       "matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
   const Outcome outcome = expect_success(folder.arguments({"--rank-processes", GetParam()}),
                                          {.memory_bytes = 900'000'000, .environment = {{"MALLOC_ARENA_MAX", "1"}}});
-  EXPECT_THAT(outcome.err, HasSubstr("do not fit in memory together: in each block 2 parts"));
+  EXPECT_THAT(outcome.err, HasSubstr("do not fit in memory together: each block builds 2 parts"));
   const report::RunResults results = folder.results();
   EXPECT_THAT(results.resumed_at_blocks, ElementsAre(1));
   ASSERT_EQ(results.cells.size(), 2U);

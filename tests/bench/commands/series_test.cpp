@@ -55,7 +55,7 @@ TEST(Series, OfTwoBuildsAlternateWhoBegins) {
     EXPECT_EQ(info_of(folder.run() + "/" + side + "/run-01").series_run, 1);
   }
   EXPECT_THAT(underlap_program({"gate", folder.run() + "/baseline", folder.run() + "/candidate"}).out,
-              HasSubstr("runs took turns and are compared in pairs"));
+              HasSubstr("runs are interleaved and compared in pairs"));
 }
 
 TEST(Series, OfABuildThatKnowsNoSeriesBelongToItAllTheSame) {
@@ -83,7 +83,7 @@ TEST(Series, GoOnWhereTheyWereKilled) {
     program.send(SIGKILL);
     program.wait();
   }
-  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "1"})), fails_with(2, "--resume goes on with its series"));
+  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "1"})), fails_with(2, "continue its series with --resume"));
   const std::string first = read_text(folder.run() + "/run-00/results.json");
   folder.measure({"--runs", "4", "--resume"});
   EXPECT_GE(num_runs(folder.run()), 4U);
@@ -97,11 +97,11 @@ TEST(Series, SayWhatIsKeptWhenASignalEndsThem) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
   Program program(folder.arguments({"--runs", "400"}));
   ASSERT_TRUE(program.wait_until([&] { return num_runs(folder.run()) >= 2; }));
-  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "400", "--resume"})), fails_with(2, "is in use: process"));
+  EXPECT_THAT(underlap_program(folder.arguments({"--runs", "400", "--resume"})), fails_with(2, "is in use by process"));
   program.send(SIGTERM);
   const Outcome outcome = program.wait();
   EXPECT_EQ(outcome.signal, SIGTERM);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("stopped by SIGTERM; "), HasSubstr(" of 400 runs are whole"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("stopped by SIGTERM; "), HasSubstr(" of 400 runs are complete"),
                                  HasSubstr("--runs 400"), HasSubstr("--resume")));
 }
 
@@ -113,7 +113,7 @@ TEST(Series, EndWithTheRunThatFails) {
   const Outcome outcome = underlap_program(folder.arguments({"--runs", "3", "--interleave", other}));
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("no luck"), HasSubstr("run 4 of 6 (baseline) ended with exit status 3"),
-                                 HasSubstr("baseline/run-01.txt"), HasSubstr("3 runs are kept; go on with: ")));
+                                 HasSubstr("baseline/run-01.txt"), HasSubstr("3 runs are kept; continue with: ")));
   EXPECT_EQ(read_text(folder.run() + "/baseline/run-01.txt"), "no luck\n");
 }
 
@@ -165,15 +165,15 @@ TEST(Series, ThatAreNotWholeAreShownAndNeitherGatedNorSaved) {
     }
   };
   copy_runs(folder.run(), series, 3);
-  refused_because("3 of the 5 runs that were to be are there");
-  EXPECT_THAT(underlap_program({"show", series}).out, AllOf(HasSubstr("spread %"), HasSubstr("note: "),
-                                                            HasSubstr("3 of the 5 runs that were to be are there")));
+  refused_because("3 of 5 planned runs exist");
+  EXPECT_THAT(underlap_program({"show", series}).out,
+              AllOf(HasSubstr("spread %"), HasSubstr("note: "), HasSubstr("3 of 5 planned runs exist")));
   copy_runs(folder.run(), series, 5);
   fs::remove(series / "run-02/results.json");
-  refused_because("run-02 holds no results.json");
-  EXPECT_THAT(underlap_program({"gate", other, series / "run-0*"}), fails_with(2, "run-02: holds no results.json"));
+  refused_because("run-02 has no results.json");
+  EXPECT_THAT(underlap_program({"gate", other, series / "run-0*"}), fails_with(2, "run-02: has no results.json"));
   fs::remove_all(series / "run-02");
-  refused_because("run-02 is not there");
+  refused_because("run-02 is missing");
   report::RunResults half = report::read_results(series / "run-01");
   half.blocks_planned += 3;
   copy_runs(folder.run(), series, 5);
@@ -181,7 +181,7 @@ TEST(Series, ThatAreNotWholeAreShownAndNeitherGatedNorSaved) {
   refused_because("run-03 has 2 of 5 blocks");
   for (int i = 0; i < 5; ++i) fs::remove(report::run_of_series(series, i) / "results.json");
   EXPECT_THAT(underlap_program({"gate", other, series}),
-              fails_with(2, "none of its 5 runs has results: each failed or was ended"));
+              fails_with(2, "none of its 5 runs has results: each failed or was stopped"));
   EXPECT_THAT(underlap_program({"show", series}), fails_with(2, "none of its 5 runs has results"));
 }
 

@@ -51,12 +51,12 @@ TEST_F(Gate, CannotTellByOneMeasuredRunASide) {
   const Words words{folder_->run(), path("twice")};
   const Outcome outcome = gate(words);
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("one run a side does not tell how far runs lie apart"));
+  EXPECT_THAT(outcome.out, HasSubstr("one run per side does not show the run-to-run spread"));
   EXPECT_EQ(gate(joined(words, {"--inconclusive", "pass"})).exit_code, 0);
   EXPECT_EQ(gate(joined(words, {"--inconclusive", "fail"})).exit_code, 1);
   const Outcome stated = gate(joined(words, {"--run-sd", "2%"}));
   EXPECT_EQ(stated.exit_code, 1);
-  EXPECT_THAT(stated.out, HasSubstr("the spread between runs was stated, 2 %"));
+  EXPECT_THAT(stated.out, HasSubstr("the run-to-run spread was set to 2 %"));
 }
 
 void expect_sums(const Json& change) {

@@ -226,14 +226,14 @@ TEST_F(ComposedSim, PrintsTheTables) {
   for (const char* column : {"exposed wait ms", "dependency ms", "exposed transfer ms", "+ decomposition", "- forced"})
     EXPECT_THAT(ran_.out, HasSubstr(column));
   const std::string table = underlap_program({"analyze", folder_->traces()[1], "--by", "mode"}).out;
-  EXPECT_THAT(table, ContainsRegex("Communication of the mean rank, in milliseconds\n(.*\n)*pp "));
+  EXPECT_THAT(table, ContainsRegex("Communication in milliseconds, mean over ranks\n(.*\n)*pp "));
   EXPECT_THAT(table, HasSubstr("dependency"));
 }
 
 TEST(Sim, PlaysWhatNoGpuCouldHoldAndSaysWhatWouldFit) {
   const RunFolder folder("model: {preset: llama3-8b}\nrun: {backend: sim, hardware: h100-sxm}\n");
   EXPECT_THAT(underlap_program(folder.arguments()).out,
-              ContainsRegex("DOES NOT FIT: .* a GPU has 85.5 GB \\(--layers [0-9]+ fits as predicted\\)"));
+              ContainsRegex("DOES NOT FIT: .* a GPU has 85.5 GB \\(--layers [0-9]+ is predicted to fit\\)"));
   const nlohmann::json cell = cells_of(folder.run())[0];
   EXPECT_EQ(cell["device_memory_bytes"], 85'520'000'000);
   EXPECT_EQ(cell["peak_memory_bytes"], cell["plan"]["peak_memory_bytes"]["total"]);

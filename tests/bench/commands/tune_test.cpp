@@ -26,8 +26,8 @@ TEST(Tune, SearchesAtTheSpeedThatItIsTold) {
   const RunFolder folder(kModel);
   const std::string found = folder.folder / "found";
   const Outcome outcome = underlap_program(tune(folder, {"-o", found, "--speed", "0.5"}));
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("4 GPUs, h100-sxm at speed 0.5: every time here is modelled"),
-                                 HasSubstr("not for 0.5.")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("4 GPUs, h100-sxm at speed 0.5: all times are simulated"), HasSubstr("not for 0.5.")));
   EXPECT_THAT(read_text(found + "/best.yaml"), HasSubstr("speed: 0.5\n"));
   EXPECT_THAT(underlap_program({"run", found + "/best.yaml", "-o", folder.run()}).out, HasSubstr("at speed 0.5"));
 }
@@ -36,7 +36,7 @@ TEST(Tune, GoesOnWithASearchAndFindsTheSame) {
   const RunFolder folder(kModel);
   const std::string found = folder.folder / "found";
   const Outcome first = underlap_program(tune(folder, {"-o", found}));
-  EXPECT_THAT(underlap_program(tune(folder, {"-o", found})), fails_with(2, "--resume goes on with it"));
+  EXPECT_THAT(underlap_program(tune(folder, {"-o", found})), fails_with(2, "continue it with --resume"));
   EXPECT_EQ(underlap_program(tune(folder, {"-o", found, "--resume"})).out, first.out);
 }
 
@@ -48,12 +48,12 @@ TEST(Tune, RefusesToGoOnWhereTheDescriptionOfTheMachineChanged) {
   const Words words = tune(folder, {"-o", folder.folder / "found"}, machine);
   expect_success(words);
   write_text(machine, text + "# other\n");
-  EXPECT_THAT(underlap_program(joined(words, {"--resume"})), fails_with(2, "is of another search"));
+  EXPECT_THAT(underlap_program(joined(words, {"--resume"})), fails_with(2, "is from another search"));
 }
 
 TEST(Tune, SaysThatItsTimesAreModelledAndHowFarFromPublishedOnes) {
   EXPECT_THAT(underlap_program(tune(RunFolder(kModel))).out,
-              AllOf(HasSubstr("every time here is modelled, none was measured"), HasSubstr("What each knob is worth"),
+              AllOf(HasSubstr("all times are simulated, none measured"), HasSubstr("Effect of each knob"),
                     HasSubstr("faster in")));
 }
 

@@ -52,7 +52,7 @@ TEST(LaunchEnvironment, EqualAndOtherVariablesAreFine) {
 TEST(LaunchEnvironment, ConflictNamesBothValuesTheReasonAndTheWayOut) {
   const std::map<std::string, std::string> one{{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
   EXPECT_EQ(refusal(cuda_cells(""), one),
-            "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, and the plan of cell cell sets 8: h100 without "
+            "CUDA_DEVICE_MAX_CONNECTIONS is 1 in the environment, but the plan of cell cell sets 8: h100 without "
             "TP or CP: CUDA's default\n  unset CUDA_DEVICE_MAX_CONNECTIONS, or write "
             "environment.cuda_device_max_connections: 1 into the configuration");
   EXPECT_EQ(refusal(cuda_cells("environment: {cuda_device_max_connections: 1}\n"), one), "");

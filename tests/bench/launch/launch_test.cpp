@@ -86,7 +86,7 @@ TEST(Launch, TakesTheInnermostOfSeveralLaunchers) {
 
 TEST(Launch, OfPmixAloneIsThatOfTheStep) {
   expect_launch(with(kSlurmStep, {{"PMIX_RANK", "5"}}), "Slurm", 5, 8, 1);
-  expect_refused({{"PMIX_RANK", "5"}}, "PMIX_RANK", "how many ranks");
+  expect_refused({{"PMIX_RANK", "5"}}, "PMIX_RANK", "the number of ranks");
 }
 
 TEST(Launch, KnowsTheJobAndTheAddressOfRankZero) {

@@ -65,7 +65,7 @@ TEST(Placement, KnowsTheNumaNodeOfADevice) {
 }
 
 TEST(Placement, SaysWhereARankIsFarFromItsGpu) {
-  EXPECT_THAT(far_gpu_warning("0", 1), ::testing::HasSubstr("on NUMA node 0 and its GPU is on node 1"));
+  EXPECT_THAT(far_gpu_warning("0", 1), ::testing::HasSubstr("on NUMA node 0 but its GPU is on node 1"));
   EXPECT_EQ(far_gpu_warning("0,1", 1), "");
   EXPECT_EQ(far_gpu_warning("1", 1), "");
   EXPECT_EQ(far_gpu_warning("0", std::nullopt), "");
@@ -116,7 +116,7 @@ TEST(Placement, SaysWhereALauncherLeftARankOneCpu) {
   Placement placement = on({"n1", "n2", "n2"});
   EXPECT_EQ(one_cpu_warning(placement, 3), "");
   placement.ranks[2].cpus = "5";
-  EXPECT_THAT(one_cpu_warning(placement, 3), HasSubstr("Slurm left rank 2 on n2 one CPU (5)"));
+  EXPECT_THAT(one_cpu_warning(placement, 3), HasSubstr("Slurm bound rank 2 on n2 to one CPU (5)"));
   EXPECT_EQ(one_cpu_warning(placement, 2), "") << "that one is idle";
 }
 

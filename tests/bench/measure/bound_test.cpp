@@ -225,7 +225,7 @@ TEST(StepBound, SaysWhyThereIsNone) {
   const Trace trace = with_durations(config, 1000, 1);
   const StepBound no_rate = bound_of(config, trace, nullptr);
   EXPECT_FALSE(no_rate.ns);
-  EXPECT_THAT(no_rate.source, HasSubstr("transfers run alone"));
+  EXPECT_THAT(no_rate.source, HasSubstr("runs transfers without concurrent compute"));
   const StepBound no_compute = bound_of(config, Trace{}, &trace);
   EXPECT_FALSE(no_compute.ns);
 }

@@ -107,7 +107,7 @@ TEST_F(FailingCell, IsTakenUpAgainByResume) {
   EXPECT_EQ(outcome.results.blocks_done, 4);
   EXPECT_EQ(outcome.results.cells[1].failed_because, "");
   EXPECT_THAT(outcome.results.cells[1].notes,
-              testing::Contains(HasSubstr("from block 2 on it was measured later than the other cells")));
+              testing::Contains(HasSubstr("from block 2 on, measured later than the other cells")));
   EXPECT_THAT(measured("-1 none", true).invalid, IsEmpty());  // nothing is left to do
   EXPECT_EQ(starter->num_starts, 0);
 }
@@ -149,7 +149,7 @@ TEST_F(GpuModel, IsRecordedAndItsDescriptionSaysThePeakOfRates) {
 TEST_F(GpuModel, HasNoPeakWhereNoDescriptionIsOfIt) {
   const report::RunResults results = measured_on("NVIDIA H100 80GB HBM3 MIG 1g.10gb").results;
   EXPECT_EQ(results.cells[0].work.peak_tflops, 0);
-  EXPECT_EQ(results.cells[0].work.peak_of, "no description says the peak of NVIDIA H100 80GB HBM3 MIG 1g.10gb");
+  EXPECT_EQ(results.cells[0].work.peak_of, "peak FLOP/s of NVIDIA H100 80GB HBM3 MIG 1g.10gb is unknown");
 }
 
 TEST_F(GpuModel, OfARunThatIsGoneOnWithIsTheSame) {
@@ -158,7 +158,7 @@ TEST_F(GpuModel, OfARunThatIsGoneOnWithIsTheSame) {
   matrix.cells[0].plan.config.run.blocks = matrix.cells[1].plan.config.run.blocks = 4;
   EXPECT_THAT([&] { measured_on("NVIDIA H200", true); },
               ThrowsMessage<std::invalid_argument>(
-                  HasSubstr("holds steps of NVIDIA H100 80GB HBM3, and the ranks now run on NVIDIA H200")));
+                  HasSubstr("contains steps measured on NVIDIA H100 80GB HBM3, but the ranks now run on NVIDIA H200")));
 }
 
 }  // namespace

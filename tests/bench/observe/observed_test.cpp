@@ -51,7 +51,7 @@ TEST(Observed, WhatRanUnderComputeIsObserved) {
   EXPECT_EQ(knob.operations, 1);
   EXPECT_EQ(knob.comm_ns, 100'000);
   EXPECT_EQ(knob.hidden_ns, 90'000);
-  EXPECT_EQ(knob.reason, "longer than the compute that ran beside it (1 of 1 operations, 100 % of the exposed time)");
+  EXPECT_EQ(knob.reason, "longer than the compute that ran during it (1 of 1 operations, 100 % of the exposed time)");
 }
 
 TEST(Observed, ALittleIsPartly) {
@@ -66,7 +66,8 @@ TEST(Observed, NothingIsNotObservedAndSaysWhy) {
   const report::ObservedKnob knob = step.observed(plan_of(), kGrads);
   EXPECT_EQ(knob.status, report::ObservedStatus::not_observed);
   EXPECT_EQ(knob.cause, analysis::ExposedCause::waited_at_once);
-  EXPECT_THAT(knob.reason, StartsWith("waited at once: the next compute, operation, began only after its end"));
+  EXPECT_THAT(knob.reason,
+              StartsWith("waited for immediately: the next compute, operation, started only after its end"));
 }
 
 TEST(Observed, TheReasonIsThatOfMostOfTheExposedTime) {
@@ -74,7 +75,7 @@ TEST(Observed, TheReasonIsThatOfMostOfTheExposedTime) {
   step.comm(0, 30, "grad_reduce_scatter").compute(0, 10).compute(30, 40);
   step.comm(40, 100, "grad_reduce_scatter").compute(100, 200);
   EXPECT_THAT(step.observed(plan_of(), kGrads).reason,
-              AllOf(StartsWith("waited at once"), HasSubstr("(1 of 2 operations, 75 % of the exposed time)")));
+              AllOf(StartsWith("waited for immediately"), HasSubstr("(1 of 2 operations, 75 % of the exposed time)")));
 }
 
 TEST(Observed, WhatIsNotInTheTraceSaysWhy) {
@@ -91,7 +92,7 @@ TEST(Observed, WhatIsNotInTheTraceSaysWhy) {
   expect_absent(compute, plan_of(), "none of its operations is in the trace");
   expect_absent(outside, plan_of(), "its 1 operations end outside the measured steps");
   expect_absent(timeless, plan_of(), "its 1 operations took no time");
-  expect_absent(compute, plan_of("run: {no_comm: true}\n"), "run.no_comm took its transfers out");
+  expect_absent(compute, plan_of("run: {no_comm: true}\n"), "run.no_comm removed its transfers");
   expect_absent(StepOfARank(), plan_of(), "run.trace false");
 }
 
@@ -101,7 +102,7 @@ TEST(Observed, AKnobThatIsOffSaysSoAndWhatItsOperationsDid) {
   const report::ObservedKnob knob = step.observed(plan_of("comm_overlap: {overlap_grad_reduce: false}\n"), kGrads);
   EXPECT_EQ(knob.requested, "false");
   EXPECT_EQ(knob.effective, "false");
-  EXPECT_THAT(knob.reason, StartsWith("off; waited at once"));
+  EXPECT_THAT(knob.reason, StartsWith("off; waited for immediately"));
 }
 
 TEST(Observed, AGateIsNamed) {
@@ -126,7 +127,7 @@ TEST(Observed, OneRankAloneObservesNothing) {
     EXPECT_EQ(knob.observed_pct, std::nullopt);
     EXPECT_EQ(knob.cause, std::nullopt);
     EXPECT_EQ(knob.operations, 1);
-    EXPECT_EQ(knob.reason, "one rank alone exchanges nothing");
+    EXPECT_EQ(knob.reason, "a single rank exchanges nothing");
   }
 }
 
@@ -136,7 +137,7 @@ TEST(Observed, OneConnectionIsTakenFromThePlanUnlessStreamsAreThreads) {
   const plan::Plan plan = plan_of("environment: {cuda_device_max_connections: 1}\nrun: {backend: sim}\n");
   EXPECT_THAT(step.observed(plan, kGrads).reason, StartsWith("one connection"));
   step.trace().metadata["backend"] = "host";
-  EXPECT_THAT(step.observed(plan, kGrads).reason, StartsWith("waited at once"));
+  EXPECT_THAT(step.observed(plan, kGrads).reason, StartsWith("waited for immediately"));
 }
 
 TEST(Observed, EachKnobHasItsOwnOperations) {
@@ -167,7 +168,7 @@ TEST(Observed, ASlotHasTheOperationsOfItsPurposes) {
   const report::ObservedKnob ring = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.qkv_fprop");
   EXPECT_EQ(ring.effective, "\"ring_exchange\"");
   EXPECT_EQ(ring.status, report::ObservedStatus::observed);
-  EXPECT_EQ(ring.reason, "all of it ran under compute");
+  EXPECT_EQ(ring.reason, "all of it ran during compute");
   const report::ObservedKnob gather = step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc1_dgrad");
   EXPECT_EQ(gather.status, report::ObservedStatus::not_observed);
   EXPECT_EQ(step.observed(plan, "comm_overlap.tp_comm_overlap_cfg.fc2_dgrad").status,
@@ -301,7 +302,7 @@ TEST(Observed, ASlotThatAGateChangesAndDoesNotSwitchOffSaysSo) {
   const std::string name = "comm_overlap.tp_comm_overlap_cfg.qkv_dgrad";
   plan::Plan plan = tensor_plan(plan::TensorMethod::bulk);
   plan.knobs.push_back({name, R"({"method":"pipeline"})", R"({"method":"bulk"})", "gate", "pipeline needs a switch"});
-  EXPECT_EQ(step.observed(plan, name).reason, "changed, pipeline needs a switch; all of it ran under compute");
+  EXPECT_EQ(step.observed(plan, name).reason, "changed, pipeline needs a switch; all of it ran during compute");
 }
 
 class CellOfATrace : public ::testing::Test {
@@ -331,16 +332,16 @@ TEST_F(CellOfATrace, ThatIsNotTheOneNamedSaysSo) {
   trace_.metadata["cell"] = matrix_.cells[1].name;
   EXPECT_EQ(other_cell_text(matrix_.cells[1], trace_), "");
   EXPECT_THAT(other_cell_text(matrix_.cells[0], trace_),
-              AllOf(HasSubstr("the trace is of cell \"" + matrix_.cells[1].name + "\""),
-                    HasSubstr("held against cell \"" + matrix_.cells[0].name + "\"")));
+              AllOf(HasSubstr("the trace is from cell \"" + matrix_.cells[1].name + "\""),
+                    HasSubstr("compared with cell \"" + matrix_.cells[0].name + "\"")));
 }
 
 TEST_F(CellOfATrace, IsAskedForWithTheNamesWhereItCannotBeKnown) {
-  EXPECT_THAT(complaint(), AllOf(HasSubstr("--cell takes one of: "), HasSubstr(matrix_.cells[0].name),
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("choose one with --cell: "), HasSubstr(matrix_.cells[0].name),
                                  HasSubstr(matrix_.cells[1].name)));
   EXPECT_THAT(complaint("nonsense"), HasSubstr("--cell is \"nonsense\", which the configuration does not have"));
   trace_.metadata["cell"] = "other";
-  EXPECT_THAT(complaint(), HasSubstr("the trace is of cell \"other\""));
+  EXPECT_THAT(complaint(), HasSubstr("the trace is from cell \"other\""));
 }
 
 TEST_F(CellOfATrace, IsTheOnlyOne) {

@@ -136,7 +136,7 @@ TEST_F(LaunchedProcesses, AreNamedWhereTheyDoNotCome) {
   size_ = 4;
   patience_ = milliseconds(300);
   start_agent(2);
-  EXPECT_THAT([&] { gather(); }, ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1, 3 of 4 did not come within"),
+  EXPECT_THAT([&] { gather(); }, ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1, 3 of 4 did not connect within"),
                                                                    HasSubstr(where_.string()))));
 }
 
@@ -144,7 +144,7 @@ TEST_F(LaunchedProcesses, WhoDiffersIsNamedWithBothValues) {
   start_agent(1, {{"commit", "def"}});
   EXPECT_THAT([&] { gather(); },
               ThrowsMessage<std::invalid_argument>(
-                  AllOf(HasSubstr("rank 1 on "), HasSubstr("has commit def, and rank 0 on "), HasSubstr("has abc"))));
+                  AllOf(HasSubstr("rank 1 on "), HasSubstr("has commit def, but rank 0 on "), HasSubstr("has abc"))));
 }
 
 TEST_F(LaunchedProcesses, TwoOfOneRankAreNamed) {
@@ -160,8 +160,8 @@ TEST_F(LaunchedProcesses, OfDifferentSizesAreNamed) {
   start_agent(1);
   size_ = 3;
   start_agent(2);
-  EXPECT_THAT([&] { gather(); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("is one of 2 by its variables, and rank 0 is one of 3")));
+  EXPECT_THAT([&] { gather(); }, ThrowsMessage<std::invalid_argument>(
+                                     HasSubstr("is one of 2 according to its variables, but rank 0 is one of 3")));
 }
 
 TEST_F(LaunchedProcesses, WithANegativeRankAreNamed) {
@@ -169,7 +169,7 @@ TEST_F(LaunchedProcesses, WithANegativeRankAreNamed) {
   MessageChannel channel = connected();
   std::jthread rank([&] { say(channel, file.token, {.rank = -5, .size = 2}); });
   EXPECT_THAT([&] { gather(); }, ThrowsMessage<std::invalid_argument>(
-                                     HasSubstr("is rank -5 of 2 by its variables, and rank 0 is one of 2")));
+                                     HasSubstr("is rank -5 of 2 according to its variables, but rank 0 is one of 2")));
   rank.join();
 }
 
@@ -192,7 +192,7 @@ TEST_F(LaunchedProcesses, WhatAKilledRunLeftIsRemoved) {
 TEST_F(LaunchedProcesses, TwoRunsGatherNoProcessesOfOneJob) {
   coordinator();
   EXPECT_THAT([&] { Coordinator(launch(0), where_, kPatience); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("two runs cannot have one job and folder")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("two runs cannot share a job and a folder")));
 }
 
 // Anybody who reaches the port may say anything.
@@ -280,8 +280,8 @@ TEST_F(LaunchedProcesses, IgnoreALaunchFileOfAnotherVersion) {
 }
 
 TEST_F(LaunchedProcesses, GiveUpWhereRankZeroLeavesNoWord) {
-  expect_agent_gives_up(AllOf(HasSubstr("rank 1 of 2 on " + node_name()),
-                              HasSubstr("found no word of rank 0 within 0.1 s"), HasSubstr(where_.string())),
+  expect_agent_gives_up(AllOf(HasSubstr("rank 1 of 2 on " + node_name()), HasSubstr("did not find rank 0 within 0.1 s"),
+                              HasSubstr(where_.string())),
                         milliseconds(100));
 }
 
@@ -409,17 +409,19 @@ TEST_P(FailingLaunchedRank, EndsAllAndIsNamedWithItsNode) {
   const pid_t rank = rank_of(agents_[0]);
   EXPECT_THAT([&] { session.run(0, 0, 3); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("rank 1 on " + node_name()), HasSubstr(GetParam().said),
-                                                HasSubstr("it had been told to run 3 steps"))));
+                                                HasSubstr("its last task was to run 3 steps"))));
   EXPECT_TRUE(is_gone(rank));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    LaunchedRanks, FailingLaunchedRank,
-    ::testing::Values(Deed{"throw", "throw", "its disk is full"}, Deed{"exit", "exit", "ended with exit status 7"},
-                      Deed{"last_lines", "exit", "\n  first\n  library: cannot go on"},
-                      Deed{"segv", "segv", "was killed by signal 11"}, Deed{"stop", "stop", "is stopped (SIGSTOP"},
-                      Deed{"hang", "hang", "is silent"}, Deed{"throw_late", "throw_late", "its disk is full"}),
-    [](const auto& deed) { return deed.param.name; });
+INSTANTIATE_TEST_SUITE_P(LaunchedRanks, FailingLaunchedRank,
+                         ::testing::Values(Deed{"throw", "throw", "its disk is full"},
+                                           Deed{"exit", "exit", "ended with exit status 7"},
+                                           Deed{"last_lines", "exit", "\n  first\n  library: cannot go on"},
+                                           Deed{"segv", "segv", "was killed by signal 11"},
+                                           Deed{"stop", "stop", "is stopped (SIGSTOP"},
+                                           Deed{"hang", "hang", "did not answer within"},
+                                           Deed{"throw_late", "throw_late", "its disk is full"}),
+                         [](const auto& deed) { return deed.param.name; });
 
 TEST_F(LaunchedRanks, WhoseAgentIsKilledEndAll) {
   ProcessSession& session = start("-1 all_hang");

@@ -123,7 +123,7 @@ TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
       "data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,copy_engine', steps: 2, blocks: 1}\n";
   cuda_host::Machine::instance().set_driver(13000);
   rank_of(copied);
-  EXPECT_THAT(block(0, 3).invalid_because, testing::Contains(HasSubstr("rank 0: copy engines were asked for, but")));
+  EXPECT_THAT(block(0, 3).invalid_because, testing::Contains(HasSubstr("rank 0: copy engines were requested, but")));
   if (CUDART_VERSION < 12080) return;  // built so, nothing can be asked of any driver
   cuda_host::Machine::instance().set_driver(13010);
   EXPECT_THAT(block(0, 3).invalid_because, testing::Not(testing::Contains(HasSubstr("copy engines"))));
@@ -132,9 +132,8 @@ TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
 TEST_F(OnAPlayedGpu, NotesOfATracedCellSayOnceWhatItsCuptiCannotDo) {
   fake_.has_all_sync_records = false;
   rank_of(kEmulated);
-  const auto is_told = testing::Contains(
-      "rank 0: this CUPTI (before CUDA 12.8) also records queries of work that is "
-      "not done");
+  const auto is_told =
+      testing::Contains("rank 0: this CUPTI (before CUDA 12.8) also records queries of unfinished work");
   EXPECT_THAT(block(-1, 2).notes, testing::Not(is_told)) << "nobody keeps what a warm-up notes";
   EXPECT_THAT(block(0, 2).notes, is_told);
   EXPECT_THAT(block(1, 2).notes, testing::Not(is_told));
@@ -186,7 +185,7 @@ TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsKeptWithItsCount) {
   cudaStreamDestroy(stream);
   seen_->hand_over();
   const RankRun run = rank_->take(0);
-  EXPECT_THAT(run.capture_faults, has_fault("untagged", 1, "1 of synthetic_gemm belong to no operation"));
+  EXPECT_THAT(run.capture_faults, has_fault("untagged", 1, "1 records of synthetic_gemm belong to no operation"));
   EXPECT_THAT(run.trace.marks, SizeIs(2));
   EXPECT_THAT(run.invalid_because, IsEmpty());
 }
@@ -195,8 +194,9 @@ TEST_F(OnAPlayedGpu, ABlockWithALaunchWhoseKernelWasNotRecordedIsKeptWithItsCoun
   rank_of(kEmulated);
   block(0, 2);
   seen_->lose_next();
-  EXPECT_THAT(block(1, 2).capture_faults,
-              has_fault("lost", 1, "CUPTI has no record of what a (launch|transfer|copy) [a-z]+ [a-z_]+ put"));
+  EXPECT_THAT(
+      block(1, 2).capture_faults,
+      has_fault("lost", 1, "CUPTI has no record of the device work of a (launch|transfer|copy) [a-z]+ [a-z_]+"));
   seen_->lose_next(cuda_host::SeenByCupti::Loss::times);
   EXPECT_THAT(block(2, 2).capture_faults, has_fault("unreadable", 1, "kernel without times"));
 }
@@ -259,17 +259,17 @@ TEST_F(OnAPlayedGpu, WithoutMemoryForAllLayersSaysWhatFits) {
     rank_of(kEmulated, false);
     FAIL() << "400 layers in a mebibyte";
   } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), testing::ContainsRegex("no memory for tensor .* \\(.* fits as predicted"));
+    EXPECT_THAT(error.what(), testing::ContainsRegex("out of memory for tensor .* \\(.* is predicted to fit"));
   }
 }
 
 TEST_F(OnAPlayedGpu, WithoutMemoryForALinkBesideTheTensorsSaysWhatTheyTake) {
   cuda_host::Machine::instance().set_memory(std::size_t{70} << 20);  // the staging of 16 blocks takes 83.9 MB
-  EXPECT_THAT(
-      [&] { rank_of("data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=16'}\n", false); },
-      testing::ThrowsMessage<MachineError>(testing::ContainsRegex(
-          "rank 0: communicator [a-z_]+ on GPU 0: no memory for 83[0-9]+ bytes of an emulated link: [0-9]+ are free; "
-          "tensors take [1-9][0-9]+ \\(")));
+  EXPECT_THAT([&] { rank_of("data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=16'}\n", false); },
+              testing::ThrowsMessage<MachineError>(
+                  testing::ContainsRegex("rank 0: communicator [a-z_]+ on GPU 0: out of memory for 83[0-9]+ bytes of "
+                                         "an emulated link: [0-9]+ are free; "
+                                         "tensors take [1-9][0-9]+ \\(")));
 }
 
 TEST_F(OnAPlayedGpu, LaunchesInDeterministicModeWhereTheModelAsksForIt) {

@@ -26,7 +26,7 @@ void sleep_long() { std::this_thread::sleep_for(std::chrono::seconds(1000)); }
 void do_deed(const std::string& deed) {
   if (deed == "throw") throw MachineError("its disk is full");
   if (deed == "refuse") throw std::invalid_argument("text.txt: no such file");
-  if (deed == "lose_peer") throw PeerError("rank 0: grad_reduce with rank 1: the connection is gone");
+  if (deed == "lose_peer") throw PeerError("rank 0: grad_reduce with rank 1: connection lost");
   if (deed == "exit") std::fprintf(stderr, "first\nlibrary: cannot go on\n"), std::_Exit(7);
   if (deed == "segv") ::raise(SIGSEGV);
   if (deed == "stop") ::raise(SIGSTOP);

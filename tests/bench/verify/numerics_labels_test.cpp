@@ -49,7 +49,7 @@ TEST_F(LossLabels, OverlapMustLeaveEveryBit) {
   EXPECT_EQ(of(0), NumericsLabel::reference);
   EXPECT_EQ(of(1), NumericsLabel::bit_identical);
   *results_[1].samples[2].loss += 1e-12;
-  EXPECT_THAT(label(), ElementsAre(HasSubstr("overlap, which moves no bit")));
+  EXPECT_THAT(label(), ElementsAre(HasSubstr("overlap, which changes no bit")));
   EXPECT_EQ(of(1), NumericsLabel::mismatch);
 }
 
@@ -80,7 +80,7 @@ TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
   results_.clear();
   add("off", {5, 4}, [](plan::Config& c) { c.run.backend = Backend::cuda; });
   add("both", {5, 4.1}, [](plan::Config& c) { c.run.backend = Backend::cuda; });
-  EXPECT_THAT(label(), ElementsAre(HasSubstr("at most 2e-03 is explained by sums in another order")));
+  EXPECT_THAT(label(), ElementsAre(HasSubstr("at most 2e-03 is explained by a different summation order")));
 }
 
 // A matrix of an off cell and one that overlaps `slot` by `method`, whose losses differ in the last bits.
@@ -146,7 +146,7 @@ TEST_F(TensorLossLabels, AReductionThatTravelsAsFp8IsOfLowerPrecision) {
   EXPECT_THAT(label(), IsEmpty());
   EXPECT_EQ(of(1), NumericsLabel::lower_precision);
   fp8_buf(false)(cells_[1].plan.config);
-  EXPECT_THAT(label(), ElementsAre(HasSubstr("overlap, which moves no bit")));
+  EXPECT_THAT(label(), ElementsAre(HasSubstr("overlap, which changes no bit")));
 }
 
 TEST_F(LossLabels, LowerPrecisionIsHeldAgainstTheFirstCellWithinItsTolerance) {

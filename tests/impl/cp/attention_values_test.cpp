@@ -200,7 +200,8 @@ TEST(AttentionTechniques, RefuseWhatCannotBeParted) {
     });
   };
   EXPECT_THAT(failure({1, 7, 2, 2, 4}, plan::CpCommType::p2p), testing::HasSubstr("7 rows of each sequence"));
-  EXPECT_THAT(failure({1, 8, 6, 3, 4}, plan::CpCommType::a2a), testing::HasSubstr("over 2 ranks must divide the 3"));
+  EXPECT_THAT(failure({1, 8, 6, 3, 4}, plan::CpCommType::a2a),
+              testing::HasSubstr("the 2 ranks of an all-to-all must divide the 3"));
 }
 
 }  // namespace

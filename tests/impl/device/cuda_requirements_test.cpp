@@ -89,13 +89,14 @@ TEST(CudaRequirements, NoGpu) {
 
 TEST(CudaRequirements, FewerGpusThanRanksSaysWhichLayoutFits) {
   CudaQueries queries = machine();
-  EXPECT_THAT([&] { check_cuda_machine(8, queries); },
-              ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("2 GPUs are here"), HasSubstr("the layout needs 8"),
-                                                         HasSubstr("\n  data_parallel_size 1 to 2 fits"))));
+  EXPECT_THAT(
+      [&] { check_cuda_machine(8, queries); },
+      ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("2 GPUs are available"), HasSubstr("the layout needs 8"),
+                                                 HasSubstr("\n  data_parallel_size 1 to 2 fits"))));
   queries.device_count = gpus<1>;
   EXPECT_THAT([&] { check_cuda_machine(2, queries); },
               ThrowsMessage<std::invalid_argument>(
-                  AllOf(HasSubstr("1 GPU is here"), HasSubstr("\n  data_parallel_size 1 fits"))));
+                  AllOf(HasSubstr("1 GPU is available"), HasSubstr("\n  data_parallel_size 1 fits"))));
 }
 
 }  // namespace

@@ -317,7 +317,7 @@ TEST(StepBounds, RefusesProgramsThatDoNotFit) {
   Rank alone(1);
   const Communicator c = alone.declare("dp");
   alone.wait(alone.compute, c.stream);
-  expect_refused({compute_and_reduce(0, 1, 1), alone.program()}, "exchange of rank 0 finds no partner");
+  expect_refused({compute_and_reduce(0, 1, 1), alone.program()}, "exchange of rank 0 has no matching call");
   expect_refused({compute_and_reduce(0, 1, 1), compute_and_reduce(0, 1, 1)}, "rank 0 has two programs");
   RecordingDevice unmarked;
   unmarked.create_stream("compute");
@@ -329,7 +329,7 @@ TEST(StepBounds, RefusesProgramsThatDoNotFit) {
     r.receive(pp, 1 - rank, 10);
     return r.program();
   };
-  expect_refused({sends_first(0), sends_first(1)}, "in a circle");
+  expect_refused({sends_first(0), sends_first(1)}, "in a cycle");
 }
 
 }  // namespace

@@ -301,7 +301,7 @@ TEST(Fp8Linear, RefusesSizesThatGpusCannotMultiply) {
     return "nothing refused";
   };
   EXPECT_THAT(message_of(24, 32), testing::HasSubstr("proj in fp8: 24 input features, must be a multiple of 16"));
-  EXPECT_THAT(message_of(32, 4), testing::HasSubstr("proj in fp8: 4 tokens of a rank, must be a multiple of 8"));
+  EXPECT_THAT(message_of(32, 4), testing::HasSubstr("proj in fp8: 4 tokens per rank, must be a multiple of 8"));
 }
 
 TEST(Fp8Weights, AreThoseOfTheInnerLayersLinearLayersAlone) {

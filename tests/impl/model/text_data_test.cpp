@@ -97,7 +97,7 @@ TEST(TextData, RefusesAFileThatIsLargerThanMemory) {
   const std::filesystem::path large = std::filesystem::path(testing::TempDir()) / "large text";
   std::ofstream(large) << "a";
   std::filesystem::resize_file(large, std::uintmax_t{1} << 42);  // holds next to nothing on the disk
-  EXPECT_THAT(error_of(large, 8), AllOf(HasSubstr("4398.0 GB"), HasSubstr("of memory are free")));
+  EXPECT_THAT(error_of(large, 8), AllOf(HasSubstr("4398.0 GB"), HasSubstr("of memory is free")));
   std::filesystem::remove(large);
 }
 

@@ -45,7 +45,7 @@ TEST(BridgeDump, IsKnownByATargetInASection) {
 TEST(BridgeDump, WhatIsNotReadGetsOneNotice) {
   EXPECT_THAT(notices_of(dump("tokenizer: {_target_: x.Y, a: 1, b: 2}\ndataset: {c: 3}\nft: null\n",
                               "rotary_interleaved: false, test_mode: false, init_method: {_target_: f}")),
-              ElementsAre("f:1:1: 5 keys are not read, as nothing that is planned follows from them: "
+              ElementsAre("f:1:1: 5 keys are ignored as irrelevant to the plan: "
                           "model.rotary_interleaved, model.test_mode, model.init_method, tokenizer, dataset"));
 }
 
@@ -54,7 +54,7 @@ TEST(BridgeDump, TheNumberOfGpusGivesTheDataParallelSize) {
       "_target_: x.ConfigContainer\nmodel: {preset: tiny, pipeline_model_parallel_size: 2, _target_: x.Provider}\n";
   const Plan plan = plan_of(model + "world_size: 8\n");
   EXPECT_EQ(plan.config.parallel.data_parallel_size, 4);
-  EXPECT_THAT(lines_of(plan.notices), testing::Not(told("how many GPUs there are")));
+  EXPECT_THAT(lines_of(plan.notices), testing::Not(told("the number of GPUs")));
   EXPECT_THAT(errors_of(model + "data_parallel_size: 2\nworld_size: 8\n"), Only("f:4:1: world_size is 8"));
 }
 
@@ -141,8 +141,7 @@ TEST(BridgeDump, VariablesOfTheEnvironmentAreText) {
   EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 32);
   EXPECT_EQ(plan.config.environment.layernorm_sm_margin, 20);
   EXPECT_TRUE(plan.config.environment.torch_nccl_high_priority);
-  EXPECT_THAT(lines_of(plan.notices),
-              told("1 key is not read, as nothing that is planned follows from them: env_vars.NCCL_NVLS_ENABLE"));
+  EXPECT_THAT(lines_of(plan.notices), told("1 key is ignored as irrelevant to the plan: env_vars.NCCL_NVLS_ENABLE"));
 }
 
 TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
@@ -166,7 +165,7 @@ TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
 
 TEST(BridgeDump, SaysWhatItCannotKnow) {
   EXPECT_THAT(notices_of("model: {preset: tiny, _target_: x.Y, num_moe_experts: 8}"),
-              testing::AllOf(told("data_parallel_size is taken as 1"),
+              testing::AllOf(told("data_parallel_size is assumed to be 1"),
                              told("the dense part of a model with 8 experts is planned")));
 }
 
@@ -195,10 +194,10 @@ TEST(BridgeDump, ReadsTheFieldsOfANestedTransformer) {
 TEST(BridgeDump, TakesAVocabularyOfNullFromTheTokenizerOrAUsualOne) {
   const Plan usual = plan_of(kNested);
   EXPECT_EQ(usual.config.model.vocab_size, 128256);
-  EXPECT_THAT(lines_of(usual.notices), told("--vocab-size takes another"));
+  EXPECT_THAT(lines_of(usual.notices), told("change it with --vocab-size"));
   const Plan own = plan_of(kNested + "tokenizer: {_target_: x.Y, vocab_size: 1000}\n");
   EXPECT_EQ(own.config.model.vocab_size, 1024) << "padded to a multiple of 128";
-  EXPECT_THAT(lines_of(own.notices), told("tokenizer.vocab_size is taken, 1000"));
+  EXPECT_THAT(lines_of(own.notices), told("using tokenizer.vocab_size, 1000"));
 }
 
 TEST(NemoDump, IsReadInTheSectionsOfBridge) {
@@ -228,17 +227,17 @@ TEST(BridgeDump, TakesHeadsAndPositionsOfOtherModelsThanLlama) {
   EXPECT_THAT(lines_of(plan.not_run), told("the angles of position_embedding_type yarn and mrope"));
   EXPECT_THAT(plan_of(dump("", "position_embedding_type: rope")).not_run, testing::IsEmpty());
   EXPECT_THAT(errors_of(dump("", "num_attention_heads: 5, num_query_groups: 5")),
-              Contains(HasSubstr("model.hidden_size is 128, which num_attention_heads (5) does not divide")));
+              Contains(HasSubstr("model.hidden_size is 128, which is not divisible by num_attention_heads (5)")));
   EXPECT_THAT(errors_of(dump("", "kv_channels: 31, position_embedding_type: rope")),
-              Only("rope turns 31 of the 31 features of a head, and turns them in pairs; change "
+              Only("rope rotates 31 of the 31 features of a head, and rotates them in pairs; change "
                    "model.kv_channels"));
 }
 
 TEST(BridgeDump, AModelThatIsMoreThanADecoderOfTextIsSaidToBe) {
   std::string wan = dump("");
-  EXPECT_THAT(notices_of(wan), testing::Not(told("is planned as one decoder of text")));
+  EXPECT_THAT(notices_of(wan), testing::Not(told("is planned as one text decoder")));
   wan.replace(wan.find("x.Provider"), 10, "x.WanModelProvider");
-  EXPECT_THAT(notices_of(wan), told("WanModelProvider is planned as one decoder of text"));
+  EXPECT_THAT(notices_of(wan), told("WanModelProvider is planned as one text decoder"));
 }
 
 TEST(BridgeDump, OfABackendThatNobodyNamedNothingIsSaid) {
@@ -260,7 +259,7 @@ TEST(BridgeDump, AModelOfLatentAttentionHasNoTensorOverlap) {
       plan_of(dump("comm_overlap: {tp_comm_overlap: true}\n",
                    "tensor_model_parallel_size: 2, sequence_parallel: true, multi_latent_attention: true"));
   EXPECT_EQ(outcome(plan, "comm_overlap.tp_comm_overlap"), "false gate");
-  EXPECT_THAT(knob_of(plan, "comm_overlap.tp_comm_overlap").reason, HasSubstr("switch TP overlap off for all layers"));
+  EXPECT_THAT(knob_of(plan, "comm_overlap.tp_comm_overlap").reason, HasSubstr("disables TP overlap for all layers"));
 }
 
 TEST(BridgeDump, SettingsThatMegatronRefusesTogetherAreErrors) {
@@ -273,13 +272,13 @@ TEST(BridgeDump, SettingsThatMegatronRefusesTogetherAreErrors) {
   expect_refused({
       {recipe("bf16_mixed, " + reuse), "reuse_grad_buf_for_mxfp8_param_ag needs fp8_param_gather"},
       {recipe("bf16_with_fp8_delayed_scaling_mixed, first_last_layers_bf16: true"),
-       "first_last_layers_bf16 does not go with delayed scaling"},
+       "first_last_layers_bf16 is incompatible with delayed scaling"},
       {kTinyModel + "ddp.use_distributed_optimizer: false\n"
                     "optimizer.overlap_param_gather_with_optimizer_step: true\n"
                     "mixed_precision: {recipe: bf16_with_mxfp8_mixed}\n",
-       "which recipe bf16_with_mxfp8_mixed sets, exclude each other"},
+       "which recipe bf16_with_mxfp8_mixed sets, are mutually exclusive"},
       {dump("dataset: {_target_: x.Y, seq_length: 64}\n", "seq_length: 32"),
-       "f:4:26: dataset.seq_length is 64, and model.seq_length is 32"},
+       "f:4:26: dataset.seq_length is 64, but model.seq_length is 32"},
   });
   for (const std::string& legal : {recipe("bf16_with_fp8_current_scaling_mixed, " + reuse),
                                    dump("dataset: {_target_: x.Y, seq_length: 32}\n", "seq_length: 32")})
@@ -287,12 +286,11 @@ TEST(BridgeDump, SettingsThatMegatronRefusesTogetherAreErrors) {
 }
 
 TEST(BridgeDump, TimersThatAllRanksMeetForAreExposed) {
-  EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 1}\n")).exposed),
-              told("all ranks wait for each other"));
+  EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 1}\n")).exposed), told("all ranks synchronize"));
   EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 1}\nmodel.barrier_with_L1_time: false\n")).exposed),
-              testing::Not(told("all ranks wait for each other")));
+              testing::Not(told("all ranks synchronize")));
   EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 0}\nmodel.barrier_with_L1_time: true\n")).exposed),
-              testing::Not(told("all ranks wait for each other")));
+              testing::Not(told("all ranks synchronize")));
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(Environment, PriorityOfCommunicationIsOffUntilAskedFor) {
 
 TEST(Environment, VboostIsPlannedAndRefused) {
   const Plan plan = plan_with("", "enable_vboost: true");
-  EXPECT_THAT(lines_of(plan.not_run), Only("environment.enable_vboost is known by name"));
+  EXPECT_THAT(lines_of(plan.not_run), Only("environment.enable_vboost is recognized"));
 }
 
 TEST(Environment, ManualCollectionIsAcceptedAndChangesNothing) {

@@ -36,11 +36,11 @@ TEST(UnmetRequests, AreWhatIsOverruledAndWhatIsAskedOfNothing) {
               ElementsAre(testing::StartsWith("comm_overlap.tp_comm_overlap was requested as true and is false: ")));
   EXPECT_THAT(unmet_requests(plan_of("model: {preset: tiny, cp_comm_type: a2a}\n"
                                      "extensions: {cp_overlap: true, release_by_event: true}\n")),
-              testing::UnorderedElementsAre("model.cp_comm_type was requested as \"a2a\" and does nothing: "
+              testing::UnorderedElementsAre("model.cp_comm_type was requested as \"a2a\" but has no effect: "
                                             "context_parallel_size is 1",
-                                            "extensions.cp_overlap was requested as true and does nothing: "
+                                            "extensions.cp_overlap was requested as true but has no effect: "
                                             "context_parallel_size is 1",
-                                            "extensions.release_by_event was requested as true and does nothing: "
+                                            "extensions.release_by_event was requested as true but has no effect: "
                                             "pipeline_model_parallel_size is 1"));
 }
 
@@ -86,7 +86,7 @@ TEST(PlanDiff, NamesEffectsAndNotRequests) {
   const std::string model = "model: {preset: tiny}\ndata_parallel_size: 2\n";
   const Plan automatic = plan_of(model), same = plan_of(model + "comm_overlap: {overlap_grad_reduce: true}");
   EXPECT_THAT(differences(automatic, same), IsEmpty()) << "asked for, and what the rule gives";
-  EXPECT_EQ(differences_text({}, {}), "the same is in effect\n");
+  EXPECT_EQ(differences_text({}, {}), "no difference in effect\n");
   const auto other = differences(automatic, plan_of(model + "comm_overlap: {bucket_size: 100000}"));
   EXPECT_THAT(other, Contains(Field(&Difference::what, "comm_overlap.bucket_size")));
   EXPECT_THAT(other, Contains(Field(&Difference::what, "buckets of stage 0, chunk 0")));

@@ -60,7 +60,7 @@ TEST(Link, RefusesWhatIsNoLink) {
   for (const char* option : {"latency", "latency=us", "latency=-1us", "latency=1ms"})
     EXPECT_THAT(mistakes_of("emulated:1GB/s,sms=1," + std::string(option)), Only("latency is")) << option;
   EXPECT_THAT(mistakes_of("emulated:1GB/s,sms=1,copy_engine=1"), Only("unknown option"));
-  EXPECT_THAT(mistakes_of("emulated:1GB/s"), Only("neither sms=K nor copy_engine"));
+  EXPECT_THAT(mistakes_of("emulated:1GB/s"), Only("needs sms=K or copy_engine"));
   for (const char* text : {"emulated", "Real", "", "fast", "emulate:1GB/s,sms=1"})
     EXPECT_THAT(mistakes_of(text), Only("run.link must be real or emulated:")) << text;
 }

@@ -90,9 +90,10 @@ TEST(MegatronArguments, MayBeThoseOfALaunchScript) {
   const Plan plan = plan_of("# what every job has\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\nARGS=(\n  " + kModel +
                             "\\\n  --train-iters 100 \\\n  --data-path \"a b\"\n)\n");
   EXPECT_EQ(plan.config.environment.cuda_device_max_connections, 1);
-  EXPECT_THAT(plan.notices,
-              Contains(Field(&Message::message, HasSubstr("2 arguments are not read, as nothing that is "
-                                                          "planned follows from them: --train-iters, --data-path"))));
+  EXPECT_THAT(
+      plan.notices,
+      Contains(Field(&Message::message,
+                     HasSubstr("2 arguments are ignored as irrelevant to the plan: --train-iters, --data-path"))));
 }
 
 TEST(MegatronArguments, MayBeThoseOfAWholeScript) {
@@ -110,13 +111,12 @@ TEST(MegatronArguments, MayBeThoseOfAWholeScript) {
 TEST(MegatronArguments, AreSaidWhereTheyCountForNothing) {
   const auto is_told = [](const std::string& words) { return Contains(Field(&Message::message, HasSubstr(words))); };
   EXPECT_THAT(plan_of(kModel + "--overlap-grad-reduse --vocab-file x").notices,
-              AllOf(is_told("--overlap-grad-reduse is no argument that is known, and counts for nothing; did you mean "
-                            "--overlap-grad-reduce?"),
-                    is_told("1 argument is not read, as nothing that is planned follows from them: --vocab-file")));
+              AllOf(is_told("unknown argument --overlap-grad-reduse is ignored; did you mean --overlap-grad-reduce?"),
+                    is_told("1 argument is ignored as irrelevant to the plan: --vocab-file")));
   EXPECT_THAT(plan_of(kModel + "--sequence-parallel --tensor-model-parallel-size 2 --tp-comm-overlap "
                                "--tp-comm-overlap-cfg x.yaml")
                   .notices,
-              is_told("--tp-comm-overlap-cfg names a file, which is not read"));
+              is_told("the file of --tp-comm-overlap-cfg is not read"));
   EXPECT_THAT(plan_of(kModel + "--max-position-embeddings 4096").notices, is_told("and has 4096"));
   EXPECT_THAT(plan_of(kModel + "--max-position-embeddings 4096 --position-embedding-type rope").notices,
               testing::Not(is_told("and has 4096")));
@@ -155,7 +155,7 @@ TEST(MegatronArguments, OfOneKindMayNeedAnother) {
               testing::IsEmpty());
   EXPECT_THAT(errors("--tensor-model-parallel-size 1 --sequence-parallel --tp-comm-overlap"),
               Only("needs --tensor-model-parallel-size above 1"));
-  EXPECT_THAT(errors("--swiglu --squared-relu"), Only("exclude each other"));
+  EXPECT_THAT(errors("--swiglu --squared-relu"), Only("are mutually exclusive"));
   EXPECT_THAT(errors("--squared-relu"), Only("needs --disable-bias-linear"));
   EXPECT_THAT(errors("--squared-relu --disable-bias-linear"), testing::IsEmpty());
   EXPECT_THAT(errors("--cuda-graph-impl full_iteration"), Only("needs --no-check-for-nan"));
@@ -164,18 +164,18 @@ TEST(MegatronArguments, OfOneKindMayNeedAnother) {
 TEST(MegatronArguments, WithoutAFormatAreOfFp32WhichIsSaid) {
   std::string in_fp32 = kModel;
   in_fp32.erase(in_fp32.find("--bf16"), 6);
-  const auto fp32 = Contains(Field(&Message::message, HasSubstr("Megatron trains in fp32, which is not planned")));
+  const auto fp32 = Contains(Field(&Message::message, HasSubstr("Megatron trains in fp32, which is not supported")));
   EXPECT_THAT(plan_of(in_fp32).notices, fp32);
   EXPECT_THAT(plan_of(in_fp32 + "--fp16").notices, testing::Not(fp32));
   EXPECT_THAT(plan_of(kModel).notices, testing::Not(fp32));
-  EXPECT_THAT(errors_of(kModel + "--fp16"), Contains(HasSubstr("take one of them")));
+  EXPECT_THAT(errors_of(kModel + "--fp16"), Contains(HasSubstr("accept only one of them")));
 }
 
 TEST(MegatronArguments, ThatItsCommandLineRefusesAreErrors) {
   EXPECT_THAT(errors_of(kModel + "--overlap-param-gather --use-distributed-optimizer"),
               Only("needs --overlap-grad-reduce"));
   EXPECT_THAT(errors_of(kModel + "--tp-comm-overlap"), Only("needs --sequence-parallel"));
-  EXPECT_THAT(errors_of(kModel + "--num-layers-per-virtual-pipeline-stage 3"), Only("are no multiple of it"));
+  EXPECT_THAT(errors_of(kModel + "--num-layers-per-virtual-pipeline-stage 3"), Only("are not a multiple of it"));
   EXPECT_FALSE(
       errors_of(kModel + "--pipeline-model-parallel-size 0 --num-layers-per-virtual-pipeline-stage 2").empty());
   EXPECT_FALSE(errors_of(kModel + "--tensor-model-parallel-size 999999999999999999 --make-vocab-size-divisible-by "

@@ -42,24 +42,25 @@ class Megatron : public testing::Test {
 };
 
 /// A field says what was set, and a plan what comes of it. These words tell what Megatron's code does with it later.
-constexpr std::array kLater = {"Transformer Engine", "tp_comm_overlap_rs_dgrad", "Megatron Core's DDP takes"};
+constexpr std::array kLater = {"Transformer Engine", "tp_comm_overlap_rs_dgrad", "Megatron Core's DDP uses"};
 
 /// What Megatron-Bridge takes and its training then stops at: in Megatron Core's parallel state, schedules, layers and
 /// buckets, or in Transformer Engine.
 constexpr std::array kStopsLater = {
-    "overlap_p2p_comm and batch_p2p_comm exclude each other",
-    "the plain 1F1B schedule refuses it",
-    "Transformer Engine's userbuffers take bf16",
-    "wants at least 2 stages for any number of virtual ones",
+    "overlap_p2p_comm and batch_p2p_comm are mutually exclusive",
+    "the plain 1F1B schedule rejects it",
+    "Transformer Engine's userbuffers support bf16",
+    "needs at least 2 stages for virtual stages",
     "the same two ranks exchange several tensors in one batch",
-    "stops in the first forward pass",
-    "all-to-all splits the key and value heads",
+    "fails in the first forward pass",
+    "do not divide evenly among the",
     "does not divide",
+    "is not divisible by",
     "needs ddp.use_distributed_optimizer",
     "virtual stages need a multiple",
-    "Megatron Core fails at the second, which there is not",
+    "Megatron Core fails because there is no second chunk",
     "and leave a remainder of 0",
-    "num_distributed_optimizer_instances above 1 and ddp.reduce_scatter_with_fp32_accumulation exclude each other"};
+    "num_distributed_optimizer_instances above 1 and ddp.reduce_scatter_with_fp32_accumulation are mutually exclusive"};
 
 template <std::size_t n>
 bool holds_any(std::string_view text, const std::array<const char*, n>& words) {

@@ -68,10 +68,10 @@ TEST(MemoryAdvice, RecomputesAsFewLayersAsDo) {
       kEightRanks.rest};
   EXPECT_THAT(
       advice_of(kEightRanks, bytes_of(three)),
-      StartsWith("recompute_granularity full, recompute_method block, recompute_num_layers 3 fits as predicted, "
+      StartsWith("recompute_granularity full, recompute_method block, recompute_num_layers 3 is predicted to fit, "
                  "with "));
-  EXPECT_THAT(advice_of(kEightRanks, bytes_of(three) - 1), HasSubstr("recompute_num_layers 4 fits"));
-  EXPECT_THAT(advice_of(three, bytes_of(three) - 1), HasSubstr("recompute_num_layers 4 fits"));
+  EXPECT_THAT(advice_of(kEightRanks, bytes_of(three) - 1), HasSubstr("recompute_num_layers 4 is predicted to fit"));
+  EXPECT_THAT(advice_of(three, bytes_of(three) - 1), HasSubstr("recompute_num_layers 4 is predicted to fit"));
 }
 
 TEST(MemoryAdvice, OnTheSameRanksWhereRecomputationIsNotEnough) {
@@ -81,7 +81,7 @@ TEST(MemoryAdvice, OnTheSameRanksWhereRecomputationIsNotEnough) {
   EXPECT_THAT(
       advice_of(all, bytes_of(all) - 1),
       StartsWith("recompute_num_layers 16, pipeline_model_parallel_size 2, data_parallel_size 4, num_microbatches 8 "
-                 "on the same 8 ranks fits"));
+                 "on the same 8 ranks is predicted to fit"));
   const Settings chunks{
       "preset: llama3-8b, num_layers: 24, pipeline_model_parallel_size: 2, "
       "virtual_pipeline_model_parallel_size: 6, recompute_granularity: full, recompute_method: "
@@ -104,13 +104,15 @@ TEST(MemoryAdvice, ShardsTheOptimizerWhereNothingElseDivides) {
       "preset: llama3-8b, num_layers: 31, num_attention_heads: 31, num_query_groups: 31, hidden_size: "
       "3968, recompute_granularity: full, recompute_method: uniform, recompute_num_layers: 1",
       "data_parallel_size: 8\nddp: {use_distributed_optimizer: false}\n"};
-  EXPECT_THAT(advice_of(whole, bytes_of(whole) - 1), StartsWith("use_distributed_optimizer true fits"));
+  EXPECT_THAT(advice_of(whole, bytes_of(whole) - 1), StartsWith("use_distributed_optimizer true is predicted to fit"));
   const Settings copies{whole.model, "data_parallel_size: 8\nddp: {num_distributed_optimizer_instances: 2}\n"};
-  EXPECT_THAT(advice_of(copies, bytes_of(copies) - 1), StartsWith("num_distributed_optimizer_instances 1 fits"));
+  EXPECT_THAT(advice_of(copies, bytes_of(copies) - 1),
+              StartsWith("num_distributed_optimizer_instances 1 is predicted to fit"));
   const Settings sharded{whole.model, "data_parallel_size: 8\n"};
   EXPECT_THAT(advice_of(sharded, bytes_of(sharded) - 1), StartsWith("context_parallel_size 2, data_parallel_size 4"));
   const Settings batches{whole.model, "train: {micro_batch_size: 4}\n"};
-  EXPECT_THAT(advice_of(batches, bytes_of(batches) - 1), StartsWith("micro_batch_size 2, num_microbatches 2 fits"));
+  EXPECT_THAT(advice_of(batches, bytes_of(batches) - 1),
+              StartsWith("micro_batch_size 2, num_microbatches 2 is predicted to fit"));
 }
 
 TEST(MemoryAdvice, TakesTwoChangesWhereOneIsNotEnough) {
@@ -153,15 +155,15 @@ TEST(MemoryAdvice, TellsTheMostLayersThatFit) {
   EXPECT_EQ(layers_that_fit(config("num_layers: 12" + stages), bytes_of("num_layers: 8" + stages) - 1), 4);
   const std::string block = ", recompute_granularity: full, recompute_method: block, recompute_num_layers: ";
   EXPECT_EQ(advice_on_memory(config("num_layers: 12" + block + "12"), bytes_of("num_layers: 7" + block + "7")),
-            "--layers 7 with model.recompute_num_layers 7 fits as predicted");
+            "--layers 7 with model.recompute_num_layers 7 is predicted to fit");
   const std::string uniform = ", recompute_granularity: full, recompute_method: uniform, recompute_num_layers: 1";
   EXPECT_EQ(advice_on_memory(config("num_layers: 12" + uniform), bytes_of("num_layers: 7" + uniform)),
-            "--layers 7 fits as predicted");
-  EXPECT_EQ(advice_on_memory(of_twelve, 0), "no fewer layers fit: more ranks");
-  EXPECT_THAT(advice_on_memory(of_twelve, 1'000'000'000), HasSubstr("GB were predicted, without gaps"));
+            "--layers 7 is predicted to fit");
+  EXPECT_EQ(advice_on_memory(of_twelve, 0), "no smaller number of layers fits: use more ranks");
+  EXPECT_THAT(advice_on_memory(of_twelve, 1'000'000'000), HasSubstr("GB, without fragmentation"));
   const Config uneven =
       config("num_layers: 12, pipeline_model_parallel_size: 2, num_layers_in_first_pipeline_stage: 4");
-  EXPECT_EQ(advice_on_memory(uneven, 0), "fewer layers, or more ranks");
+  EXPECT_EQ(advice_on_memory(uneven, 0), "use fewer layers, or more ranks");
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ TEST(Rope, TurnsAPartOfEachHeadInPairs) {
   const auto errors = [](const std::string& percent) {
     return errors_of("model: {preset: tiny, position_embedding_type: rope, rotary_percent: " + percent + "}\n");
   };
-  EXPECT_THAT(errors("0.1"), Only("turns 3 of the 32 features of a head"));
-  EXPECT_THAT(errors("0.01"), Only("turns 0 of the 32 features"));
+  EXPECT_THAT(errors("0.1"), Only("rotates 3 of the 32 features of a head"));
+  EXPECT_THAT(errors("0.01"), Only("rotates 0 of the 32 features"));
   const Plan learned = plan_of("model: {preset: tiny, rotary_base: 5}\n");
   EXPECT_THAT(lines_of(learned.notices), Only("rotary_base has no effect"));
 }

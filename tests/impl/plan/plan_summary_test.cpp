@@ -99,7 +99,7 @@ TEST(PlanOfACell, BeginsWithWhatItAssumesAndWhatItExposes) {
       "model: {preset: llama3-8b, tensor_model_parallel_size: 2, sequence_parallel: true}\n"
       "comm_overlap: {overlap_grad_reduce: false}\ndata_parallel_size: 2\n";
   const std::string text = joined(cell_summary(parse(yaml, "f").cells.front(), {.width = kNarrow}));
-  EXPECT_THAT(text, HasSubstr("assumed, because nothing says it: environment.gpu_arch h100 EXPOSED "
+  EXPECT_THAT(text, HasSubstr("assumed, because not configured: environment.gpu_arch h100 EXPOSED "
                               "f:2:16: every gradient reduction is exposed: overlap_grad_reduce is false"));
   EXPECT_THAT(text, HasSubstr("every gather and reduction of a layer's forward pass is exposed"));
 }
@@ -116,9 +116,9 @@ TEST(PlanOfACell, TellsOneReasonThatRunRefusesItForAndCountsSeveral) {
   Plan& plan = matrix.cells.front().plan;
   plan.not_run = {{"f:1:1", "the first reason"}};
   const auto summary = [&] { return cell_summary(matrix.cells.front(), {.width = kNarrow}); };
-  EXPECT_THAT(joined(summary()), HasSubstr("run refuses this here f:1:1: the first reason"));
+  EXPECT_THAT(joined(summary()), HasSubstr("cannot run here f:1:1: the first reason"));
   plan.not_run.push_back({"f:2:2", "the second reason"});
-  EXPECT_THAT(lines_of(summary()), Contains("run refuses this here, for 2 reasons that --all lists"));
+  EXPECT_THAT(lines_of(summary()), Contains("cannot run here, for 2 reasons (listed by --all)"));
   EXPECT_THAT(summary(), Not(HasSubstr("the first reason")));
   EXPECT_THAT(joined(to_text(plan, {.width = kNarrow})),
               AllOf(HasSubstr("the first reason"), HasSubstr("the second reason")));
@@ -128,7 +128,7 @@ TEST(PlanOverview, SaysForWhichCellsRunRefusesIt) {
   Matrix matrix = parse(kOnOff, "f");
   matrix.cells.at(1).plan.not_run = {{"f:1:1", "one"}, {"f:1:2", "two"}};
   EXPECT_THAT(joined(overview(matrix, {.width = 160})),
-              HasSubstr("run refuses this here, for 2 reasons that --all lists [1 of 2 cells: on]"));
+              HasSubstr("cannot run here, for 2 reasons (listed by --all) [1 of 2 cells: on]"));
 }
 
 TEST(CommonNotices, AreThoseOfEveryCell) {

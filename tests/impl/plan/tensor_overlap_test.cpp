@@ -251,9 +251,9 @@ TEST(WrongTensorConfigs, AreErrorsOfTheirEntries) {
       {"qkv_dgrad", "{cga_size: 9}", "cga_size must be a whole number from 1 to 8"},
       {"proj_fprop", "{num_splits: 0}", "num_splits must be a whole number from 1 to 1024"},
       {"proj_fprop", "{num_splits: 3}", "num_splits is 3, which does not divide the 256 output features"},
-      {"qkv_fprop", "{method: bulk}", "has no bulk: the GEMM needs what is gathered"},
+      {"qkv_fprop", "{method: bulk}", "has no bulk: the GEMM needs the gathered data"},
       {"fc2_dgrad", "{method: pipeline}", "has no pipeline: pipeline reduces"},
-      {"fc2_fprop", "{method: bulk}", "has no bulk: what is reduced"},
+      {"fc2_fprop", "{method: bulk}", "has no bulk: the GEMM produces the reduced data"},
       {"fc1_wgrad", "{method: ring_exchange}", "has no ring_exchange: the GEMM neither"},
       {"qkv_fprop", "{atomic_gemm: true}", "cannot be expressed by streams and events"},
       {"qkv_fprop", "{_target_: a.RingExchangeOverlapCgf}", "did you mean RingExchangeOverlapCfg?"},
@@ -275,9 +275,9 @@ TEST(WrongTensorConfigs, AreAllToldAtOnceAtTheirPlaces) {
 TEST(WrongTensorConfigs, AreRefusedWithTheModelAndThePrecision) {
   expect_refused({
       {"model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: false, tp_comm_overlap_cfg: no}\n",
-       "no userbuffers preset is named \"no\""},
+       "unknown userbuffers preset \"no\""},
       {tp4(kTensorOverlapOn + "mixed_precision: bf16_with_fp8_subchannel_scaling_mixed\n"),
-       "userbuffers take bf16, per-tensor fp8 and mxfp8"},
+       "userbuffers support bf16, per-tensor fp8 and mxfp8"},
       {"model: {preset: tiny, hidden_size: 192, num_attention_heads: 6, num_query_groups: 3, "
        "ffn_hidden_size: 192, vocab_size: 258, seq_length: 126, tensor_model_parallel_size: 3, "
        "sequence_parallel: true}\n" +
@@ -290,7 +290,7 @@ TEST(KnownTensorFields, AreRefusedByRunAlone) {
   const Plan plan = plan_of(tp4(with_cfg("{qkv_fprop: {use_ce: false, comm_priority: -5}, proj_wgrad: {num_sm: 1}}")));
   EXPECT_THAT(lines_of(plan.not_run),
               testing::UnorderedElementsAre(HasSubstr("use_ce false"), HasSubstr("comm_priority"),
-                                            HasSubstr("proj_wgrad is known by name")));
+                                            HasSubstr("proj_wgrad is recognized")));
 }
 
 }  // namespace

@@ -48,12 +48,12 @@ TEST(ScheduleKnob, TakesEachScheduleWhereItCanRun) {
 TEST(ScheduleKnob, RefusesAScheduleWithTheReason) {
   EXPECT_THAT(errors_of(pipeline_of(4, 2, "one_forward_one_backward")),
               ElementsAre(HasSubstr("f:3:14: extensions.pipeline_schedule one_forward_one_backward: it runs without "
-                                    "virtual stages, and virtual_pipeline_model_parallel_size is given")));
-  EXPECT_THAT(errors_of(pipeline_of(4, 2, "interleaved")), ElementsAre(HasSubstr("and overlap_p2p_comm is true")));
+                                    "virtual stages, but virtual_pipeline_model_parallel_size is set")));
+  EXPECT_THAT(errors_of(pipeline_of(4, 2, "interleaved")), ElementsAre(HasSubstr("but overlap_p2p_comm is true")));
   EXPECT_THAT(errors_of(pipeline_of(4, 1, "interleaved")),
               ElementsAre(EndsWith("it needs virtual_pipeline_model_parallel_size")));
   EXPECT_THAT(errors_of(pipeline_of(4, 1, "overlapped")), ElementsAre(HasSubstr("it needs overlap_p2p_comm")));
-  EXPECT_THAT(errors_of(pipeline_of(4, 1, "single_stage")), ElementsAre(HasSubstr("it is that of a stage alone")));
+  EXPECT_THAT(errors_of(pipeline_of(4, 1, "single_stage")), ElementsAre(HasSubstr("it is for a single stage")));
 }
 
 TEST(ScheduleKnob, HasNoEffectOnAStageAlone) {
@@ -83,10 +83,10 @@ std::vector<std::string> splitting_schedules() {
 TEST(SplitBackward, IsRefusedWhereWeightGradientsCannotWait) {
   const std::pair<const char*, const char*> beside[] = {
       {"model.sequence_parallel: true\nmodel.tensor_model_parallel_size: 2\ncomm_overlap: {tp_comm_overlap: true}\n",
-       "tp_comm_overlap runs collectives beside them"},
-      {"mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed}\n", "keeps no gradients in fp8"},
+       "tp_comm_overlap runs collectives during them"},
+      {"mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed}\n", "keeps no fp8 gradients"},
       {"model.recompute_granularity: full\nmodel.recompute_method: uniform\nmodel.recompute_num_layers: 1\n",
-       "is gone before they are formed"},
+       "are freed before they are computed"},
       {"comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n",
        "set defer_embedding_wgrad_compute to false"}};
   for (const std::string& schedule : splitting_schedules())

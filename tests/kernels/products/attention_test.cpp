@@ -253,7 +253,7 @@ TEST_F(AttentionLimits, RefusesAQueryWithoutAKeyAndKeysThatDoNotFit) {
       .q = q, .k = k, .v = v, .out = out, .lse = lse, .seq_length = 8, .head_size = 8, .kv_length = 7};
   EXPECT_THAT([&] { kernels::attention_forward(tensors); },
               testing::ThrowsMessage<std::invalid_argument>(
-                  testing::HasSubstr("kv_length is 7, must be at least seq_length where attention is causal")));
+                  testing::HasSubstr("kv_length is 7, must be at least seq_length with causal attention")));
   tensors.causal = false;
   tensors.kv_length = -1;
   EXPECT_THROW(kernels::attention_forward(tensors), std::invalid_argument);

@@ -140,10 +140,10 @@ TEST(AnalysisTable, ShowsAMedianStep) {
   const std::string table = analysis_table(trace, summarise(trace), {.width = 80});
   EXPECT_EQ(table,
             "A step takes 10.00 ms (median of 2 steps).\n"
-            "1.500 ms of it (15 %) is exposed communication, all of it dp.\n"
-            "All of that is param_all_gather; 33 % of the exposed time is waiting.\n"
+            "1.500 ms (15 %) is exposed communication, all of it dp.\n"
+            "All of it is param_all_gather; 33 % of the exposed time is waiting.\n"
             "\n"
-            "A step in milliseconds: median of 2 steps\n"
+            "Milliseconds per step: median of 2 steps\n"
             "\n"
             "rank    step  compute   comm  exposed  overlap  exp. wait  exp. xfer   idle\n"
             "---------------------------------------------------------------------------\n"
@@ -155,13 +155,13 @@ TEST(AnalysisTable, ShowsTheRestWhereItIsAskedFor) {
   const std::vector<Breakdown> asked{Breakdown::mode, Breakdown::purpose};
   const std::string table = analysis_table(trace, summarise(trace), {.width = 80}, asked);
   EXPECT_THAT(table,
-              ::testing::EndsWith("\nCommunication of rank 0, in milliseconds\n"
+              ::testing::EndsWith("\nCommunication in milliseconds, rank 0\n"
                                   "\n"
                                   "mode          count   comm  exposed  overlap  exp. wait  exp. xfer  wire MB\n"
                                   "---------------------------------------------------------------------------\n"
                                   "dp                1  3.500    1.500   57.1 %      0.500      1.000    0.001\n"
                                   "unattributed      0  0.000    0.000        -      0.000      0.000        -\n"
-                                  "\nCommunication of rank 0, in milliseconds\n"
+                                  "\nCommunication in milliseconds, rank 0\n"
                                   "\n"
                                   "purpose           count   comm  exposed  overlap  exp. wait  exp. xfer  wire MB\n"
                                   "-------------------------------------------------------------------------------\n"
@@ -180,7 +180,7 @@ TEST(AnalysisTable, ShowsOfManyRanksTheirMeanAndBothEnds) {
   for (const char* words : {"\n0     20.000", "\n19    20.000", "\nmean  20.000    0.000   9.500"})
     EXPECT_THAT(table, HasSubstr(words));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("\n7 ")));
-  EXPECT_THAT(table, HasSubstr("Of 20 ranks, those with the least and the most exposed time; --by rank has all."));
+  EXPECT_THAT(table, HasSubstr("Showing the least and most exposed of 20 ranks; --by rank shows all."));
 }
 
 TEST(AnalysisTable, SaysWhereNothingCommunicatesOrNothingIsMeasured) {
@@ -188,7 +188,7 @@ TEST(AnalysisTable, SaysWhereNothingCommunicatesOrNothingIsMeasured) {
   trace.add_track({0, 0, "compute"});
   trace.add(slice_of(0, 0, 10));
   const std::string table = analysis_table(trace, summarise(trace), {});
-  EXPECT_THAT(table, HasSubstr("\nNo communication was seen in it.\n"));
+  EXPECT_THAT(table, HasSubstr("\nNo communication was found.\n"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("exposed"))) << "no column of zeros";
   trace.marks = {{0, 0, 1, 5}};
   EXPECT_THAT(analysis_table(trace, summarise(trace), {}), HasSubstr("no measured step"));

@@ -44,8 +44,7 @@ TEST(Matching, LeavesAGroupAloneWhoseMembersHaveDifferentNumbers) {
   job.nccl(1, 100, 150, record_of(job.all(), 0));
   const Matching matching = match_communications(job.trace);
   EXPECT_THAT(matching.matches, IsEmpty());
-  EXPECT_THAT(matching.unmatched,
-              ElementsAre(Pair("members have different numbers of them and no sequence is given", 3)));
+  EXPECT_THAT(matching.unmatched, ElementsAre(Pair("different counts per rank, and no sequence numbers", 3)));
 }
 
 TEST(Matching, DoesNotTakeNumbersThatOnlyCountForSequences) {
@@ -108,7 +107,7 @@ TEST(Matching, LeavesOutALinkWhoseEndsHaveDifferentNumbers) {
   job.nccl(1, 0, 10, record_of(job.all(), 0, Collective::receive, 0));
   const Matching matching = match_communications(job.trace);
   EXPECT_THAT(matching.matches, IsEmpty());
-  EXPECT_THAT(matching.unmatched, ElementsAre(Pair("peers have different numbers of them", 3)));
+  EXPECT_THAT(matching.unmatched, ElementsAre(Pair("different counts of sends and receives", 3)));
 }
 
 TEST(Matching, AssumesOneCollectiveWhereAllRanksRunTheSameKernels) {
@@ -138,7 +137,7 @@ TEST(Matching, AssumesNothingWhereRanksRunDifferentKernels) {
   job.nccl(1, 0, 50, "ncclKernel_AllReduce");
   const Matching matching = match_communications(job.trace);
   EXPECT_THAT(matching.matches, IsEmpty());
-  EXPECT_THAT(matching.unmatched, ElementsAre(Pair("no communicator is named, and ranks run different kernels", 2)));
+  EXPECT_THAT(matching.unmatched, ElementsAre(Pair("no communicator recorded, and ranks run different kernels", 2)));
 }
 
 // Ranks 0 and 1 are one group of tensor parallelism and ranks 2 and 3 another: all four run the same kernels.
@@ -151,7 +150,7 @@ TEST(Matching, AssumesNothingWhereMembersNeverRunTogether) {
     }
   const Matching matching = match_communications(job.trace);
   EXPECT_THAT(matching.matches, IsEmpty());
-  EXPECT_EQ(matching.unmatched.at("no communicator is named, and ranks run them at different times"), 12);
+  EXPECT_EQ(matching.unmatched.at("no communicator recorded, and ranks run them at different times"), 12);
 }
 
 TEST(Matching, AssumesNothingWhereTheJobHasMoreRanksThanTheTrace) {

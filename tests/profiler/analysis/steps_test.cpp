@@ -68,7 +68,7 @@ TEST(Steps, OfTheProfilerAreWhatWasLaunchedInThem) {
   EXPECT_EQ(list.ranks[0].source, StepSource::profiler_step);
   EXPECT_THAT(in_us(list.ranks[0].windows), ElementsAre(Window{0, 0, 7, 20, 145}, Window{0, 0, 8, 145, 245},
                                                         Window{0, 0, 9, 245, 345}, Window{0, 0, 10, 345, 445}));
-  EXPECT_EQ(steps_text(list), "ProfilerStep, 4 of them");
+  EXPECT_EQ(steps_text(list), "ProfilerStep (4)");
 }
 
 TEST(Steps, ThatAreCutOrWithoutWorkAreLeftOut) {
@@ -77,10 +77,10 @@ TEST(Steps, ThatAreCutOrWithoutWorkAreLeftOut) {
   made.kernel("gemm", 421, 450, 460);
   const StepList list = find_steps(made.trace);
   EXPECT_EQ(list.ranks[0].windows.size(), 4U);
-  EXPECT_EQ(steps_text(list), "ProfilerStep, 4 of them, the last one cut off and left out");
+  EXPECT_EQ(steps_text(list), "ProfilerStep (4), the last one cut off and excluded");
   ForeignTrace idle = profiled();
   idle.range("ProfilerStep#11", 420, 450);
-  EXPECT_EQ(steps_text(find_steps(idle.trace)), "ProfilerStep, 4 of them, 1 without work left out");
+  EXPECT_EQ(steps_text(find_steps(idle.trace)), "ProfilerStep (4), 1 without work excluded");
 }
 
 TEST(Steps, OfOtherRangesAreTheOutermostThatSaySo) {
@@ -93,7 +93,7 @@ TEST(Steps, OfOtherRangesAreTheOutermostThatSaySo) {
     made.kernel("gemm", begin + 1, begin + 2, begin + 90);
   }
   const StepList list = find_steps(made.trace);
-  EXPECT_EQ(steps_text(list), "ranges named \"Iteration\", 2 of them, the first one cut off and left out");
+  EXPECT_EQ(steps_text(list), "ranges named \"Iteration\" (2), the first one cut off and excluded");
   EXPECT_EQ(list.ranks[0].windows[1], (Window{0, 0, 2, 190'000, 290'000}));
 }
 
@@ -154,15 +154,14 @@ ForeignTrace repeating(int repeats, std::size_t cut_first, std::size_t cut_last)
 TEST(Steps, OfRepeatedKernelsAreWholeSteps) {
   const StepList list = find_steps(repeating(4, 0, 0).trace);
   EXPECT_EQ(list.ranks[0].source, StepSource::repetition);
-  EXPECT_EQ(steps_text(list), "repeats of the kernels of the busiest stream, 4 of them");
+  EXPECT_EQ(steps_text(list), "repeating kernels on the busiest stream (4)");
   const auto length = static_cast<std::int64_t>(step_of_layers().size()) * 10 + 50;
   EXPECT_EQ(in_us(list.ranks[0].windows)[2].length_ns(), length);
 }
 
 TEST(Steps, OfRepeatedKernelsLeaveOutWhatIsCutAtBothEnds) {
   const StepList list = find_steps(repeating(5, 9, 7).trace);
-  EXPECT_EQ(steps_text(list),
-            "repeats of the kernels of the busiest stream, 3 of them, what comes before and after them left out");
+  EXPECT_EQ(steps_text(list), "repeating kernels on the busiest stream (3), work before and after them excluded");
 }
 
 TEST(Steps, OfRepeatedKernelsMayDifferInAFewNames) {
@@ -186,7 +185,7 @@ TEST(Steps, ThatNothingTellsAreNotMadeUp) {
   }
   const StepList list = find_steps(made.trace);
   EXPECT_FALSE(list.has_any());
-  EXPECT_EQ(steps_text(list), "none found: no range is named as a step, and the kernels do not repeat");
+  EXPECT_EQ(steps_text(list), "none found: no range marks a step, and kernels do not repeat");
   EXPECT_FALSE(find_steps(Trace{}).has_any());
 }
 
@@ -195,8 +194,7 @@ TEST(Steps, AreSaidForEachKindOfRank) {
   made.set_rank(1);
   made.kernel("gemm", 0, 10);
   EXPECT_EQ(steps_text(find_steps(made.trace)),
-            "1 rank: ProfilerStep, 4 of them; 1 rank: none found: no range is named as a step, and the kernels do not "
-            "repeat");
+            "1 rank: ProfilerStep (4); 1 rank: none found: no range marks a step, and kernels do not repeat");
 }
 
 TEST(StepName, IsThatOfAWholeStep) {

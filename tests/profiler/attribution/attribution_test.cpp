@@ -163,7 +163,7 @@ TEST(ModeMap, GoesBeforeWhatTheGroupIsCalled) {
   EXPECT_EQ(name_of(trace.tag(0).purpose), "param_all_gather");
   EXPECT_EQ(trace.attribution(0).source, AttributionSource::mode_map);
   EXPECT_EQ(trace.attribution(0).confidence_pct, 100);
-  EXPECT_EQ(name_of(trace.attribution(0).reason), "m:1:9 says so");
+  EXPECT_EQ(name_of(trace.attribution(0).reason), "rule m:1:9");
 }
 
 TEST(ModeMap, TakesAndSettlesKernelsByNameStreamAndRank) {
@@ -191,17 +191,17 @@ rules:
 
 TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {
   const std::pair<std::string, std::string> cases[] = {
-      {"", "map.yaml:1:1: holds no rules; write one"},
-      {"rule: []", "map.yaml:1:1: a mode map has no rules; write"},
-      {"rules: 3", "rules is \"3\", must be a list; write one"},
-      {"rules:\n- {group: a, mode: ddp}", "map.yaml:2:20: mode is \"ddp\"; it takes one of: dp, tp"},
-      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode; give it one of"},
-      {"rules:\n- {mode: dp}", "a rule fits everything; give it a group"},
+      {"", "map.yaml:1:1: has no rules; write one"},
+      {"rule: []", "map.yaml:1:1: a mode map needs rules; write"},
+      {"rules: 3", "rules is \"3\", must be a list; write entries"},
+      {"rules:\n- {group: a, mode: ddp}", "map.yaml:2:20: mode is \"ddp\"; must be one of: dp, tp"},
+      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode; set it to one of"},
+      {"rules:\n- {mode: dp}", "a rule matches everything; add a group"},
       {"rules:\n- {kernels: a, mode: dp}", "unknown key \"kernels\" in a rule; did you mean kernel?"},
       {"rules:\n- {stream: -1, mode: dp}", "must be a whole number of 0 or more"},
       {"rules:\n- {stream: [1, x], mode: dp}", "must be a whole number of 0 or more"},
       {"rules:\n- dp", "a rule is \"dp\"; write a mapping"},
-      {"rules: [{group: a, mode: dp}]\nmore: 1", "unknown key \"more\"; a mode map has rules alone"},
+      {"rules: [{group: a, mode: dp}]\nmore: 1", "unknown key \"more\"; a mode map only has rules"},
   };
   for (const auto& [yaml, message] : cases)
     EXPECT_THAT(testing_support::error_of([&yaml = yaml] { parse_mode_map(yaml, "map.yaml"); }),

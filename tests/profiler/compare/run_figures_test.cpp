@@ -125,12 +125,12 @@ TEST(RunFigures, AreRefusedOfARunThatIsNotWhole) {
               AllOf(HasSubstr("out/r: 1 of 3 blocks are done"), HasSubstr("underlap run a.yaml -o r --resume")));
   results = results_of_two_steps();
   results.cells[0].invalid_because = {"the clock was set"};
-  EXPECT_THAT(why_refused(results), HasSubstr("the times of cell on are not to be used: the clock was set"));
+  EXPECT_THAT(why_refused(results), HasSubstr("the times of cell on are invalid: the clock was set"));
   results = results_of_two_steps();
   results.cells[0].samples.clear();
   EXPECT_THAT(why_refused(results), HasSubstr("cell on has no measured steps"));
   results.cells.clear();
-  EXPECT_THAT(why_refused(results), HasSubstr("holds no cells"));
+  EXPECT_THAT(why_refused(results), HasSubstr("has no cells"));
 }
 
 // Of one rank and step.
@@ -170,7 +170,7 @@ TEST(RunFigures, OfATraceTellTheWorkThatItsMetadataHolds) {
   const Runs earlier{facts_of(Trace(), "earlier")};
   EXPECT_EQ(not_comparable(earlier, to), "");
   EXPECT_THAT(untold(earlier, to),
-              ::testing::ElementsAre(HasSubstr("earlier does not name the model and batch: whether both")));
+              ::testing::ElementsAre(HasSubstr("earlier: model and batch are not recorded, so whether both")));
 }
 
 TEST(RunFigures, OfForeignTracesTellTheSizeOfTheirJob) {

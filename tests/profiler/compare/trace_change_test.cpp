@@ -182,7 +182,7 @@ TEST(TraceChange, ComparesAsManyStepsAndRanksAsBothHave) {
       ElementsAre(HasSubstr("2 of 5 steps of rank 1 of the candidate have no counterpart: 4 of block 0, 5 of block 0"),
                   HasSubstr("1 of 2 ranks of the baseline"), HasSubstr("1 of 2 ranks of the candidate")));
   const TraceChange others = change_of(Steps().add(0, 3, work), Steps().add(7, 3, work));
-  EXPECT_THAT(others.left_out, ElementsAre("rank 0 of the baseline is held against rank 7 of the candidate"));
+  EXPECT_THAT(others.left_out, ElementsAre("rank 0 of the baseline is compared with rank 7 of the candidate"));
   EXPECT_THROW(change_of(Steps().add(0, 3, work), Steps()), std::invalid_argument);
 }
 

@@ -56,7 +56,7 @@ TEST(ArrivingBytes, AreUnpackedAndSayWhyTheyEndEarly) {
   write_text(folder / "x.zst", frame.substr(0, frame.size() / 2));
   ArrivingBytes cut(folder / "x.zst");
   EXPECT_EQ(cut.beyond(0).size(), cut.beyond(text.size()).size());
-  EXPECT_EQ(cut.fault(), "compressed data is cut short");
+  EXPECT_EQ(cut.fault(), "compressed data is truncated");
 }
 
 TEST(ArrivingBytes, AreNoneOfAnEmptyFileAndRefusedOfWhatIsNone) {

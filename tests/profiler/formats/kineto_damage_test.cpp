@@ -67,20 +67,20 @@ TEST(KinetoDamage, CountsBadEventsByReasonAndKeepsTheOthers) {
                           R"({"ph":"b","cat":"x","name":"k","pid":0,"tid":7,"ts":5})", kLaunch});
   EXPECT_EQ(trace.size(), 2);
   EXPECT_EQ(trace.import.events, 13);
-  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"event that is no JSON object", 3},
+  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"event that is not a JSON object", 3},
                                                                        {"event without a phase", 1},
                                                                        {"event without a time", 1},
-                                                                       {"time that is no number or overflows", 3},
+                                                                       {"invalid or overflowing time", 3},
                                                                        {"negative duration", 1},
-                                                                       {"duration that is no number or overflows", 1},
-                                                                       {"event of a phase that is not read", 1}}));
+                                                                       {"invalid or overflowing duration", 1},
+                                                                       {"event of an unsupported phase", 1}}));
 }
 
 TEST(KinetoDamage, LosesOneEventByAMissingQuote) {
   const std::string_view torn = R"({"ph":"X","cat":"kernel","name":"C:\","pid":0,"tid":7,"ts":1,"dur":1})";
   const Trace trace = read_kineto_events({kKernel, torn, kLaunch, kOperation});
   EXPECT_EQ(trace.size(), 3);
-  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"event whose quotes do not pair", 1}}));
+  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"event with unbalanced quotes", 1}}));
   EXPECT_EQ(read_kineto_events({kKernel, kLaunch, torn}).size(), 2);
   const Trace many = read_kineto_events({torn, kLaunch, torn, torn, kKernel});
   EXPECT_EQ(many.size(), 2);
@@ -90,7 +90,7 @@ TEST(KinetoDamage, LosesOneEventByAMissingQuote) {
 TEST(KinetoDamage, CountsABaseTimeThatOverflows) {
   const Trace trace = read_kineto_events({kKernel}, R"("baseTimeNanoseconds": 9223372036854775807)");
   EXPECT_EQ(trace.start_ns()[0], 110'000);
-  EXPECT_EQ(trace.import.skipped.at("base time that is no number or overflows"), 1);
+  EXPECT_EQ(trace.import.skipped.at("invalid or overflowing base time"), 1);
 }
 
 TEST(KinetoDamage, SurvivesDeepNesting) {
@@ -145,7 +145,7 @@ TEST(KinetoDamage, ReadsGzipOfSeveralMembersAndCountsACutOne) {
   const std::string long_file = gzipped(text);
   write_text(folder / "t.json.gz", long_file.substr(0, long_file.size() - 60));
   trace = read_trace(folder / "t.json.gz");
-  EXPECT_EQ(trace.import.skipped.at("compressed data is cut short"), 1);
+  EXPECT_EQ(trace.import.skipped.at("compressed data is truncated"), 1);
   write_text(folder / "t.json.gz", gzipped(text).replace(30, 4, "oops"));
   EXPECT_THROW(read_trace(folder / "t.json.gz"), std::invalid_argument);
 }

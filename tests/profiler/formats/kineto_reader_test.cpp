@@ -175,8 +175,8 @@ TEST(KinetoReader, PairsBeginsWithEnds) {
   ASSERT_EQ(trace.size(), 2);
   EXPECT_EQ(name_of(trace.name(0)), "inner");
   EXPECT_EQ(trace.duration_ns(), (std::vector<std::int64_t>{2'000, 5'500}));
-  EXPECT_EQ(trace.import.skipped.at("end of a slice that never began"), 1);
-  EXPECT_EQ(trace.import.skipped.at("slice that never ends"), 1);
+  EXPECT_EQ(trace.import.skipped.at("end of a slice without a start"), 1);
+  EXPECT_EQ(trace.import.skipped.at("slice without an end"), 1);
 }
 
 TEST(KinetoReader, ReadsCounters) {

@@ -199,7 +199,7 @@ TEST(NsysNccl, SaysOfNoKernelWhatItCarriesWhereTwoCommunicatorsAreInOneGroup) {
   EXPECT_EQ(trace.communication(0), nullptr);
   EXPECT_EQ(trace.communication(1), nullptr);
   EXPECT_THAT(trace.import.skipped,
-              ElementsAre(Pair("NCCL kernel launched beside others, so that what it carries is not known (kept)", 2)));
+              ElementsAre(Pair("NCCL kernel launched with others, so its operation is unknown (kept)", 2)));
 }
 
 TEST(NsysNccl, ReadsPayloadsThatWereExportedAsJson) {

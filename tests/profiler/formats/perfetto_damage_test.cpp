@@ -86,9 +86,9 @@ TEST(PerfettoReader, KeepsWhatPrecedesACutAndCountsTheRest) {
     num_read = slices.size();
     const bool at_block_end = length == ends[0];
     ASSERT_EQ(cut.import.num_skipped() == 0, at_block_end) << length;
-    const bool second_begun = length > ends[0] && cut.import.skipped.contains("block cut short");
+    const bool second_begun = length > ends[0] && cut.import.skipped.contains("truncated block");
     const std::int64_t missing =
-        cut.import.skipped["slices lost in a cut block"] + cut.import.skipped["slice begun and not ended"];
+        cut.import.skipped["slices lost in a truncated block"] + cut.import.skipped["slice without an end"];
     ASSERT_EQ(static_cast<std::int64_t>(slices.size()) + missing, second_begun ? 11 : 6) << length;
   }
   EXPECT_EQ(num_read, all.size());
@@ -108,7 +108,7 @@ TEST(PerfettoReader, KeepsWhatPrecedesACutOfACompressedFile) {
     write_text(path, whole.substr(0, length));
     const Trace cut = read_trace(path);
     EXPECT_GE(cut.size(), first.size()) << length;
-    EXPECT_EQ(cut.import.skipped.at("compressed data is cut short"), 1) << length;
+    EXPECT_EQ(cut.import.skipped.at("compressed data is truncated"), 1) << length;
   }
 }
 
@@ -155,15 +155,15 @@ TEST(PerfettoReader, CountsSlicesThatAreMissingFromABlock) {
   EXPECT_EQ(read(without_packets(whole, 4, 4)).import.skipped, both_missing);
   const Trace end_missing = read(without_packets(whole, 5, 1));
   EXPECT_EQ(end_missing.size(), 3U);
-  EXPECT_EQ(end_missing.import.skipped.at("slice begun and not ended"), 1);
+  EXPECT_EQ(end_missing.import.skipped.at("slice without an end"), 1);
 }
 
 TEST(PerfettoReader, CountsAnEndWhoseBlockDidNotBegin) {
   const std::string whole = written({two_slices(), two_slices()});
   // The second block says its tracks no more: its first packet is the tenth.
   const Trace read_back = read(without_packets(whole, 9, 1));
-  EXPECT_EQ(read_back.import.skipped.at("end of a block whose begin is lost"), 1);
-  EXPECT_EQ(read_back.import.skipped.at("slices that their block did not announce"), 2);
+  EXPECT_EQ(read_back.import.skipped.at("end of a block whose start is missing"), 1);
+  EXPECT_EQ(read_back.import.skipped.at("slices that their block did not declare"), 2);
 }
 
 TEST(PerfettoReader, CountsACommunicationWithoutAGroup) {
@@ -240,8 +240,8 @@ TEST(PerfettoReader, CountsForeignPacketsAndKeepsOurs) {
   }
   const Trace read_back = read(bytes);
   EXPECT_EQ(everything(read_back), everything(ours));
-  EXPECT_EQ(read_back.import.skipped.at("packet that is not ours"), 2);
-  EXPECT_EQ(read_back.import.skipped.at("event on a track that is not ours"), 1);
+  EXPECT_EQ(read_back.import.skipped.at("packet not written by Underlap"), 2);
+  EXPECT_EQ(read_back.import.skipped.at("event on a track not written by Underlap"), 1);
 }
 
 TEST(PerfettoReader, RefusesAPerfettoTraceThatUnderlapDidNotWrite) {
@@ -250,7 +250,7 @@ TEST(PerfettoReader, RefusesAPerfettoTraceThatUnderlapDidNotWrite) {
   protozero::pbf_writer packet(stream, perfetto::kTracePacket);
   packet.add_uint64(perfetto::packet::kTimestamp, 5);
   packet.commit();
-  EXPECT_THAT(error_of([&] { read(bytes); }), HasSubstr("not one that Underlap wrote"));
+  EXPECT_THAT(error_of([&] { read(bytes); }), HasSubstr("not written by Underlap"));
 }
 
 TEST(PerfettoReader, RefusesANewerSchemaAndNamesBoth) {

@@ -46,7 +46,7 @@ TEST_F(Baseline, ReadsBackExactlyWhatWasWritten) {
 
 TEST_F(Baseline, ErrorsNameFileAndPlace) {
   EXPECT_THAT(complaint("\"underlap.baseline/1\"", "\"underlap.baseline/0\""),
-              AllOf(HasSubstr("baseline.json: /schema"), HasSubstr("save the baseline anew")));
+              AllOf(HasSubstr("baseline.json: /schema"), HasSubstr("save the baseline again")));
   EXPECT_THAT(complaint("\"underlap.baseline/1\"", "\"underlap.results/1\""), HasSubstr("must be"));
   EXPECT_THAT(complaint("\"commit_utc\"", "\"commit_UTC\""), HasSubstr("/runs/0 has no \"commit_utc\""));
   EXPECT_THAT(complaint("\"step\": 1", "\"step\": -1"), HasSubstr("/runs/0/cells/0/metrics/step must be above 0"));
@@ -114,7 +114,7 @@ TEST(GateRules, ErrorsNamePlaceAndMend) {
               AllOf(HasSubstr("gate.yaml:2:18"), HasSubstr("unknown key \"max\""), HasSubstr("max_regression")));
   EXPECT_THAT(complaint("rules:\n- {max_regression: 3}\n"),
               AllOf(HasSubstr(":2:20"), HasSubstr("\"3\" is no tolerance")));
-  EXPECT_THAT(complaint("rules:\n- {judge: no}\n"), HasSubstr("it takes true or false"));
+  EXPECT_THAT(complaint("rules:\n- {judge: no}\n"), HasSubstr("must be true or false"));
   EXPECT_THAT(complaint("rules: 3\n"), HasSubstr("has a list of rules"));
   EXPECT_THAT(complaint("level: 3\nrules: [{metric: step}]\n"), HasSubstr("unknown key \"level\""));
   EXPECT_THAT(complaint("[1]\n"), HasSubstr("has a list of rules"));
@@ -161,7 +161,7 @@ std::string refused(const std::string& text) {
 
 TEST(GateReader, RefusesOtherFilesWithThePlace) {
   EXPECT_THAT(refused("{"), HasSubstr("gate.json: not valid JSON"));
-  EXPECT_THAT(refused(R"({"schema": "underlap.gate/2"})"), HasSubstr("of another version of Underlap"));
+  EXPECT_THAT(refused(R"({"schema": "underlap.gate/2"})"), HasSubstr("from another version of Underlap"));
   EXPECT_THAT(refused(R"({"schema": "underlap.results/1"})"), HasSubstr("must be \"underlap.gate/1\""));
   EXPECT_THAT(refused(R"({"schema": "underlap.gate/1", "verdict": "pass", "baseline": {"runs": 3}})"),
               HasSubstr("/baseline/runs"));

@@ -54,7 +54,7 @@ TEST(Gate, TellsNothingOfOneRunASideUnlessTheSpreadIsStated) {
   const Runs candidate = slower_runs("c4", 0.2, 1);
   const GateReport report = against_base(candidate);
   EXPECT_EQ(report.verdict, Verdict::inconclusive);
-  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("one run a side")));
+  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("one run per side")));
   const GateReport with_spread = against_base(candidate, {.run_sd = 0.01});
   EXPECT_EQ(with_spread.verdict, Verdict::regression);
   EXPECT_THAT(with_spread.warnings, IsEmpty());
@@ -105,8 +105,8 @@ TEST(Gate, WarnsOfGrownExposureInAFasterStepAndFailsItOnlyByAPersonsRule) {
   const GateReport report = run_gate(baseline, candidate, options);
   EXPECT_EQ(report.verdict, Verdict::pass);
   EXPECT_EQ(row_of(report, "c2", "exposed").verdict, Verdict::pass);
-  EXPECT_THAT(report.warnings, ElementsAre(AllOf(HasSubstr("c2: communication is exposed for"),
-                                                 HasSubstr("no regression, since the step is faster"))));
+  EXPECT_THAT(report.warnings, ElementsAre(AllOf(HasSubstr("c2: exposed communication grows by"),
+                                                 HasSubstr("not a regression, because the step is faster"))));
   options.rules.rules.push_back({.metric = "exposed", .max_regression = {.share = 0.01}});
   EXPECT_EQ(run_gate(baseline, candidate, options).verdict, Verdict::regression);
   candidate[0].cells[2].metrics["step"] += 20e6;
@@ -166,7 +166,7 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
   const GateRow& row = row_of(report, "c4", "exposed");
   EXPECT_EQ(row.verdict, Verdict::inconclusive);
   EXPECT_TRUE(row.is_missing);
-  EXPECT_EQ(row.words, "the candidate does not tell it");
+  EXPECT_EQ(row.words, "missing from the candidate");
   EXPECT_EQ(row.baseline, 10e6);
   EXPECT_TRUE(row_of(report, "c5", "numerics").is_missing);
   EXPECT_THAT(report.warnings,
@@ -182,18 +182,18 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
     for (CellFigures& cell : run.cells) cell.metrics.erase("bytes");
   const GateReport untold = run_gate(silent, runs_of("new", 3), {});
   EXPECT_EQ(untold.verdict, Verdict::pass);
-  EXPECT_THAT(untold.warnings, ElementsAre(HasSubstr("not judged: bytes of c0, c1, c2, c3, c4 and 5 more, since the "
-                                                     "baseline does not tell it")));
+  EXPECT_THAT(untold.warnings, ElementsAre(HasSubstr("not judged: bytes of c0, c1, c2, c3, c4 and 5 more: "
+                                                     "missing from the baseline")));
   candidate = runs_of("new", 3);
   candidate[2].cells[4].metrics.erase("efficiency");
-  EXPECT_EQ(row_of(against_base(candidate), "c4", "efficiency").words, "2 of the candidate's 3 runs tell it");
+  EXPECT_EQ(row_of(against_base(candidate), "c4", "efficiency").words, "reported by only 2 of the candidate's 3 runs");
 }
 
 TEST(Gate, RefusesAStatedSpreadWhereRunsTellTheirs) {
   const GateOptions options{.run_sd = 0.001};
   EXPECT_THAT(why_refused(runs_of("base", 3), runs_of("new", 1), options),
-              AllOf(HasSubstr("these runs tell their spread themselves (3 of the baseline, 1 of the candidate)"),
-                    HasSubstr("leave --run-sd out")));
+              AllOf(HasSubstr("the spread is estimated from these runs (3 of the baseline, 1 of the candidate)"),
+                    HasSubstr("omit --run-sd")));
   // What is stated of the step is not taken for efficiency, which one run a side says nothing of.
   Runs candidate = runs_of("new", 1);
   for (CellFigures& cell : candidate[0].cells) cell.metrics["efficiency"] = -5;
@@ -222,8 +222,8 @@ TEST(Gate, RefusesATraceOfOneRankAgainstARunOfMany) {
   candidate[0].started_utc.clear();
   for (CellFigures& cell : candidate[0].cells) cell.work = {{"ranks", "1"}};
   EXPECT_THAT(why_refused(baseline, candidate),
-              AllOf(HasSubstr("new is a trace of virtual time with 1 rank, and base/run-00 a run of 2"),
-                    HasSubstr("folders of runs on both sides")));
+              AllOf(HasSubstr("new is a simulated trace with 1 rank, but base/run-00 is a run with 2"),
+                    HasSubstr("run folders on both sides")));
 }
 
 TEST(Gate, CountsEveryByteMoreOnTheWire) {
@@ -331,9 +331,10 @@ TEST(Gate, SaysWhatItWasToldInVain) {
   options.rules.rules.push_back({.metric = "step", .cells = "d*"});
   options.rules.rules.push_back({.metric = "exposed.pp"});
   options.rules.rules.push_back({.metric = "numeri?s"});
-  EXPECT_THAT(run_gate(baseline, candidate, options).warnings,
-              ElementsAre(HasSubstr("--run-sd is not used"), HasSubstr("a rule is for cells d*"),
-                          HasSubstr("a rule is for metric exposed.pp, and these runs tell none; they tell bytes")));
+  EXPECT_THAT(
+      run_gate(baseline, candidate, options).warnings,
+      ElementsAre(HasSubstr("--run-sd is not used"), HasSubstr("a rule is for cells d*"),
+                  HasSubstr("a rule is for metric exposed.pp, but these runs do not report it; they report bytes")));
 }
 
 TEST(Gate, JudgesOnlyWhatTheRulesAskFor) {
@@ -342,7 +343,7 @@ TEST(Gate, JudgesOnlyWhatTheRulesAskFor) {
   options.rules.rules.push_back({.metric = "*", .cells = "c4", .max_regression = {}, .is_judged = false});
   EXPECT_EQ(against_base(candidate, options).verdict, Verdict::pass);
   options.rules.rules.push_back({.is_judged = false});
-  EXPECT_THAT(why_refused(runs_of("base", 3), candidate, options), HasSubstr("nothing to judge"));
+  EXPECT_THAT(why_refused(runs_of("base", 3), candidate, options), HasSubstr("the rules exclude every metric"));
 }
 
 // What follows from a setting is no difference of its own.

@@ -173,10 +173,10 @@ TEST(Verdict, RefusesWhatIsNoFigureAndNoPair) {
   const double nan = std::nan("");
   EXPECT_EQ(refusal({}), "");
   EXPECT_THAT(refusal({{.baseline = {1}, .candidate = {}}}), HasSubstr("row 0 has no run on one side"));
-  EXPECT_THAT(refusal({{.baseline = {1}, .candidate = {nan}}}), HasSubstr("a figure that is no number"));
-  EXPECT_THAT(refusal({{.baseline = {1}, .candidate = {1}, .tolerance = nan}}), HasSubstr("a tolerance that is no"));
+  EXPECT_THAT(refusal({{.baseline = {1}, .candidate = {nan}}}), HasSubstr("a value that is not finite"));
+  EXPECT_THAT(refusal({{.baseline = {1}, .candidate = {1}, .tolerance = nan}}), HasSubstr("a tolerance that is not"));
   EXPECT_THAT(refusal({{.baseline = {1}, .candidate = {1}, .weight = 0}}), HasSubstr("a weight that is not above 0"));
-  EXPECT_THAT(refusal({{.baseline = {1, 2}, .candidate = {1}}}, {.paired = true}), HasSubstr("cannot be pairs"));
+  EXPECT_THAT(refusal({{.baseline = {1, 2}, .candidate = {1}}}, {.paired = true}), HasSubstr("cannot be paired"));
   EXPECT_THAT(refusal({}, {.level = 1}), HasSubstr("the level is 1"));
   EXPECT_THAT(refusal({}, {.run_sd = -1}), HasSubstr("must be 0 or more"));
 }

@@ -81,7 +81,7 @@ TEST(Details, AreTablesForAPerson) {
   const std::string text = details_text(found.communications, found.details, {.width = 100});
   EXPECT_THAT(text, AllOf(HasSubstr("4 of 4 communications matched."), HasSubstr("1 (100.0 %)"),
                           HasSubstr("longer kernels (100.0 %)"), HasSubstr("Critical path of step 1"),
-                          HasSubstr("without rank 1 coming late"), HasSubstr("No compute runs beside communication.")));
+                          HasSubstr("with rank 1 on time"), HasSubstr("No compute runs during communication.")));
 }
 
 TEST(Details, SayWhatATraceCannotShow) {
@@ -92,8 +92,8 @@ TEST(Details, SayWhatATraceCannotShow) {
   const std::vector<Window> windows{{0, -1, -1, 0, 100}};
   const Details details = find_details(job.trace, communications, windows);
   const std::string text = details_text(communications, details, {});
-  EXPECT_THAT(text, AllOf(HasSubstr("no communicator is named, and not every rank is in the trace"),
-                          HasSubstr("does not say how many bytes"), HasSubstr("Critical path of the whole trace")));
+  EXPECT_THAT(text, AllOf(HasSubstr("no communicator recorded, and not every rank is in the trace"),
+                          HasSubstr("does not record message sizes"), HasSubstr("Critical path of the whole trace")));
   const auto json = parse_json(with_details("{}", job.trace, communications, details));
   EXPECT_TRUE(json["waits"]["late_rank"].is_null());
   EXPECT_TRUE(json["critical_path"]["step"].is_null());

@@ -53,19 +53,19 @@ TEST(Answer, SaysThatTheStepBecameSlower) {
   EXPECT_EQ(answer.verdict, Verdict::slower);
   EXPECT_EQ(
       answer_text(answer),
-      "on: 7.5 % slower [7.0, 8.0]; hides 100 % of dp communication; nothing stays exposed; of 0.40 ms less exposed, "
-      "compute took back 0.47 ms");
+      "on: 7.5 % slower [7.0, 8.0]; hides 100 % of dp communication; nothing stays exposed; 0.40 ms less is exposed, "
+      "offset by compute (0.47 ms)");
 }
 
 TEST(Answer, SaysWhatTookTheHiddenTimeBack) {
   const PairAnswer answer = answer_of(pair_of({split_of(600, 330, 40, 20), split_of(600, 330, 40, 20)}));
   EXPECT_THAT(answer_text(answer),
-              HasSubstr("; of 0.36 ms less exposed, compute took back 0.33 ms, idle time 0.02 ms"));
+              HasSubstr("; 0.36 ms less is exposed, offset by compute (0.33 ms), idle time (0.02 ms)"));
   EXPECT_THAT(answer_text(answer_of(pair_of({split_of(600, 100, 40, 0), split_of(600, 100, 40, 0)}))),
-              Not(HasSubstr("took back")))
+              Not(HasSubstr("offset by")))
       << "most of it was gained";
   EXPECT_THAT(answer_text(answer_of(pair_of({split_of(700, 0, 400, 0), split_of(700, 0, 400, 0)}))),
-              Not(HasSubstr("took back")))
+              Not(HasSubstr("offset by")))
       << "nothing was hidden";
 }
 
@@ -97,9 +97,9 @@ TEST(Answer, OfFewMeasuredBlocksIsSureWhereTheirIntervalIs) {
 TEST(Answer, OfVirtualTimeIsCalledModelledAndNeedsNoInterval) {
   const RunResults modelled = pair_of({split_of(600, 300, 100, 0)}, Backend::sim);
   EXPECT_EQ(answer_of(modelled).verdict, Verdict::equal);
-  EXPECT_THAT(answer_text(answer_of(modelled)), HasSubstr("modelled as fast as without overlap; hides 75 %"));
+  EXPECT_THAT(answer_text(answer_of(modelled)), HasSubstr("simulated as fast as without overlap; hides 75 %"));
   const auto slower = answer_of(pair_of({split_of(700, 300, 29, 0), split_of(700, 300, 29, 0)}, Backend::sim));
-  EXPECT_THAT(answer_text(slower), HasSubstr("on: modelled 2.9 % slower; hides 91 %"));
+  EXPECT_THAT(answer_text(slower), HasSubstr("on: simulated 2.9 % slower; hides 91 %"));
 }
 
 TEST(Answer, SaysWhatWasHiddenWithoutOverlapToo) {
@@ -123,7 +123,7 @@ TEST(Answer, MakesNothingOfTimesThatAreNotToBeUsed) {
   for (const std::size_t cell : {0U, 1U}) {
     RunResults results = pair_of({split_of(480, 300, 20, 0), split_of(500, 300, 20, 0)});
     results.cells[cell].label = NumericsLabel::mismatch;
-    EXPECT_EQ(answer_text(answer_of(results)), "on: its times, or those without overlap, are not to be used");
+    EXPECT_EQ(answer_text(answer_of(results)), "on: its times, or those without overlap, are invalid");
     results.cells[cell].label = NumericsLabel::bit_identical;
     results.cells[cell].invalid_because = {"block 0, the link was slow"};
     EXPECT_EQ(answer_of(results).verdict, Verdict::not_valid);
@@ -153,7 +153,7 @@ TEST(Answer, NamesNoLargerGainThanThatOfRemovingAllCommunication) {
       .cell = "on", .verdict = Verdict::faster, .change = -0.2, .interval = Interval{-0.24, -0.17}, .blocks = 6};
   answer.limit = -0.16;
   EXPECT_EQ(answer_text(answer),
-            "on: at most 16 % faster, which is what removing all communication gains (measured: 20 % faster [17, 24])");
+            "on: at most 16 % faster, the gain of removing all communication (measured: 20 % faster [17, 24])");
   answer.limit = -0.198;
   EXPECT_EQ(answer_text(answer), "on: 20 % faster [17, 24]") << "no difference to speak of";
   answer.limit = 0.01;
@@ -164,7 +164,7 @@ TEST(Answer, NamesNoLargerGainThanThatOfRemovingAllCommunication) {
 
 TEST(Headline, CountsPairsAndNamesTheBest) {
   EXPECT_EQ(headline(some_answers()),
-            "overlap on against off in 4 pairs: faster in 2, slower in 1, inconclusive in 1; best of 4: 3, "
+            "overlap on vs. off in 4 pairs: faster in 2, slower in 1, inconclusive in 1; best of 4: 3, "
             "30.0 % faster");
   std::vector<PairAnswer> lost = some_answers();
   std::erase_if(lost, [](const PairAnswer& answer) { return answer.verdict == Verdict::faster; });

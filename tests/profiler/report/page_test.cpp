@@ -81,7 +81,7 @@ TEST(ReportPage, MarksWhatOfExposedCommunicationOnlyWaits) {
   const std::string page = report_html(run_of({two_blocks("on", "on", split)}));
   EXPECT_THAT(page, HasSubstr("class=\"stripes\" x=\"73.529%\" width=\"12.255%\""));
   EXPECT_THAT(page, HasSubstr("class=\"dots\" x=\"85.784%\" width=\"12.255%\""));
-  EXPECT_THAT(page, AllOf(HasSubstr("exposed, waiting"), HasSubstr("exposed, last arrival not known")));
+  EXPECT_THAT(page, AllOf(HasSubstr("exposed, waiting"), HasSubstr("exposed, last arrival unknown")));
   EXPECT_THAT(page, Not(HasSubstr("exposed, transferring")));
 }
 
@@ -90,7 +90,7 @@ TEST(ReportPage, SaysWhetherItsTimesAreMeasuredOrModelled) {
   EXPECT_THAT(report_html(results), HasSubstr("<strong>Measured</strong> on the CPUs"));
   results.info.backend = Backend::sim;
   const std::string page = report_html(results);
-  EXPECT_THAT(page, HasSubstr("<strong>Modelled:</strong> nothing ran"));
+  EXPECT_THAT(page, HasSubstr("<strong>Simulated:</strong> nothing ran"));
   EXPECT_THAT(page, Not(HasSubstr("<strong>Measured")));
 }
 

@@ -104,7 +104,7 @@ std::string ResultsFile::complaint(Change change) const {
   change(document);
   set_text(json_text(document));
   const std::string what = error_of([&] { read_results(folder_); }),
-                    mend = "; mend the file, or measure into another folder";
+                    mend = "; fix the file, or measure into another folder";
   EXPECT_TRUE(what.empty() || what.ends_with(mend)) << what;
   return what.substr(0, what.size() - std::min(what.size(), mend.size()));
 }
@@ -227,12 +227,12 @@ TEST_F(ResultsFile, NamesFilePlaceAndCellOfEveryFlaw) {
   };
   const std::vector<Flaw> flaws{
       {"/run/seed", -1, " is -1, must be a whole number from 0"},
-      {"/run/num_cpus", 1LL << 40, " is 1099511627776, outside the 32-bit integers"},
+      {"/run/num_cpus", 1LL << 40, " is 1099511627776, outside the range of 32-bit integers"},
       {"/cells/0/samples/0/step_ns", 1.5, " is 1.5, must be a whole number" + whose},
       {"/cells/0/trace_bytes", 18446744073709551615U,
-       " is 18446744073709551615, above the largest 64-bit integer" + whose},
-      {"/cells/0/label", "fine", " has no such value: \"fine\"" + whose},
-      {"/run/backend", "gpu", " has no such value: \"gpu\""},
+       " is 18446744073709551615, exceeds the largest 64-bit integer" + whose},
+      {"/cells/0/label", "fine", " has an unknown value: \"fine\"" + whose},
+      {"/run/backend", "gpu", " has an unknown value: \"gpu\""},
       {"/cells/0/bound_ideal_ns", "1", " is \"1\", must be a whole number" + whose},
       {"/cells", 3, " is number, must be array"},
       {"/cells/0/name", nullptr, " is null, must be string"},
@@ -244,8 +244,9 @@ TEST_F(ResultsFile, NamesFilePlaceAndCellOfEveryFlaw) {
 }
 
 TEST_F(ResultsFile, NamesSplitsAndBlocksThatCannotBe) {
-  EXPECT_THAT(complaint("/cells/0/samples/0/ranks/1/idle_ns", 5000),
-              HasSubstr("/cells/0/samples/0/ranks/1 is a split whose parts sum to 11000 ns, its window is 10000 ns"));
+  EXPECT_THAT(
+      complaint("/cells/0/samples/0/ranks/1/idle_ns", 5000),
+      HasSubstr("/cells/0/samples/0/ranks/1 is a split whose parts sum to 11000 ns, but its window is 10000 ns"));
   EXPECT_THAT(complaint("/blocks_done", 4), HasSubstr("/blocks_done is 4"));
   EXPECT_THAT(complaint("/cells/0/samples/1/block", 2),
               HasSubstr("/cells/0/samples/1/block is 2, but 2 blocks were done"));

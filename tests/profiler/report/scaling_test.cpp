@@ -130,7 +130,7 @@ TEST(Scaling, NamesTheRankAndTheNodeThatOthersWaitFor) {
   EXPECT_DOUBLE_EQ(big.exposed_spread->least, 0.1);
   EXPECT_DOUBLE_EQ(big.exposed_spread->most, 0.2);
   EXPECT_THAT(scaling_sentences(report.cells[0]),
-              ElementsAre(HasSubstr("; rank 5 on node2 is slowest, in 100 % of the steps; of the nodes node2 is")));
+              ElementsAre(HasSubstr("; rank 5 on node2 is slowest in 100 % of the steps; the slowest node is node2")));
 }
 
 TEST(Scaling, NamesNoRankWhereOneStandsForOthers) {
@@ -191,7 +191,7 @@ TEST(Scaling, NotesWhatARuleDecidedOtherwiseAtAnotherSize) {
   for (const ScalingDifference& difference : report.differences) what.push_back(difference.what);
   EXPECT_THAT(what, ElementsAre("commit", "comm_overlap.bucket_size (off)", "comm_overlap.bucket_size (on)"));
   EXPECT_THAT(scaling_text(report, {}, Details::included), HasSubstr("4000000"));
-  EXPECT_THAT(scaling_text(report, {}, Details::left_out), HasSubstr("note: 3 things differ beside the size"));
+  EXPECT_THAT(scaling_text(report, {}, Details::left_out), HasSubstr("note: 3 differences other than size"));
 }
 
 TEST(Scaling, RefusesOneSizeAndOneSizeTwice) {
@@ -208,8 +208,8 @@ TEST(Scaling, LeavesOutACellThatFailedAndSaysSo) {
   big.cells[1].invalid_because = {"rank 3 was killed"};
   const ScalingReport report = report_of({{"a", run_at({})}, {"b", std::move(big)}});
   ASSERT_THAT(report.cells, SizeIs(1));
-  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("b: cell on is left out: its times are not to be used: rank 3"),
-                                        "at one size alone: on (2 ranks)"));
+  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("b: cell on is excluded: its times are invalid: rank 3"),
+                                        "only at one size: on (2 ranks)"));
 }
 
 TEST(Scaling, OfASeriesTakesEachRunAsABlock) {

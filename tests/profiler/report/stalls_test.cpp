@@ -99,7 +99,7 @@ TEST(RunText, MovesNoFigureForAStepThatStoodStillAndNamesIt) {
   const std::string text = run_text(stalled, format, Details::included);
   EXPECT_THAT(text,
               HasSubstr("STALL in cell on: block 3 step 14 took 8001 ms (typically 1.00 ms): rank 1 was stopped during "
-                        "compute; no figure counts it\n"));
+                        "compute; excluded from all figures\n"));
   EXPECT_THAT(report_markdown(stalled), HasSubstr("STALL in cell on: block 3 step 14"));
   EXPECT_EQ(without_warning(text), run_text(steady, format, Details::included));
   EXPECT_THAT(run_text(steady, format, Details::included), Not(HasSubstr("STALL")));

@@ -119,7 +119,7 @@ TEST(Calibration, InterferenceIsTimeBesideOverTimeAlone) {
 TEST(Calibration, WithoutCopyEnginesTheRestIsMeasured) {
   const Measurements out = calibrated({"norm_interference"}, false);
   EXPECT_THAT(out.interference, SizeIs(2 * 7));
-  EXPECT_THAT(to_yaml(out), HasSubstr("# not measured: norm_interference, beside copy engines: no copy engine\n"));
+  EXPECT_THAT(to_yaml(out), HasSubstr("# not measured: norm_interference, with copy engines: no copy engine\n"));
 }
 
 TEST(Calibration, WhatCannotRunIsSkippedWithItsReason) {
@@ -158,8 +158,8 @@ TEST(HardwareQueues, AnswerSimsAssumption) {
   SimpleGpu gpu;
   // On one connection the next stream shares the queue, and this GPU lets it pass.
   const auto one = judge_queues(probe_queues(gpu, 1, 3));
-  EXPECT_THAT(one, ElementsAre("1 connections, kernel, next stream: does not hold up, and sim assumes that it does",
-                               "1 connections, wait, next stream: does not hold up, and sim assumes that it does"));
+  EXPECT_THAT(one, ElementsAre("1 connections, kernel, next stream: does not block, but sim assumes that it does",
+                               "1 connections, wait, next stream: does not block, but sim assumes that it does"));
   EXPECT_THAT(judge_queues(probe_queues(gpu, 8, 3)), ElementsAre("as sim assumes"));
   EXPECT_THAT(judge_queues({}), ElementsAre("hardware queues were not probed"));
 }
@@ -228,7 +228,7 @@ TEST(Calibration, ATrialIsNoMeasuredFile) {
   Measurements out = calibrated({"launch_latencies"});
   out.shrink = 64;
   EXPECT_THAT(to_yaml(out), HasSubstr("schema: underlap.measured/1-trial"));
-  EXPECT_THAT(to_yaml(out), HasSubstr("every size was divided by 64: no figure is a measurement"));
+  EXPECT_THAT(to_yaml(out), HasSubstr("every size was divided by 64: these are not measurements"));
 }
 
 }  // namespace

@@ -173,10 +173,10 @@ TEST(CollectiveLogFile, TellsEveryErrorWithItsPlace) {
                                  {study("{bytes: 8, time_us: 1, busbw_gb_per_s: 1}"), "either time_us or busbw"},
                                  {study("{bytes: 8, time_us: 1}, {bytes: 8, time_us: 1}"), "bytes must ascend"},
                                  {study("{bytes: 8, times_us: 1}"), "did you mean time_us?"},
-                                 {study("{bytes: 8, time_us: 1}", "    below: a\n"), "which is no other log"},
+                                 {study("{bytes: 8, time_us: 1}", "    below: a\n"), "which is not another log"},
                                  {"study: collective_times\n", "the study has no logs"},
                                  {"study: other\nlogs: []\n", "logs must be a list of at least one"},
-                                 {unknown, "hardware \"h10\" is none of a100-sxm"}});
+                                 {unknown, "unknown hardware \"h10\"; available: a100-sxm"}});
 }
 
 }  // namespace

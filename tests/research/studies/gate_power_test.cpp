@@ -61,7 +61,7 @@ TEST(GatePower, WritesWhatItDrewAndSaysThatItIsAModel) {
   const auto document = parse_json(gate_power_json(study, rows));
   EXPECT_EQ(document["schema"], "underlap.gate_power/1");
   EXPECT_EQ(document["rows"][0]["runs"], 3);
-  EXPECT_THAT(gate_power_markdown(study, rows), HasSubstr("Drawn from a model, not measured"));
+  EXPECT_THAT(gate_power_markdown(study, rows), HasSubstr("drawn from a noise model, not measured"));
 }
 
 TEST(GatePower, NamesEveryErrorOfItsFile) {

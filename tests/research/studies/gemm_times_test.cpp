@@ -77,7 +77,7 @@ TEST(GemmTimes, BeginWithTablesThatNoCurveWasMadeFrom) {
   EXPECT_EQ(rows[1].table->name, "a");
   EXPECT_EQ(rows[2].table->name, "c");
   const std::string report = gemm_times_markdown(rows);
-  EXPECT_THAT(report, HasSubstr("1 of the 3 points are of tables that no curve"));
+  EXPECT_THAT(report, HasSubstr("1 of the 3 points are from tables that were not used"));
   EXPECT_LT(report.find("- b: made up"), report.find("- a: made up"));
 }
 
@@ -144,7 +144,7 @@ TEST(GemmTableFile, TellsEveryErrorWithItsPlace) {
        {with_text(good, "tflops: 1", "tflops: -1"), "tflops is \"-1\""},
        {with_text(good, ", tflops: 1", ""), "a.yaml:10:14: a point has no tflops"},
        {with_text(good, "tflops", "tflop"), "did you mean tflops?"},
-       {with_text(good, "a100-sxm", "a100"), "a.yaml:3:5: hardware \"a100\" is none of a100-sxm"},
+       {with_text(good, "a100-sxm", "a100"), "a.yaml:3:5: unknown hardware \"a100\"; available: a100-sxm"},
        {with_text(good, "bf16", "fp16"), "a.yaml:5:12: dtype is \"fp16\", must be bf16 or fp8"},
        {with_text(good, "bf16", "fp8"), "a100-sxm has no fp8 GEMM"},
        {with_text(with_text(good, "bf16", "fp8"), "k: 64", "k: 65"), "a.yaml:10:14: gemm_fp8: K is 65"},

@@ -53,7 +53,7 @@ TEST(StudyProgram, ReplacesWhatItLeftAndNoRun) {
   expect_success(arguments);
   const std::string run = "{\"schema\": \"underlap.results/1\"}";
   write_text(study.folder / "run/results.json", run);
-  EXPECT_THAT(underlap_program(arguments), fails_with(2, "holds a run already"));
+  EXPECT_THAT(underlap_program(arguments), fails_with(2, "already contains a run"));
   EXPECT_EQ(read_text(study.folder / "run/results.json"), run);
 }
 

@@ -51,8 +51,8 @@ TEST_F(Compare, SelectedSliceIsToldOnBothSides) {
   EXPECT_EQ(value(page->facts(), "name", 1), "grad_reduce_scatter");
   EXPECT_EQ(value(page->facts(), "exposed", 1), "2.000 ms (57.1 %)");
   EXPECT_EQ(value(page->facts(), "exposed", 2), "3.500 ms (100.0 %)");
-  EXPECT_EQ(value(page->facts(), "begin in the step", 1), "5.500 ms");
-  EXPECT_EQ(value(page->facts(), "begin in the step", 2), "7.500 ms");
+  EXPECT_EQ(value(page->facts(), "start in the step", 1), "5.500 ms");
+  EXPECT_EQ(value(page->facts(), "start in the step", 2), "7.500 ms");
   EXPECT_EQ(page->facts().headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(), "baseline");
   auto* panels = page->findChild<QTabWidget*>();
   EXPECT_EQ(panels->tabText(panels->currentIndex()), "Details");
@@ -72,7 +72,7 @@ TEST_F(Compare, SliceWithoutACounterpartSaysSo) {
   page->candidate()->select(slice_at(*page->candidate(), 0, 11'000'000, Kind::compute));
   EXPECT_EQ(page->baseline()->state().selected, Timeline::kNoSlice);
   EXPECT_EQ(value(page->facts(), "name", 1), "added");
-  EXPECT_EQ(value(page->facts(), "name", 2), "none does the same in this step");
+  EXPECT_EQ(value(page->facts(), "name", 2), "no counterpart in this step");
 }
 
 TEST_F(Compare, SelectedRangeIsTheSamePartOfTheStepAndToldOnBothSides) {
@@ -99,9 +99,9 @@ TEST_F(Compare, SelectedRangeIsTheSamePartOfTheStepAndToldOnBothSides) {
 
 TEST_F(Compare, TimeCountsFromTheStepAndItsNumbersAreSaid) {
   compare_with_other_steps();
-  EXPECT_EQ(page->steps_text(), "step 1 against step 1001");
+  EXPECT_EQ(page->steps_text(), "step 1 vs. step 1001");
   page->align(1);
-  EXPECT_EQ(page->steps_text(), "step 2 against step 1002");
+  EXPECT_EQ(page->steps_text(), "step 2 vs. step 1002");
   EXPECT_EQ(page->candidate()->state().origin_ns, 12'000'000);
   EXPECT_EQ(page->baseline()->state().origin_ns, 12'000'000);
   EXPECT_EQ(page->findChild<QSpinBox*>()->text(), "2 of 3");
@@ -111,7 +111,7 @@ TEST_F(Compare, HeadingSaysWhatItsFiguresAre) {
   QString heading;
   for (const QLabel* label : page->findChildren<QLabel*>())
     if (label->text().contains("the step takes")) heading = label->text();
-  EXPECT_THAT(heading.toStdString(), HasSubstr("Means of 6 steps of ranks on either side; measured: host; one run"));
+  EXPECT_THAT(heading.toStdString(), HasSubstr("Means over 6 steps and ranks on each side; measured: host; one run"));
 }
 
 TEST_F(Compare, MemberThatCameLastIsGoneToOnEitherSide) {

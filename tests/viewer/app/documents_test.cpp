@@ -118,7 +118,7 @@ TEST_F(Documents, TraceAnswersFirstAndSaysWhatOfItIsLost) {
   fs::resize_file(folder.path() / "cut.pftrace", fs::file_size(path.toStdString()) - 40);
   const TracePage* cut = opened(text(folder.path() / "cut.pftrace"));
   ASSERT_NE(cut, nullptr);
-  EXPECT_TRUE(answer(cut).contains("<b>Not all of the trace could be used")) << answer(cut).toStdString();
+  EXPECT_TRUE(answer(cut).contains("<b>Part of the trace could not be used")) << answer(cut).toStdString();
 }
 
 TEST_F(Documents, TracesOfOneCellAreToldApartByTheirFiles) {
@@ -146,7 +146,7 @@ TEST_F(Documents, FileThatComesBackIsSaidToHaveChanged) {
   const QString path = trace_file("trace.pftrace");
   opened(path);
   fs::remove(path.toStdString());
-  ASSERT_TRUE(wait_until([&] { return window->note().contains("no longer there"); }));
+  ASSERT_TRUE(wait_until([&] { return window->note().contains("no longer exists"); }));
   trace_file("trace.pftrace", 7);
   EXPECT_TRUE(wait_until([&] { return window->note().contains("has changed"); })) << window->note().toStdString();
 }

@@ -165,7 +165,7 @@ TEST_F(Program, IsStartedByUnderlapViewWithAllThatStandsBehindIt) {
 
 TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   const QString trace = q("before.pftrace"), out = q("out.png");
-  EXPECT_THAT(refused({"--render", q("out.gif"), trace}), HasSubstr("takes a file of .png or .svg"));
+  EXPECT_THAT(refused({"--render", q("out.gif"), trace}), HasSubstr("use a .png or .svg file"));
   EXPECT_THAT(refused({"--render", out}), HasSubstr("takes a trace, a run, two traces"));
   EXPECT_THAT(refused({"--render", out, q("gone.pftrace")}), HasSubstr("gone.pftrace"));
   EXPECT_THAT(refused({"--render", out, "--range", "step 9", trace}), HasSubstr("no step 9; it has 1 to 3"));
@@ -176,13 +176,13 @@ TEST_F(Program, RefusesNonsenseWithThePlaceAndWhatToDo) {
   EXPECT_THAT(refused({"--render", out, "--size", "9x9", trace}), HasSubstr("1600x900"));
   EXPECT_THAT(refused({"--render", out, "--size", "100000x100000", trace}), HasSubstr("at most 20000x20000"));
   EXPECT_THAT(refused({"--render", out, "--cell", "nope", UNDERLAP_RESULTS_FOLDER "/quick/paced"}),
-              HasSubstr("it has: "));
+              HasSubstr("available: "));
   EXPECT_THAT(refused({"--render", out, "--scale", "900", trace}), HasSubstr("--scale"));
   EXPECT_THAT(refused({"--chart", "modes", trace}), HasSubstr("--render"));
   EXPECT_THAT(refused({"--compare", trace}), HasSubstr("two traces"));
   EXPECT_THAT(refused({"--nonsense"}), HasSubstr("--nonsense"));
   // What would do nothing.
-  EXPECT_THAT(refused({"--render", out, "--range", "50ms..60ms", trace}), HasSubstr("it is 35.000 ms long"));
+  EXPECT_THAT(refused({"--render", out, "--range", "50ms..60ms", trace}), HasSubstr("its duration is 35.000 ms"));
   EXPECT_THAT(refused({"--render", out, "--cell", "off", trace}), HasSubstr("--cell"));
   EXPECT_THAT(refused({"--render", out, "--compare", trace}), HasSubstr("two traces"));
   const std::string large = refused({"--render", out, "--size", "20000x20000", "--scale", "8", trace});
@@ -195,7 +195,7 @@ TEST_F(Program, ComparesACellOfTwoRuns) {
   make_run(folder.path() / "two", at("after.pftrace"));
   const QString cell = "off grad_reduce_in_fp32=true", out = q("out.png");
   EXPECT_THAT(refused({"--render", out, q("one"), q("two")}), AllOf(HasSubstr("--cell NAME"), HasSubstr("compare")));
-  EXPECT_THAT(refused({"--render", out, q("one"), q("before.pftrace")}), HasSubstr("not alike"));
+  EXPECT_THAT(refused({"--render", out, q("one"), q("before.pftrace")}), HasSubstr("of different kinds"));
   EXPECT_THAT(refused({"--render", out, "--cell", cell, q("before.pftrace"), q("after.pftrace")}), HasSubstr("--cell"));
   expect_success({"--render", q("change.csv"), "--chart", "change", "--cell", cell, q("one"), q("two")});
   expect_success({"--render", q("same.csv"), "--chart", "change", q("before.pftrace"), q("after.pftrace")});

@@ -99,7 +99,7 @@ TEST_F(Reports, RunOfOtherWorkIsJudgedWhereThatIsWanted) {
 TEST_F(Reports, RunAndTraceAreNotAlike) {
   window->compare(run_of("run", 2), trace_file("trace.pftrace"));
   wait_for_reading();
-  EXPECT_THAT(window->last_error().toStdString(), HasSubstr("not alike"));
+  EXPECT_THAT(window->last_error().toStdString(), HasSubstr("of different kinds"));
 }
 
 TEST_F(Reports, OpenRunsOfSeveralSizesAreHeldAgainstEachOther) {

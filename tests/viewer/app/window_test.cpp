@@ -136,7 +136,7 @@ TEST_F(Window, RefusesToCompareWhatIsNotComparableAndGoesOnWhereThatIsWanted) {
   EXPECT_THAT(window->last_error().toStdString(), testing::Not(testing::HasSubstr("--force")));
   QPushButton* go_on = nullptr;
   for (QPushButton* button : window->findChildren<QPushButton*>())
-    if (button->isVisible() && button->text() == "Compare all the same") go_on = button;
+    if (button->isVisible() && button->text() == "Compare anyway") go_on = button;
   ASSERT_NE(go_on, nullptr);
   QTest::mouseClick(go_on, Qt::LeftButton);
   auto* page = shown<ComparePage>();
@@ -160,7 +160,7 @@ TEST_F(TraceInWindow, SaysThatAFileVanishedAndKeepsWhatWasRead) {
   EXPECT_EQ(window->note().toStdString(), "");
   fs::remove(path.toStdString());
   ASSERT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
-  EXPECT_EQ(window->note().toStdString(), "trace.pftrace is no longer there; what was read of it stays.");
+  EXPECT_EQ(window->note().toStdString(), "trace.pftrace no longer exists; the data already read is kept.");
   press(timeline, Qt::Key_E);
   EXPECT_NE(timeline->state().selected, Timeline::kNoSlice);
   press(timeline, Qt::Key_F5);
@@ -174,7 +174,7 @@ TEST_F(TraceInWindow, SaysThatAFileGrewAndReadsItAgain) {
   more.add(testing_support::slice_of(0, 40'000'000, 1000, "late"));
   written("trace.pftrace", more);
   ASSERT_TRUE(wait_until([&] { return !window->note().isEmpty(); }));
-  EXPECT_EQ(window->note().toStdString(), "trace.pftrace has changed since it was read.");
+  EXPECT_EQ(window->note().toStdString(), "trace.pftrace changed after it was read.");
   press(timeline, Qt::Key_F5);
   const auto* again = shown<TracePage>();
   ASSERT_NE(again, nullptr);

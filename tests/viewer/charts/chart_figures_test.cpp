@@ -169,7 +169,7 @@ TEST(ChangeChart, TakesTheCellThatChangedMostUnlessOneIsNamed) {
   input.cell = "grads grad_reduce_in_fp32=false";
   EXPECT_THAT(make_chart("change", input).figures.note, HasSubstr("Baseline: off grad_reduce_in_fp32=false"));
   input.cell = "both";
-  EXPECT_THAT(refusal("change", input), HasSubstr("no cell \"both\"; it has: off grad_reduce_in_fp32=true, "));
+  EXPECT_THAT(refusal("change", input), HasSubstr("no cell \"both\"; available: off grad_reduce_in_fp32=true, "));
   input.cell = kOff;
   EXPECT_THAT(refusal("change", input), HasSubstr("has no cell without overlap"));
 }
@@ -177,7 +177,7 @@ TEST(ChangeChart, TakesTheCellThatChangedMostUnlessOneIsNamed) {
 TEST(ChangeChart, RefusesAComparisonOfStepsAlone) {
   const compare::Comparison steps{.name = "both", .from_step_ns = 2e6, .to_step_ns = 1e6};
   EXPECT_THAT(refusal("change", {.name = "a b", .comparison = &steps}),
-              AllOf(HasSubstr("needs traces on both sides"), HasSubstr("a b has the steps alone")));
+              AllOf(HasSubstr("needs traces on both sides"), HasSubstr("a b has only step times")));
 }
 
 TEST(MatrixChart, HasRatioExposureAndEfficiencyOfEachCellAndItsPlace) {
@@ -217,10 +217,10 @@ TEST(GateChart, HasEveryRowWithItsLimitsInPercent) {
 TEST(Charts, SayWhetherTimesAreModelledOrWhatTheyWereMeasuredOn) {
   for (const char* name : {"modes", "steps", "change", "matrix"}) {
     const ChartFigures of_modelled = make_chart(name, modelled().input()).figures;
-    EXPECT_THAT(of_modelled.title, HasSubstr("(modelled)")) << name;
-    EXPECT_THAT(of_modelled.subtitle, StartsWith("modelled: h100-sxm; no time was measured")) << name;
+    EXPECT_THAT(of_modelled.title, HasSubstr("(simulated)")) << name;
+    EXPECT_THAT(of_modelled.subtitle, StartsWith("simulated: h100-sxm; no time was measured")) << name;
     const ChartFigures of_measured = make_chart(name, paced().input()).figures;
-    EXPECT_THAT(of_measured.title, Not(HasSubstr("modelled"))) << name;
+    EXPECT_THAT(of_measured.title, Not(HasSubstr("simulated"))) << name;
     EXPECT_THAT(of_measured.subtitle, StartsWith("measured: host, link paced to 1 Gbit/s")) << name;
   }
   EXPECT_THAT(make_chart("bandwidth", trace_both().input()).figures.subtitle, StartsWith("measured: host, link paced"));
@@ -229,12 +229,12 @@ TEST(Charts, SayWhetherTimesAreModelledOrWhatTheyWereMeasuredOn) {
 TEST(Charts, SayOfAComparisonOnlyWhatIsKnown) {
   ChartInput input{.name = "a to b", .comparison = &off_to_both()};
   EXPECT_EQ(make_chart("change", input).figures.subtitle, "a to b");
-  input.how_made = "modelled: h100-sxm; no time was measured";
-  EXPECT_THAT(make_chart("change", input).figures.title, HasSubstr("(modelled)"));
+  input.how_made = "simulated: h100-sxm; no time was measured";
+  EXPECT_THAT(make_chart("change", input).figures.title, HasSubstr("(simulated)"));
   gate::GateReport exact = made_up_gate();
   exact.is_exact = true;
   exact.forced = "another model";
-  EXPECT_THAT(make_chart("gate", {.gate = &exact}).figures.title, HasSubstr("(modelled)"));
+  EXPECT_THAT(make_chart("gate", {.gate = &exact}).figures.title, HasSubstr("(simulated)"));
   EXPECT_THAT(make_chart("gate", {.gate = &exact}).figures.note, StartsWith("Not comparable, forced: another model."));
 }
 
@@ -243,24 +243,23 @@ TEST(Charts, OfATraceMadeElsewhereNameItsFormat) {
   trace.metadata = {{"format", "kineto"}, {"device_name", "H100"}};
   EXPECT_EQ(how_made(trace), "measured elsewhere: a trace of kineto, H100");
   trace.metadata = {{"backend", "sim"}, {"link", "modelled: h100-sxm"}};
-  EXPECT_EQ(how_made(trace), "modelled: h100-sxm; no time was measured");
+  EXPECT_EQ(how_made(trace), "simulated: h100-sxm; no time was measured");
   EXPECT_EQ(how_made(compare::facts_of(trace, "a")), how_made(trace));
   EXPECT_EQ(how_made(compare::facts_of(trace_both().trace, "b")), how_made(trace_both().trace));
 }
 
 TEST(Charts, RefuseWhatLacksTheirInputAndSayWhatToGive) {
   EXPECT_EQ(refusal("bandwidth", paced().input()),
-            "chart bandwidth needs a trace; quick/paced is a run; give one of its traces, as "
+            "chart bandwidth needs a trace; quick/paced is a run; give one of its traces, such as "
             "quick/paced/traces/00-off_grad_reduce_in_fp32=true.pftrace");
   EXPECT_EQ(refusal("matrix", trace_both().input()),
-            "chart matrix needs a run; both.pftrace.zst is a trace; give a run's folder, which holds results.json");
+            "chart matrix needs a run; both.pftrace.zst is a trace; give a run folder, which contains results.json");
   EXPECT_EQ(refusal("change", trace_both().input()),
             "chart change needs a comparison or a run; both.pftrace.zst is a trace; give two traces, or two runs and a "
             "cell of both");
   EXPECT_EQ(refusal("gate", {}),
-            "chart gate needs a gate; what was given is none; give two runs: --chart gate BASELINE CANDIDATE");
-  EXPECT_EQ(refusal("pie", {}),
-            "there is no chart \"pie\"; there are: modes, steps, change, matrix, bandwidth, gate, scaling");
+            "chart gate needs a gate; the input is none; give two runs: --chart gate BASELINE CANDIDATE");
+  EXPECT_EQ(refusal("pie", {}), "no chart \"pie\"; available: modes, steps, change, matrix, bandwidth, gate, scaling");
 }
 
 TEST(Charts, AreAsManyAsTheirFilesAndEachHasAName) {
@@ -288,7 +287,7 @@ TEST(ScalingChart, HasARowForTheStepAndForEachModeOfEverySize) {
 
 TEST(ScalingChart, SaysWhatWasMeasuredAndWhatModelled) {
   const ChartFigures both = make_chart("scaling", {.scaling = &made_up_scaling()}).figures;
-  EXPECT_EQ(both.subtitle, "measured: host, link real; modelled: h100-sxm; no time was measured; 4 runs");
+  EXPECT_EQ(both.subtitle, "measured: host, link real; simulated: h100-sxm; no time was measured; 4 runs");
   EXPECT_THAT(both.note, HasSubstr("Ideal: "));
   report::ScalingReport modelled = made_up_scaling();
   for (report::ScaledCell& cell : modelled.cells) {
@@ -297,8 +296,8 @@ TEST(ScalingChart, SaysWhatWasMeasuredAndWhatModelled) {
   }
   modelled.forced = "the seed differs";
   const ChartFigures alone = make_chart("scaling", {.scaling = &modelled}).figures;
-  EXPECT_THAT(alone.title, HasSubstr("(modelled)"));
-  EXPECT_EQ(alone.note, "Not comparable, and forced: the seed differs.");
+  EXPECT_THAT(alone.title, HasSubstr("(simulated)"));
+  EXPECT_EQ(alone.note, "Not comparable, forced: the seed differs.");
 }
 
 }  // namespace

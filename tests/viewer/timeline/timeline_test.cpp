@@ -159,7 +159,7 @@ TEST_F(SmallTimeline, FindsByNamePurposeModePlaceAndExposure) {
 
 TEST(Search, RefusesAModeOrRankThatIsNone) {
   EXPECT_EQ(underlap::testing_support::error_of([] { parse_query("mode:ddp"); }),
-            "mode:ddp is no mode; it takes dp, tp, pp, cp, ep, fsdp, other or unattributed");
+            "mode:ddp is not a mode; use dp, tp, pp, cp, ep, fsdp, other or unattributed");
   for (const char* none : {"rank:x", "rank:-1", "rank:", "rank:3x", "rank:99999999999"})
     EXPECT_THROW(parse_query(none), std::invalid_argument) << none;
 }
@@ -324,7 +324,7 @@ TEST(SliceFacts, SayWhatIsExposedForWhomItWaitedAndWhatWouldHideIt) {
   EXPECT_EQ(value_of(facts, "hidden"), "50 ns (50.0 %)");
   EXPECT_EQ(value_of(facts, "exposed wait"), "20 ns (20.0 %)");
   EXPECT_EQ(value_of(facts, "would be hidden by"), "comm_overlap.overlap_param_gather");
-  EXPECT_EQ(value_of(facts, "rate, waits included"), "10.00 GB/s algorithm, 5.00 GB/s bus");
+  EXPECT_EQ(value_of(facts, "rate including waits"), "10.00 GB/s algorithm, 5.00 GB/s bus");
   EXPECT_EQ(value_of(facts, "group"), "ranks 0, 1");
 }
 
@@ -356,7 +356,7 @@ TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   const analysis::Summary summary = analysis::match_and_summarise(waits, {});
   const Timeline timeline(waits, summary, 1);
   EXPECT_EQ(value_of(facts_of(timeline, summary, 0), "would be hidden by"),
-            "no overlap: nearly all of it is waiting for rank 1");
+            "no overlap: nearly all of it is a wait for rank 1");
   EXPECT_EQ(value_of(facts_of(timeline, summary, 1), "would be hidden by"), "comm_overlap.overlap_param_gather");
 }
 
@@ -398,11 +398,11 @@ TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
   const auto said = [&](std::uint32_t slice, const char* label) {
     return value_of(facts_of(timeline, analysis::Summary{}, slice), label);
   };
-  EXPECT_EQ(said(2, "beside communication"), "130 ns (86.7 %)");
+  EXPECT_EQ(said(2, "during communication"), "130 ns (86.7 %)");
   EXPECT_EQ(said(2, "slowdown"), "1.43 times 105 ns, the median of 2 launches alone");
   EXPECT_EQ(said(0, "slowdown"), "");
   EXPECT_EQ(said(3, "slowdown"), "");  // a third is too little to call it slowed
-  EXPECT_EQ(said(4, "slowdown"), "not known: no launch of this kernel and shape on this rank ran alone");
+  EXPECT_EQ(said(4, "slowdown"), "unknown: no launch of this kernel and shape on this rank ran alone");
   EXPECT_EQ(said(5, "slowdown"), "");
   const analysis::SlowedCompute whole = analysis::find_slowed_compute(trace);
   ASSERT_EQ(whole.kernels.size(), 1U);

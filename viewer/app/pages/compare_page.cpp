@@ -111,14 +111,14 @@ QWidget* ComparePage::make_panels() {
   panels_->addTab(details_ = make_details(), tr("Details"));
   panels_->addTab(selection_, tr("Selection"));
   const auto& differing = document_->report.differences;
-  if (!differing.empty()) panels_->addTab(make_settings(), tr("Settings that differ: %1").arg(differing.size()));
+  if (!differing.empty()) panels_->addTab(make_settings(), tr("Different settings: %1").arg(differing.size()));
   panels_->addTab(lanes_of_candidate_, tr("Lanes of the candidate"));
   panels_->addTab(lanes_of_baseline_, tr("Lanes of the baseline"));
   return panels_;
 }
 
 QWidget* ComparePage::make_details() {
-  auto* table = make_table(facts_, tr("What is known of the selected slice, and of the one that does the same there"));
+  auto* table = make_table(facts_, tr("Details of the selected slice and of its counterpart"));
   connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   return table;
 }
@@ -127,7 +127,7 @@ QWidget* ComparePage::make_settings() {
   std::vector<Fact> facts;
   for (const compare::Difference& difference : document_->report.differences)
     facts.push_back({difference.what, difference.candidate + ", was " + difference.baseline});
-  auto* table = make_table(settings_, tr("What the sides were asked for, or ran on, that is not the same"));
+  auto* table = make_table(settings_, tr("Settings and environment that differ between the sides"));
   table->horizontalHeader()->hide();
   connect(settings_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   settings_->set_facts(std::move(facts));
@@ -137,8 +137,8 @@ QWidget* ComparePage::make_settings() {
 QWidget* ComparePage::make_tables() {
   const compare::TraceChange& change = *document_->report.comparisons.front().change;
   auto* tables = new QSplitter(Qt::Horizontal);
-  auto* operations = make_table(operations_, tr("Where the difference went, by operation"), FigureTableModel::kSort);
-  auto* parts = make_table(parts_, tr("Where the difference went, by part of the step"));
+  auto* operations = make_table(operations_, tr("Difference by operation"), FigureTableModel::kSort);
+  auto* parts = make_table(parts_, tr("Difference by part of the step"));
   for (QTableView* table : {parts, operations}) {
     connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
     tables->addWidget(table);
@@ -163,11 +163,11 @@ QWidget* ComparePage::make_line() {
   step_->setRange(1, std::max(1, most));
   step_->setSuffix(tr(" of %1").arg(step_->maximum()));
   layout->addWidget(steps_);
-  step_->setAccessibleName(tr("The step of either side that is held against the other's"));
+  step_->setAccessibleName(tr("Step to compare on both sides"));
   layout->addWidget(step_);
   layout->addWidget(ghost_);
   query_->setPlaceholderText(tr("find: words, mode:dp, kind:compute, exposed"));
-  query_->setAccessibleName(tr("Find slices of both sides"));
+  query_->setAccessibleName(tr("Find slices on both sides"));
   query_->setClearButtonEnabled(true);
   connect(query_, &QLineEdit::returnPressed, this, [this] {
     search();
@@ -219,12 +219,12 @@ QString ComparePage::heading() const {
   const compare::Comparison& comparison = report.comparisons.front();
   const Trace& candidate = document_->to->traced.trace;
   QString all = text(compare::sentence_of(comparison));
-  all += tr("\nMeans of %1 steps of ranks on either side; %2")
+  all += tr("\nMeans over %1 steps and ranks on each side; %2")
              .arg(comparison.change->windows)
              .arg(text(how_made(candidate)));
   if (!is_modelled(candidate))
-    all += tr("; one run of each, which does not tell how far runs differ by chance: underlap gate judges several");
-  if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared all the same: %1\n%2").arg(text(report.forced), all);
+    all += tr("; one run per side, so run-to-run variation is unknown: underlap gate compares several");
+  if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared anyway: %1\n%2").arg(text(report.forced), all);
   return all;
 }
 
@@ -247,9 +247,9 @@ std::int64_t ComparePage::length_of_step(const Timeline& timeline, int nth) cons
 
 QString ComparePage::steps_text() const {
   const StepSpan *now = step_of(*document_->to->timeline, nth_), *before = step_of(*document_->from->timeline, nth_);
-  if (now == nullptr || before == nullptr) return tr("all, since steps are not known");
+  if (now == nullptr || before == nullptr) return tr("all (no steps known)");
   if (now->step == before->step) return tr("step %1").arg(now->step);
-  return tr("step %1 against step %2").arg(now->step).arg(before->step);
+  return tr("step %1 vs. step %2").arg(now->step).arg(before->step);
 }
 
 std::int64_t ComparePage::shift_ns() const {
@@ -311,7 +311,7 @@ void ComparePage::show_facts(std::uint32_t of_candidate, std::uint32_t of_baseli
                     before = facts_of_side(*document_->from, of_baseline);
   if (now.empty() && before.empty()) return facts_->set_facts({});
   for (std::vector<Fact>* side : {&now, &before})
-    if (side->empty()) side->push_back({"name", "none does the same in this step"});
+    if (side->empty()) side->push_back({"name", "no counterpart in this step"});
   facts_->set_sides({{"candidate", std::move(now)}, {"baseline", std::move(before)}});
 }
 
@@ -322,8 +322,8 @@ std::vector<Fact> ComparePage::facts_of_side(const TraceDocument& side, std::uin
   if (!alike) return facts;
   const std::int64_t in_step_ns = side.timeline->begin_ns(slice) - begin_of_step(*side.timeline, alike->nth_step);
   facts.insert(facts.begin() + 2,
-               {{"begin in the step", time_text(in_step_ns)},
-                {"of those that do the same in it", fmt::format("{} of {}", alike->index + 1, alike->slices.size())}});
+               {{"start in the step", time_text(in_step_ns)},
+                {"number among the same in it", fmt::format("{} of {}", alike->index + 1, alike->slices.size())}});
   return facts;
 }
 
@@ -345,8 +345,8 @@ void ComparePage::ask_for_selection() {
   selection_->ask([document = document_, now = *now, before = *before, begin_ns]() -> RangeFigures {
     const Selection from = select(*document->from->timeline, before.first, before.second),
                     to = select(*document->to->timeline, now.first, now.second);
-    return {tr("%1 selected on both sides, from %2 of the step; all figures are means of the ranks, "
-               "%3 of the candidate and %4 of the baseline")
+    return {tr("%1 selected on both sides, starting at %2 of the step; values are means over ranks, %3 in the "
+               "candidate and %4 in the baseline")
                 .arg(text(time_text(now.second - now.first)), text(time_text(begin_ns)))
                 .arg(to.ranks.size())
                 .arg(from.ranks.size()),

@@ -39,7 +39,7 @@ class ComparePage : public Page {
   const FactsModel& settings() const { return *settings_; }
   const FactsModel& facts() const { return *facts_; }
   const SelectionPanel& selection() const { return *selection_; }
-  /// The steps that are compared: "step 3", "step 3 against step 1009".
+  /// The steps that are compared: "step 3", "step 3 vs. step 1009".
   QString steps_text() const;
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;

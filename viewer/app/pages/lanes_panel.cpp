@@ -27,7 +27,7 @@ LanesPanel::LanesPanel(LaneArrangement& lanes, QWidget* parent) : QListView(pare
   setAccessibleName(tr("Lanes"));
   setUniformItemSizes(true);
   setDragDropMode(InternalMove);
-  setToolTip(tr("Space shows a lane or hides it; P pins, C collapses, Ctrl+Up and Ctrl+Down or dragging move it"));
+  setToolTip(tr("Space shows or hides a lane, P pins it, C collapses it; Ctrl+Up, Ctrl+Down or dragging moves it"));
 }
 
 }  // namespace underlap::viewer

@@ -16,7 +16,7 @@ LoadingPage::LoadingPage(const QString& path, QWidget* parent)
       text_(plain_label()),
       bar_(new QProgressBar),
       cancel_(new QPushButton),
-      go_on_(new QPushButton(tr("Compare all the same"))) {
+      go_on_(new QPushButton(tr("Compare anyway"))) {
   text_->setWordWrap(true);
   text_->setAlignment(Qt::AlignCenter);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -50,7 +50,7 @@ void LoadingPage::show_progress(const QString& doing, double fraction) {
 }
 
 void LoadingPage::show_failure(const QString& why, bool offers_to_go_on) {
-  text_->setText(tr("%1\n\nF5 reads it again.").arg(why));
+  text_->setText(tr("%1\n\nPress F5 to read it again.").arg(why));
   bar_->hide();
   cancel_->setText(tr("Close"));
   go_on_->setVisible(offers_to_go_on);

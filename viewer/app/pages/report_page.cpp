@@ -22,7 +22,7 @@ QString heading_of(const GateDocument& document) {
   const gate::GateReport& report = document.report;
   QString all = text(gate::verdict_sentence(report));
   if (!report.forced.empty())
-    all = ReportPage::tr("NOT COMPARABLE, judged all the same: %1\n%2").arg(text(report.forced), all);
+    all = ReportPage::tr("NOT COMPARABLE, judged anyway: %1\n%2").arg(text(report.forced), all);
   return all + ReportPage::tr("\nbaseline: %1\ncandidate: %2")
                    .arg(report.baseline.sources.empty() ? QString("-") : text(gate::side_text(report.baseline)),
                         text(gate::side_text(report.candidate)));
@@ -31,8 +31,7 @@ QString heading_of(const GateDocument& document) {
 QString heading_of(const ScalingDocument& document) {
   const QString made = text(how_made(document.report));
   if (document.report.forced.empty()) return made;
-  return ReportPage::tr("NOT COMPARABLE, held against each other all the same: %1\n%2")
-      .arg(text(document.report.forced), made);
+  return ReportPage::tr("NOT COMPARABLE, compared anyway: %1\n%2").arg(text(document.report.forced), made);
 }
 
 ChartInput input_of(const GateDocument& document) {
@@ -75,7 +74,7 @@ ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& 
   words->setReadOnly(true);
   words->setLineWrapMode(QPlainTextEdit::NoWrap);
   words->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-  words->setAccessibleName(tr("All of the report"));
+  words->setAccessibleName(tr("Full report"));
   text_ = words;
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(charts_);

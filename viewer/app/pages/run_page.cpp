@@ -59,7 +59,7 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   auto* heading_label = plain_label(heading());
   heading_label->setWordWrap(true);
   heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  auto* table = make_table(matrix_, tr("The cells of the run"), FigureTableModel::kSort);
+  auto* table = make_table(matrix_, tr("Cells of the run"), FigureTableModel::kSort);
   table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   auto* open = new QPushButton(tr("Open &trace"));
@@ -67,7 +67,7 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   auto* judge = new QPushButton(tr("Compare with another &run..."));
   judge->setObjectName("judge");
   connect(judge, &QPushButton::clicked, this, &RunPage::other_run_wanted);
-  compare->setToolTip(tr("Of the two cells that are selected the upper one is the baseline"));
+  compare->setToolTip(tr("The upper of the two selected cells is the baseline"));
   const auto open_selected = [this, table] {
     for (const int cell : cells_of(*table)) open_cell(cell);
   };
@@ -129,17 +129,16 @@ void RunPage::open_cell(int cell) {
   const std::string file = trace_file_of(*document_, static_cast<std::size_t>(cell));
   const std::string& name = document_->results.cells[static_cast<std::size_t>(cell)].name;
   if (file.empty())
-    return emit told(
-        tr("Cell %1 has no trace here: it was run without its recorder, or its file is gone.").arg(text(name)));
+    return emit told(tr("Cell %1 has no trace: it was not recorded, or its file was deleted.").arg(text(name)));
   emit trace_wanted(text(file));
 }
 
 void RunPage::compare_cells(const std::vector<int>& cells) {
-  if (cells.size() != 2) return emit told(tr("Select two cells: of the two the upper one is the baseline."));
+  if (cells.size() != 2) return emit told(tr("Select two cells: the upper one is the baseline."));
   const auto [first, second] = std::minmax(cells[0], cells[1]);
   const std::string from = trace_file_of(*document_, static_cast<std::size_t>(first));
   const std::string to = trace_file_of(*document_, static_cast<std::size_t>(second));
-  if (from.empty() || to.empty()) return emit told(tr("Of cells without traces there is nothing to compare here."));
+  if (from.empty() || to.empty()) return emit told(tr("Cells without traces cannot be compared here."));
   emit comparison_wanted(text(from), text(to));
 }
 

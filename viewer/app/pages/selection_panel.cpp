@@ -44,7 +44,7 @@ void SelectionPanel::ask(Work work) {
   work_ = std::move(work);
   if (work_) return after_dragging_.start(kAfterDragging);
   after_dragging_.stop();
-  show_figures({tr("Shift-drag over the timeline selects a range."), {}, {}});
+  show_figures({tr("Shift+drag over the timeline to select a range."), {}, {}});
 }
 
 void SelectionPanel::show_figures(const RangeFigures& figures) {

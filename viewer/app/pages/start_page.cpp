@@ -11,9 +11,9 @@
 namespace underlap::viewer {
 
 StartPage::StartPage(QWidget* parent) : QWidget(parent) {
-  auto* words = new QLabel(tr(
-      "<h2>Underlap</h2><p>Open a trace (Underlap's own, PyTorch's profiler, Nsight Systems), a folder with the traces "
-      "of a job's ranks, or the folder of a run. Or drop it here.</p>"));
+  auto* words =
+      new QLabel(tr("<h2>Underlap</h2><p>Open a trace (Underlap, PyTorch profiler, Nsight Systems), a folder with the "
+                    "traces of a job's ranks, or a run folder. Or drop it here.</p>"));
   words->setWordWrap(true);
   words->setAlignment(Qt::AlignHCenter);  // of the text: an aligned widget would be too low for its lines
   auto* trace = new QPushButton(tr("Open a &trace..."));
@@ -21,7 +21,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   connect(trace, &QPushButton::clicked, this, &StartPage::trace_wanted);
   connect(folder, &QPushButton::clicked, this, &StartPage::folder_wanted);
   const auto num_open = kept_open().size();
-  auto* again = new QPushButton(tr("Open &again what was open last (%1)").arg(num_open));
+  auto* again = new QPushButton(tr("Open last session &again (%1)").arg(num_open));
   if (num_open == 0) again->hide();
   connect(again, &QPushButton::clicked, this, &StartPage::open_again_wanted);
   auto* layout = new QVBoxLayout(this);

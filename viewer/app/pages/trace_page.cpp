@@ -146,7 +146,7 @@ QString TracePage::answer_text() const {
 }
 
 QWidget* TracePage::make_details() {
-  auto* table = make_table(facts_, tr("What is known of the selected slice"));
+  auto* table = make_table(facts_, tr("Details of the selected slice"));
   table->horizontalHeader()->hide();
   connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   return table;
@@ -159,7 +159,7 @@ QWidget* TracePage::make_search() {
   query_->setAccessibleName(tr("Find slices"));
   query_->setClearButtonEnabled(true);
   found_text_ = plain_label();
-  auto* table = make_table(found_, tr("Slices that were found"));
+  auto* table = make_table(found_, tr("Matching slices"));
   go_on_activation(table, found_, timeline_);
   auto* line = new QHBoxLayout;
   line->addWidget(query_, 1);
@@ -178,7 +178,7 @@ QWidget* TracePage::make_search() {
 }
 
 QWidget* TracePage::make_worst() {
-  auto* table = make_table(worst_, tr("Communication that is exposed for longest"));
+  auto* table = make_table(worst_, tr("Longest exposed communication"));
   go_on_activation(table, worst_, timeline_);
   worst_->set_slices(worst_exposed_.slices());
   return table;
@@ -187,10 +187,10 @@ QWidget* TracePage::make_worst() {
 QWidget* TracePage::make_analysis() {
   auto* panel = new QWidget;
   auto* by = new QComboBox;
-  by->setAccessibleName(tr("A row for each"));
+  by->setAccessibleName(tr("Group by"));
   for (int i = 0; i < analysis::kNumBreakdowns; ++i)
     by->addItem(tr("by %1").arg(text(std::string(to_string(static_cast<analysis::Breakdown>(i))))));
-  auto* table = make_table(breakdown_, tr("The analysis of the steps"), FigureTableModel::kSort);
+  auto* table = make_table(breakdown_, tr("Analysis of the steps"), FigureTableModel::kSort);
   connect(breakdown_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   // Computed when it is first shown, since it takes a while for a large trace.
   connect(panels_, &QTabWidget::currentChanged, this, [this, panel, by] {
@@ -238,7 +238,7 @@ void TracePage::ask_for_selection() {
   const auto [begin_ns, end_ns] = *range;
   selection_->ask([document = document_, begin_ns = begin_ns, end_ns = end_ns]() -> RangeFigures {
     const Selection selection = select(*document->timeline, begin_ns, end_ns);
-    return {tr("%1 selected, from %2; all figures are means of %3 ranks")
+    return {tr("%1 selected, starting at %2; values are means over %3 ranks")
                 .arg(text(time_text(end_ns - begin_ns)), text(time_text(begin_ns)))
                 .arg(selection.ranks.size()),
             parts_of(selection), names_of(selection, kNamesOfSelection)};

@@ -199,7 +199,7 @@ class Rows {
   void paint_rest(QPainter& painter, const QRectF& area, std::size_t left_out) const {
     if (left_out == 0) return;
     const QString text =
-        QString("%1 more %2%3 in a higher chart").arg(left_out).arg(plot_.what, left_out == 1 ? "" : "s");
+        QString("%1 more %2%3 in a taller chart").arg(left_out).arg(plot_.what, left_out == 1 ? "" : "s");
     draw_sentence(painter, {kEdge, area.top() - kTitlesHeight, area.right() - kEdge, kTitlesHeight}, text, theme_.worse,
                   kSmallPixels);
   }

@@ -24,7 +24,7 @@ DeviceMemory<T> device_memory(std::int64_t count) {
     (void)cudaGetLastError();  // otherwise the next launch would report this error
     std::size_t free = 0, total = 0;
     (void)cudaMemGetInfo(&free, &total);
-    throw OutOfDeviceMemory(fmt::format("no memory for {} bytes of an emulated link: {} are free", bytes, free),
+    throw OutOfDeviceMemory(fmt::format("out of memory for {} bytes of an emulated link: {} are free", bytes, free),
                             static_cast<std::int64_t>(free) - static_cast<std::int64_t>(bytes));
   }
   check(result);
@@ -168,8 +168,8 @@ std::string why_no_copy_engine() {
   if (CUDART_VERSION >= 12080 && driver >= kFirstDriverWithEngines) return "";
   const auto text = [](int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); };
   return fmt::format(
-      "copy engines were asked for, but {} copies within a GPU by its multiprocessors: use a driver of CUDA 13.1 or "
-      "newer, or give the link multiprocessors (sms=16)",
+      "copy engines were requested, but {} copies within a GPU by its SMs: use a driver of CUDA 13.1 or newer, or give "
+      "the link SMs (sms=16)",
       CUDART_VERSION < 12080 ? "a program built with " + text(CUDART_VERSION) : "the driver (" + text(driver) + ")");
 }
 
@@ -196,7 +196,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
   EmulatedChannel& operator=(const EmulatedChannel&) = delete;
 
   void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
-    if (link_.is_aborted_) throw MachineError(fmt::format("transfer {} of an aborted link", sequence));
+    if (link_.is_aborted_) throw MachineError(fmt::format("transfer {} on an aborted link", sequence));
     if (group_.size() == 1) return copy_own(transfers, stream);
     enqueue(works_of(transfers, group_), stream, sequence);
   }

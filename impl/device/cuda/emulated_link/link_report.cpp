@@ -100,11 +100,10 @@ std::string to_text(const LinkReport& report) {
                                        report.asked_gb_per_s, report.num_transfers, LinkReport::kShortestUs);
   if (report.alone_gb_per_s) text += fmt::format(", {:.4g} alone", *report.alone_gb_per_s);
   if (report.num_with_fewer_sms > 0)
-    text += fmt::format("; {} by fewer multiprocessors than the link's, which limits their rate",
-                        report.num_with_fewer_sms);
+    text += fmt::format("; {} used fewer SMs than the link's, which limits their rate", report.num_with_fewer_sms);
   if (report.num_unrecorded > 0) text += fmt::format("; {} not recorded", report.num_unrecorded);
   if (report.longest_placing_us > LinkReport::kPlacingUs)
-    text += fmt::format("; blocks of a transfer waited up to {:.0f} us for multiprocessors", report.longest_placing_us);
+    text += fmt::format("; blocks of a transfer waited up to {:.0f} us for SMs", report.longest_placing_us);
   if (!report.is_valid())
     text += fmt::format("; NOT VALID: under {:g} % of the requested rate with nothing else running",
                         100 * LinkReport::kLeastShare);

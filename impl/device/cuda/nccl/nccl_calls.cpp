@@ -20,7 +20,7 @@ ncclDataType_t type_of(const Transfer& transfer) {
     case DataType::f8e5m2: return ncclUint8;
     case DataType::f64: return ncclFloat64;
   }
-  throw std::invalid_argument("a transfer of a type that NCCL does not know");
+  throw std::invalid_argument("NCCL does not support the data type of this transfer");
 }
 
 ncclRedOp_t op_of(const Transfer& transfer) {
@@ -29,7 +29,7 @@ ncclRedOp_t op_of(const Transfer& transfer) {
     case ReduceOp::average: return ncclAvg;
     case ReduceOp::max: return ncclMax;
   }
-  throw std::invalid_argument("a reduction that NCCL does not know");
+  throw std::invalid_argument("NCCL does not support this reduction");
 }
 
 /// Calls between NCCL's group start and end.
@@ -92,7 +92,7 @@ void check_nccl_can(const Transfer& t, const Group& group, std::string_view purp
   if (!reduces || group.size() == 1 || t.accumulator == Accumulator::wire || dtype_of(t) != DataType::bf16) return;
   throw std::invalid_argument(fmt::format(
       "{} of communicator {}: NCCL rounds partial sums of bf16 to bf16 (extensions.reduce_accumulator: fp32 is for the "
-      "host backend; ddp.reduce_scatter_with_fp32_accumulation or ddp.grad_reduce_in_fp32 does it here)",
+      "host backend; use ddp.reduce_scatter_with_fp32_accumulation or ddp.grad_reduce_in_fp32 here)",
       to_string(t.collective), purpose));
 }
 

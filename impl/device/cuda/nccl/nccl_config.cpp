@@ -16,16 +16,16 @@ constexpr int kFirstWithClusters = 9;  // compute capability, major
 void ask_for_copy_engines([[maybe_unused]] ncclConfig_t& config, int version, const std::string& purpose,
                           std::vector<std::string>& notices) {
   if (version < kFirstWithCopyEngines) {
-    notices.push_back(fmt::format("communicator {}: NCCL {} has no transfers by copy engine (2.28 has): SMs carry them",
+    notices.push_back(fmt::format("communicator {}: NCCL {} has no copy-engine transfers (needs 2.28): SMs carry them",
                                   purpose, release_text(version)));
     return;
   }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
   config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
 #else
-  notices.push_back(fmt::format(
-      "communicator {}: this program was built with headers of NCCL {}, before copy engines: SMs carry its transfers",
-      purpose, release_text(NCCL_VERSION_CODE)));
+  notices.push_back(
+      fmt::format("communicator {}: built with headers of NCCL {}, which lacks copy engines: SMs carry its transfers",
+                  purpose, release_text(NCCL_VERSION_CODE)));
 #endif
 }
 
@@ -35,13 +35,14 @@ void ask_for_clusters(ncclConfig_t& config, const CommunicatorHints& hints, int 
     notices.push_back(fmt::format("communicator {}: cga_size {}: {}", purpose, hints.cga_size, why));
   };
   if (hints.cga_size > kMostOfACluster)
-    return notice(fmt::format("NCCL's kernels have clusters of {} blocks at most: it takes its own", kMostOfACluster));
+    return notice(
+        fmt::format("NCCL's kernels have clusters of at most {} blocks: NCCL uses its default", kMostOfACluster));
   if (hints.cga_size > 1 && compute_capability_major < kFirstWithClusters)
-    return notice(fmt::format("this GPU, of compute capability {}.x, has no thread-block clusters ({}.0 has)",
+    return notice(fmt::format("this GPU (compute capability {}.x) has no thread-block clusters (needs {}.0)",
                               compute_capability_major, kFirstWithClusters));
   config.cgaClusterSize = hints.cga_size;
   if (hints.cga_size > 1 && hints.sms % hints.cga_size != 0)
-    notice(fmt::format("NCCL launches no clusters where {} blocks are not whole ones", hints.sms));
+    notice(fmt::format("NCCL launches no clusters: {} blocks are not a multiple of the cluster size", hints.sms));
 }
 
 }  // namespace
@@ -61,8 +62,8 @@ ncclConfig_t nccl_config(const CommunicatorHints& hints, const NcclSite& site, c
   config.minCTAs = hints.sms;
   config.maxCTAs = hints.sms;
   if (hints.sms > kMostChannels)
-    notices.push_back(fmt::format("communicator {}: {} SMs are asked for; NCCL may have no more than {} channels",
-                                  purpose, hints.sms, kMostChannels));
+    notices.push_back(fmt::format("communicator {}: {} SMs were requested; NCCL has at most {} channels", purpose,
+                                  hints.sms, kMostChannels));
   return config;
 }
 

@@ -51,14 +51,14 @@ void NcclRegistration::add(ncclComm_t communicator, const std::string& purpose,
   if (api_.version < kFirstThatTellsOfSymmetry &&
       std::ranges::any_of(entries_, [](const Entry& entry) { return entry.window != nullptr; }))
     notices.push_back(fmt::format(
-        "communicator {}: NCCL {} does not tell whether windows are symmetric: they are within one NVLink domain",
+        "communicator {}: NCCL {} does not report whether windows are symmetric: they are within one NVLink domain",
         purpose, release_text(api_.version)));
   if (!without_window.empty())
     notices.push_back(fmt::format(
         "communicator {}: no symmetric windows for {}: {}: each rank registers its own", purpose,
         fmt::join(without_window, ", "),
-        api_.has_windows() ? "NCCL made none (its ranks are not in one NVLink domain, or NCCL_CUMEM_ENABLE is 0)"
-                           : fmt::format("NCCL {} has none (2.27 has)", release_text(api_.version))));
+        api_.has_windows() ? "NCCL created none (its ranks are not in one NVLink domain, or NCCL_CUMEM_ENABLE is 0)"
+                           : fmt::format("NCCL {} has none (needs 2.27)", release_text(api_.version))));
   if (!unregistered.empty())
     notices.push_back(
         fmt::format("communicator {}: NCCL registered nothing for {} (NCCL_LOCAL_REGISTER is 0, or its "

@@ -36,8 +36,8 @@ void meet_to_register(ControlPlane& control, const std::string& what, const Grou
   const auto all = all_gather(control, "registration with " + what, group, std::as_bytes(std::span(mine)));
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] != all.front())
-      throw MachineError(
-          fmt::format("{}: ranks {} and {} register buffers of other sizes", what, group.members[0], group.members[i]));
+      throw MachineError(fmt::format("{}: ranks {} and {} register buffers of different sizes", what, group.members[0],
+                                     group.members[i]));
 }
 
 // Holds the mutex; gives up if it stays taken for longer than `time`. (The thread sanitizer of GCC 12 does not support
@@ -74,7 +74,7 @@ std::vector<std::string> overriding_variables() {
   std::vector<std::string> notices;
   for (const char* name : plan::kInPlaceOfCommunicatorConfig)
     if (const char* const value = std::getenv(name); value != nullptr)
-      notices.push_back(fmt::format("{} is {} in the environment: NCCL takes it for all communicators", name, value));
+      notices.push_back(fmt::format("{} is {} in the environment: NCCL uses it for all communicators", name, value));
   return notices;
 }
 
@@ -106,8 +106,8 @@ class NcclTransport::NcclChannel final : public Channel {
     if (communicator_.hints.copy_engine && transport_.api_.version >= kFirstWithCopyEngines &&
         !registration_.has_windows())
       transport_.notices_.push_back(
-          fmt::format("communicator {}: NCCL has copy engines move what lies in symmetric windows, and nothing that it "
-                      "moves does: expect SMs",
+          fmt::format("communicator {}: NCCL uses copy engines only for buffers in symmetric windows, and none of its "
+                      "buffers are: expect SMs",
                       communicator_.purpose));
   }
 
@@ -277,7 +277,7 @@ std::optional<std::string> NcclTransport::find_error() {
     ncclResult_t state = ncclSuccess;
     if (handle == nullptr || api_.CommGetAsyncError(handle, &state) != ncclSuccess) continue;
     if (state == ncclSuccess || state == ncclInProgress) continue;
-    return fmt::format("rank {}: NCCL says of communicator {} (ranks {}): {}", options_.rank, communicator->purpose,
+    return fmt::format("rank {}: NCCL error on communicator {} (ranks {}): {}", options_.rank, communicator->purpose,
                        fmt::join(communicator->group.members, ", "), api_.GetErrorString(state));
   }
   return {};
@@ -290,7 +290,7 @@ void NcclTransport::give_up(const std::string& what) noexcept {
 
 void NcclTransport::abort() noexcept {
   if (!has_failed_.load(std::memory_order_acquire))
-    end_with(fmt::format("rank {}: gave up with transfers in flight", options_.rank));
+    end_with(fmt::format("rank {}: aborted with transfers in flight", options_.rank));
 }
 
 void NcclTransport::end_with(const std::string& what) noexcept {

@@ -73,7 +73,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
   void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
     if (!std::ranges::all_of(transfers, is_point_to_point))
       throw std::invalid_argument(
-          fmt::format("communicator {} has copy engines, which only send and receive", name_.purpose));
+          fmt::format("communicator {} uses copy engines, which only send and receive", name_.purpose));
     transport_.rethrow_failure();
     exchange_.clear();
     for (const DeviceTransfer& transfer : transfers)
@@ -254,9 +254,8 @@ std::unique_ptr<Channel> CopyEngineTransport::connect(std::uint32_t index, std::
   const std::string what = fmt::format("communicator {} ({})", index, purpose);
   if (!share_a_node(what, group)) {
     notices_.push_back(
-        fmt::format("communicator {}: ranks {} are on several nodes: its transfers are not by copy "
-                    "engines",
-                    purpose, fmt::join(group.members, ", ")));
+        fmt::format("communicator {}: ranks {} are on several nodes: its transfers do not use copy engines", purpose,
+                    fmt::join(group.members, ", ")));
     CommunicatorHints without = hints;
     without.copy_engine = false;
     return others_.connect(index, purpose, group, without, buffers);
@@ -269,7 +268,7 @@ std::unique_ptr<Channel> CopyEngineTransport::connect(std::uint32_t index, std::
     channels_.push_back(named);
   }
   if (number >= Poison::kMostChannels || group.size() > Poison::kMostPeers)
-    throw std::invalid_argument(fmt::format("{}: copy engines serve {} communicators of {} ranks at most", what,
+    throw std::invalid_argument(fmt::format("{}: copy engines serve at most {} communicators of {} ranks", what,
                                             Poison::kMostChannels, Poison::kMostPeers));
   return std::make_unique<PeerChannel>(*this, number, named);
 }
@@ -297,7 +296,7 @@ std::string CopyEngineTransport::describe(const Poison& poison) const {
     case Poison::Cause::late_buffer:
       return fmt::format("rank {}: send {}, waited {} ms for rank {} to be ready to receive (run.peer_timeout_s)",
                          options_.rank, where, options_.peer_timeout.count(), peer);
-    default: return fmt::format("rank {}: transfer {}: rank {} gave up", options_.rank, where, peer);
+    default: return fmt::format("rank {}: transfer {}: rank {} aborted", options_.rank, where, peer);
   }
 }
 
@@ -331,7 +330,7 @@ void CopyEngineTransport::end_with(const std::string& what) const noexcept {
 
 void CopyEngineTransport::abort() noexcept {
   if (!has_failed_.load(std::memory_order_acquire))
-    end_with(fmt::format("rank {}: gave up with transfers in flight", options_.rank));
+    end_with(fmt::format("rank {}: aborted with transfers in flight", options_.rank));
   others_.abort();
 }
 

@@ -35,7 +35,8 @@ class NamedMemory {
   NamedMemory(const Name& name, bool creates) : name_(name), owns_(creates) {
     const int flags = O_RDWR | (creates ? O_CREAT | O_EXCL : 0);
     descriptor_ = shm_open(name.data(), flags, 0600);
-    if (descriptor_ < 0) fail(fmt::format("shared memory {} cannot be {}", name.data(), creates ? "made" : "opened"));
+    if (descriptor_ < 0)
+      fail(fmt::format("shared memory {} cannot be {}", name.data(), creates ? "created" : "opened"));
   }
   ~NamedMemory() {
     close(descriptor_);
@@ -46,9 +47,9 @@ class NamedMemory {
 
   void* map(std::size_t bytes) const {
     if (owns_ && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
-      fail(fmt::format("shared memory of {} bytes cannot be had", bytes));
+      fail(fmt::format("cannot allocate {} bytes of shared memory", bytes));
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-    if (memory == MAP_FAILED) fail(fmt::format("shared memory of {} bytes cannot be mapped", bytes));
+    if (memory == MAP_FAILED) fail(fmt::format("cannot map {} bytes of shared memory", bytes));
     return memory;
   }
 
@@ -97,7 +98,7 @@ HostMailbox::HostMailbox(ControlPlane& control, std::string_view purpose, const 
     memory = std::make_unique<NamedMemory>(name, true);
     shared_ = {static_cast<Shared*>(memory->map(bytes)), Unmap{bytes}};
   }
-  control.broadcast(purpose_ + ": the name of shared memory", group, std::as_writable_bytes(std::span(name)));
+  control.broadcast(purpose_ + ": name of shared memory", group, std::as_writable_bytes(std::span(name)));
   if (!is_first) {
     memory = std::make_unique<NamedMemory>(name, false);
     shared_ = {static_cast<Shared*>(memory->map(bytes)), Unmap{bytes}};

@@ -39,11 +39,11 @@ std::vector<std::vector<Shown>> exchange(ControlPlane& control, const std::strin
                                          std::vector<Shown> own) {
   std::vector<std::uint64_t> counts;
   const std::vector<std::uint64_t> own_count{own.size()};
-  for (const auto& said : all_gather(control, purpose + ": blocks of memory", group, bytes_of(own_count)))
+  for (const auto& said : all_gather(control, purpose + ": memory blocks", group, bytes_of(own_count)))
     std::memcpy(&counts.emplace_back(), said.data(), sizeof(std::uint64_t));
   own.resize(*std::max_element(counts.begin(), counts.end()));
   std::vector<std::vector<Shown>> all;
-  for (const auto& said : all_gather(control, purpose + ": handles of memory", group, bytes_of(own))) {
+  for (const auto& said : all_gather(control, purpose + ": memory handles", group, bytes_of(own))) {
     std::vector<Shown>& shown = all.emplace_back(counts[all.size()]);
     std::memcpy(shown.data(), said.data(), shown.size() * sizeof(Shown));
   }
@@ -56,8 +56,8 @@ std::byte* map(const Shown& shown, std::string_view purpose, std::int32_t peer) 
   if (code == cudaSuccess) return static_cast<std::byte*>(memory);
   (void)cudaGetLastError();  // or the next launch would be blamed for it
   throw MachineError(
-      fmt::format("communicator {}: memory of rank {} cannot be mapped: {} ({}); where GPUs have no peer "
-                  "access, set extensions.tp_ring_transport to nccl",
+      fmt::format("communicator {}: memory of rank {} cannot be mapped: {} ({}); if GPUs have no peer access, set "
+                  "extensions.tp_ring_transport to nccl",
                   purpose, peer, cudaGetErrorName(code), cudaGetErrorString(code)));
 }
 
@@ -82,16 +82,15 @@ Landing PeerMemory::locate(const std::byte* start, std::int64_t bytes) const {
     if (start >= own_[i].base && start + bytes <= own_[i].base + own_[i].bytes)
       return {i, static_cast<std::uint64_t>(start - own_[i].base), static_cast<std::uint64_t>(bytes)};
   throw std::logic_error(
-      "a copy engine's transfer of memory that its peers have not mapped "
-      "(CudaOptions::peers_map_tensors)");
+      "copy-engine transfer of memory that its peers have not mapped (CudaOptions::peers_map_tensors)");
 }
 
 std::byte* PeerMemory::address(std::int32_t peer, const Landing& landing) const {
   const std::vector<MemoryBlock>& blocks = blocks_[static_cast<std::size_t>(peer)];
   if (landing.block >= blocks.size() ||
       landing.offset + landing.bytes > static_cast<std::uint64_t>(blocks[landing.block].bytes))
-    throw MachineError(fmt::format("a peer asks for {} bytes at {} of block {}, which it has not shown", landing.bytes,
-                                   landing.offset, landing.block));
+    throw MachineError(fmt::format("a peer requests {} bytes at {} of block {}, which it has not exposed",
+                                   landing.bytes, landing.offset, landing.block));
   return blocks[landing.block].base + landing.offset;
 }
 

@@ -54,11 +54,11 @@ class SubmittedArray : public ::testing::Test {
 };
 
 TEST_F(SubmittedArray, LastTaskMakesOneRunOfAll) {
-  ASSERT_THAT(submit_array().out, HasSubstr("job 17 is submitted, an array of 3 tasks"));
+  ASSERT_THAT(submit_array().out, HasSubstr("submitted job 17, an array of 3 tasks"));
   say("1|PENDING|Resources|\n2|PENDING|Resources|\n");
   ASSERT_EQ(run_task(0), 0) << read_text(slurm() / "out");
   EXPECT_FALSE(fs::exists(fs::path(folder.run()) / "results.json"));
-  EXPECT_THAT(read_text(slurm() / "out"), HasSubstr("2 of 3 cells are not over"));
+  EXPECT_THAT(read_text(slurm() / "out"), HasSubstr("2 of 3 cells have not ended"));
   EXPECT_THAT(status().out, HasSubstr("1 finished, 2 waiting"));
   say("2|RUNNING||node1\n");
   ASSERT_EQ(run_task(1), 0);
@@ -76,8 +76,8 @@ TEST_F(SubmittedArray, LastTaskMakesOneRunOfAll) {
     EXPECT_EQ(fs::file_size(fs::path(folder.run()) / cell.trace_file), static_cast<std::uintmax_t>(cell.trace_bytes));
   }
   EXPECT_TRUE(results.cells[1].compute_since_off.has_value());
-  EXPECT_THAT(read_text(fs::path(folder.run()) / "report.md"), HasSubstr("DID NOT TAKE TURNS: 3 cells"));
-  EXPECT_THAT(program({"show", folder.run()}).out, HasSubstr("DID NOT TAKE TURNS"));
+  EXPECT_THAT(read_text(fs::path(folder.run()) / "report.md"), HasSubstr("NOT INTERLEAVED: 3 cells"));
+  EXPECT_THAT(program({"show", folder.run()}).out, HasSubstr("NOT INTERLEAVED"));
 }
 
 TEST_F(SubmittedArray, ResumeSubmitsTheTasksThatLackBlocks) {
@@ -86,12 +86,12 @@ TEST_F(SubmittedArray, ResumeSubmitsTheTasksThatLackBlocks) {
   for (const int task : {0, 2}) ASSERT_EQ(run_task(task), 0) << read_text(slurm() / "out");
   EXPECT_EQ(run_task(1), 2);
   const report::RunResults results = folder.results();
-  EXPECT_THAT(results.cells[1].failed_because, HasSubstr("its task ended with exit code 2"));
+  EXPECT_THAT(results.cells[1].failed_because, HasSubstr("its task ended with exit status 2"));
   EXPECT_THAT(results.cells[0].failed_because, "");
   EXPECT_FALSE(results.cells[0].samples.empty());
   EXPECT_THAT(status().out, HasSubstr("2 finished, 1 ended"));
 
-  EXPECT_THAT(submit({"--resume"}), fails_with(2, "was submitted as an array: --array --resume goes on"));
+  EXPECT_THAT(submit({"--resume"}), fails_with(2, "was submitted as a job array: continue it with --array --resume"));
   ASSERT_THAT(submit_array({"--resume"}).out, HasSubstr("an array of 1 tasks"));
   EXPECT_THAT(read_text(slurm() / "submitted"), HasSubstr("#SBATCH --array=1\n"));
   say("1|PENDING|Resources|\n");
@@ -100,7 +100,7 @@ TEST_F(SubmittedArray, ResumeSubmitsTheTasksThatLackBlocks) {
   script("srun", kRun);
   ASSERT_EQ(run_task(1), 0) << read_text(slurm() / "out");
   EXPECT_EQ(folder.results().cells[1].failed_because, "");
-  EXPECT_THAT(submit_array({"--resume"}), fails_with(2, "lacks no block of any cell"));
+  EXPECT_THAT(submit_array({"--resume"}), fails_with(2, "already has all blocks of all cells"));
   EXPECT_THAT(submit_array({"--resume", "--blocks", "9"}).out, HasSubstr("an array of 3 tasks"));
 }
 
@@ -118,21 +118,21 @@ TEST_F(SubmittedArray, LossesAreComparedAsFarAsWeightsHaveOneHistory) {
 }
 
 TEST_F(SubmittedArray, RefusesWhatIsNoArray) {
-  EXPECT_THAT(program({"merge", folder.run()}), fails_with(2, "holds no array"));
+  EXPECT_THAT(program({"merge", folder.run()}), fails_with(2, "contains no job array"));
   ASSERT_EQ(submit({}).exit_code, 0);
-  EXPECT_THAT(submit_array({"--resume"}), fails_with(2, "and no array: leave --array out"));
+  EXPECT_THAT(submit_array({"--resume"}), fails_with(2, "not a job array: continue it without --array"));
   fs::remove_all(folder.run());
   write_text(folder.config(), tiny_config("data_parallel_size: 2\n"));
-  EXPECT_THAT(submit_array(), fails_with(2, "--array makes a task of each cell"));
+  EXPECT_THAT(submit_array(), fails_with(2, "--array runs each cell as a task"));
   EXPECT_FALSE(fs::exists(folder.run()));
 }
 
 TEST_F(SubmittedArray, IsNoRunOfOneAllocation) {
   ASSERT_EQ(submit_array().exit_code, 0);
-  EXPECT_THAT(program(folder.arguments({"--resume"})), fails_with(2, "was submitted as an array"));
+  EXPECT_THAT(program(folder.arguments({"--resume"})), fails_with(2, "was submitted as a job array"));
   say("0|RUNNING||node1\n");
   EXPECT_THAT(submit_array({"--resume"}), fails_with(2, "has a run that is running as job 17"));
-  EXPECT_THAT(program({"merge", folder.run()}), fails_with(2, "1 of 3 cells are not over"));
+  EXPECT_THAT(program({"merge", folder.run()}), fails_with(2, "1 of 3 cells have not ended"));
 }
 
 TEST_F(SubmittedArray, DryRunPrintsTheScriptAndLeavesNothing) {

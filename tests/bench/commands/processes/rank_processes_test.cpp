@@ -63,8 +63,8 @@ TEST(RankProcesses, ARankThatIsKilledIsReplacedWithAllOthersAndItsBlockBeginsAga
   ASSERT_EQ(run.ranks.size(), 2U);
   ::kill(run.ranks[1], SIGKILL);
   EXPECT_TRUE(run.program.wait_until([&] {
-    return is_noted(run.folder, {"was measured on fresh ranks, after this: rank 1 was killed by signal 9 (Killed)",
-                                 "it had been told to"});
+    return is_noted(run.folder, {"was measured on fresh ranks after this error: rank 1 was killed by signal 9 (Killed)",
+                                 "its last task was to"});
   }));
   EXPECT_TRUE(end_soon(run.ranks));
   run.program.send(SIGINT);

@@ -49,7 +49,7 @@ RankPrograms ring(std::int32_t size, bool alternates) {
 TEST(Deadlocks, RingInWhichAllSendFirst) {
   EXPECT_THAT(ring(2, false).findings(),
               Contains("deadlock: rank 0 ring: send waits for rank 1; rank 1 ring: send waits for rank 0 | break the "
-                       "circle: let all ranks enqueue these in one order, or give them streams of their own"));
+                       "cycle: enqueue these in the same order on all ranks, or use separate streams"));
   EXPECT_THAT(ring(4, false).findings(),
               Contains(HasSubstr("rank 0 ring: send waits for rank 1; rank 1 ring: send waits for rank 2; rank 2 ring: "
                                  "send waits for rank 3; rank 3 ring: send waits for rank 0")));
@@ -118,20 +118,20 @@ TEST(Deadlocks, EventsOfTwoRanksThatContradictEachOther) {
   EXPECT_THAT(
       ranks.findings(),
       ElementsAre("deadlock: rank 0 one: sum_one waits for rank 1; rank 1 one: wait for two; rank 1 two: sum_two waits "
-                  "for rank 0; rank 0 two: wait for one | break the circle: let all ranks enqueue these in one order, "
-                  "or give them streams of their own",
+                  "for rank 0; rank 0 two: wait for one | break the cycle: enqueue these in the same order on all "
+                  "ranks, or use separate streams",
                   "issue_order: rank 0 one: sum_one before two: sum_two, but rank 1 two: sum_two before one: sum_one | "
-                  "let all ranks issue these transfers in one order"));
+                  "enqueue these transfers in the same order on all ranks"));
 }
 
 TEST(Deadlocks, OneHardwareQueueHoldsUpWhatManyDoNot) {
   EXPECT_THAT(crossed({}, true).findings({.connections = {0, 8}}), ElementsAre(StartsWith("issue_order: ")));
-  EXPECT_THAT(
-      crossed({}, true).findings({.connections = {8, 1}}),
-      Contains(StartsWith(
-          "deadlock: rank 0 one: sum_one waits for rank 1; rank 1 one: sum_one is behind two: use in hardware queue "
-          "0; rank 1 two: sum_two waits for rank 0; rank 0 two: sum_two is behind one: use in hardware queue 0 (on 1 "
-          "hardware queue)")));
+  EXPECT_THAT(crossed({}, true).findings({.connections = {8, 1}}),
+              Contains(StartsWith("deadlock: rank 0 one: sum_one waits for rank 1; rank 1 one: sum_one is queued after "
+                                  "two: use in hardware queue "
+                                  "0; rank 1 two: sum_two waits for rank 0; rank 0 two: sum_two is queued after one: "
+                                  "use in hardware queue 0 (on 1 "
+                                  "hardware queue)")));
 }
 
 TEST(Deadlocks, FullLaunchQueueHoldsUpTheHost) {
@@ -161,9 +161,8 @@ TEST(Unmatched, MemberThatNeverComesIsNamed) {
   const auto group = ranks.declare("tp");
   order_all(ranks, group);
   for (std::int32_t i = 0; i < 2; ++i) ranks[i].all_reduce(group[at(i)], "sum", flat(ranks[i].x));
-  EXPECT_THAT(ranks.findings(),
-              ElementsAre("unmatched: rank 0 tp: sum waits for rank 2, which never joins it | let rank "
-                          "2 enqueue its side on tp, or leave out that of rank 0"));
+  EXPECT_THAT(ranks.findings(), ElementsAre("unmatched: rank 0 tp: sum waits for rank 2, which never joins it | "
+                                            "enqueue the matching call of rank 2 on tp, or remove that of rank 0"));
 }
 
 TEST(Unmatched, SendThatNobodyReceivesAndReceiveThatNobodySends) {
@@ -186,7 +185,7 @@ TEST(Unmatched, PeerOutsideTheGroupIsIllegal) {
   ranks[0].send(group[0], "ask", 2, flat(ranks[0].x));
   EXPECT_THAT(ranks.findings(),
               ElementsAre("illegal_use: rank 0 tp: ask: send of 64 elements to 0: no peer 2 in a group "
-                          "of 2 | give the transfer views that fit it"));
+                          "of 2 | pass views that fit the transfer"));
 }
 
 // What two ranks put into one transfer.
@@ -224,11 +223,11 @@ TEST(Mismatches, AreNamedWithBothSides) {
   EXPECT_THAT(
       findings_of(sum, all_reduce_of(7)),
       ElementsAre("mismatch: rank 1 tp: meet has 7 to 7 f32 elements where rank 0 tp: meet has 8 to 8 f32 elements "
-                  "| let all sides of a transfer declare the same, in the same order"));
+                  "| declare the same transfer on all sides, in the same order"));
   for (const auto& [first, second, what] :
        {std::tuple(sum, average, "rank 1 tp: meet has average where rank 0 tp: meet has sum"),
         {most, sum, "rank 1 tp: meet has sum where rank 0 tp: meet has max"},
-        {exact, sum, "has a sum held in wire where"},
+        {exact, sum, "has accumulator wire where"},
         {broadcast_from(0), sum, "has all_reduce where rank 0 tp: meet has broadcast"},
         {broadcast_from(0), broadcast_from(1), "has root 1 where rank 0 tp: meet has root 0"},
         {send, receive, "rank 1 tp: meet has 6 f32 elements where rank 0 tp: meet has 8 f32 elements"}})
@@ -239,7 +238,7 @@ TEST(Communicators, ThatAMemberNeverDeclares) {
   RankPrograms ranks(2);
   ranks[0].device.declare("tp", ranks.group(0));
   EXPECT_THAT(ranks.findings(),
-              ElementsAre("communicator: rank 1 never declares tp, which rank 0 declares for the ranks "
+              ElementsAre("communicator: rank 1 never declares tp, which rank 0 declares for ranks "
                           "0, 1 | declare a communicator on all of its members, with the same members "
                           "in the same order"));
 }
@@ -251,7 +250,7 @@ TEST(Communicators, DeclaredInTwoOrders) {
       ranks[i].device.declare(purpose, ranks.group(i));
   EXPECT_THAT(ranks.findings(),
               ElementsAre("communicator: rank 0 declares one before two, rank 1 declares two before one "
-                          "| declare the communicators of all ranks in one order"));
+                          "| declare the communicators in the same order on all ranks"));
 }
 
 TEST(Communicators, OfRanksWithoutAProgramAreBadInput) {

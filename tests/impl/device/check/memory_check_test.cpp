@@ -139,7 +139,7 @@ TEST_F(MemoryCheckTest, UsesOfOneOperationMayNotMeet) {
   r_.launch(r_.a, "twice", {{flat(r_.x, 0, 8), Access::in}, {flat(r_.x, 7, 8), Access::out}});
   EXPECT_THAT(ranks_.findings(),
               ElementsAre("race: rank 0 a: twice reads x[0, 8) and at the same time writes x[7, 15) | "
-                          "declare one use of both, or give the operation views apart"));
+                          "declare both as one use, or pass views that do not overlap"));
 }
 
 TEST_F(MemoryCheckTest, ViewOutsideItsTensorIsNamed) {
@@ -154,16 +154,15 @@ TEST_F(MemoryCheckTest, ReadOfWhatNobodyWroteNamesTheWriteBesideIt) {
   r_.write(r_.a, "second", flat(y, 8, 8));
   r_.read(r_.a, "read", flat(y));
   EXPECT_THAT(ranks_.findings(),
-              ElementsAre("unwritten_read: rank 0 a: read reads y[0, 16), but nobody wrote y[7, 8) | "
-                          "write y[7, 8) before a: read; a: first writes y[0, 7) may be declared too "
-                          "small"));
+              ElementsAre("unwritten_read: rank 0 a: read reads y[0, 16), but nothing wrote y[7, 8) | "
+                          "write y[7, 8) before a: read; perhaps declared too small: a: first writes y[0, 7)"));
 }
 
 TEST_F(MemoryCheckTest, ReadOfWhatNobodyEverWrote) {
   const Tensor y = r_.device.allocate("y", DataType::f32, 16);
   r_.launch(r_.a, "add", {{flat(y), Access::inout}});
   EXPECT_THAT(ranks_.findings(),
-              ElementsAre("unwritten_read: rank 0 a: add updates y[0, 16), but nobody wrote y[0, 16) "
+              ElementsAre("unwritten_read: rank 0 a: add updates y[0, 16), but nothing wrote y[0, 16) "
                           "| write y[0, 16) before a: add"));
 }
 
@@ -202,9 +201,8 @@ TEST_F(MemoryCheckTest, ReleaseWhileAnotherStreamReads) {
 TEST_F(MemoryCheckTest, UseAfterReleaseWantsAnAcquire) {
   r_.device.release(r_.a, flat(r_.x));
   r_.write(r_.a, "write_a", flat(r_.x, 0, 8));
-  EXPECT_THAT(ranks_.findings(),
-              ElementsAre("use_after_release: rank 0 a: write_a writes x[0, 8), which a: release gave "
-                          "back | acquire it before a: write_a, or release it later"));
+  EXPECT_THAT(ranks_.findings(), ElementsAre("use_after_release: rank 0 a: write_a writes x[0, 8), which a: release "
+                                             "freed | acquire it before a: write_a, or release it later"));
 }
 
 TEST_F(MemoryCheckTest, AnAcquiredBufferHoldsNothing) {
@@ -218,8 +216,8 @@ TEST_F(MemoryCheckTest, AcquireOfWhatIsHeld) {
   r_.device.acquire(r_.a, flat(r_.x));
   r_.device.acquire(r_.a, flat(r_.x, 0, 8));
   EXPECT_THAT(ranks_.findings(),
-              ElementsAre("acquired_in_use: rank 0 a: acquire acquires x[0, 8), which is still held since a: acquire | "
-                          "release it before it is acquired again"));
+              ElementsAre("acquired_in_use: rank 0 a: acquire acquires x[0, 8), which has been held since a: acquire | "
+                          "release it before acquiring it again"));
 }
 
 TEST_F(MemoryCheckTest, SecondAcquireComesAfterTheRelease) {
@@ -270,8 +268,9 @@ TEST(MemoryCheckOfTransfers, ABroadcastReadsItsInputOnTheRootAlone) {
     ranks[i].communicate(group[static_cast<std::size_t>(i)], "seed",
                          {{.collective = Collective::broadcast, .input = flat(y), .output = flat(y), .peer = 1}});
   }
-  EXPECT_THAT(ranks.findings(), ElementsAre("unwritten_read: rank 1 tp: seed reads y[0, 8), but nobody wrote y[0, 8) | "
-                                            "write y[0, 8) before tp: seed"));
+  EXPECT_THAT(ranks.findings(),
+              ElementsAre("unwritten_read: rank 1 tp: seed reads y[0, 8), but nothing wrote y[0, 8) | "
+                          "write y[0, 8) before tp: seed"));
 }
 
 enum class FirstLeg { asks, is_asked };
@@ -303,7 +302,7 @@ TEST(MemoryCheckOfTransfers, AnOrderThatOnlyAPeersReplyBringsIsSaidToBeOne) {
   EXPECT_THAT(
       findings_of_an_answer(FirstLeg::asks, 16),
       ElementsAre("race: rank 0 there: read reads x[0, 8) and back: overwrite writes x[0, 8), and nothing orders "
-                  "them but the reply of a peer | let back wait for there: read before back: overwrite"));
+                  "them except the reply of a peer | let back wait for there: read before back: overwrite"));
 }
 
 TEST(MemoryCheckOfTransfers, APeerThatHasItAllDoesNotEndTheSend) {

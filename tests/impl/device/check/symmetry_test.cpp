@@ -43,8 +43,8 @@ TEST(Symmetry, ShapesMayNot) {
   Twins twins;
   twins.step([](std::int32_t i, auto& rank) { rank.read(rank.a, "read", matrix(rank.x, 4 - i, 8)); });
   EXPECT_THAT(twins.ranks.findings(),
-              ElementsAre("asymmetry: rank 1 a: read has in x [3, 8] where rank 0 has x [4, 8] | let the members of a "
-                          "data-parallel group enqueue the same, on views of one shape"));
+              ElementsAre("asymmetry: rank 1 a: read has in x [3, 8] where rank 0 has x [4, 8] | enqueue the same "
+                          "commands, on views of the same shape, on all ranks of a data-parallel group"));
 }
 
 TEST(Symmetry, CommandsMayNot) {
@@ -57,7 +57,7 @@ TEST(Symmetry, CommandsMayNot) {
     if (i == 1) rank.read(rank.a, "read", flat(rank.x));
   });
   EXPECT_THAT(one_more.ranks.findings(),
-              ElementsAre(testing::StartsWith("asymmetry: rank 1 a: read comes where rank 0 has ended |")));
+              ElementsAre(testing::StartsWith("asymmetry: rank 1 a: read has no counterpart: rank 0 has ended |")));
 }
 
 TEST(Symmetry, OrdersMayNot) {

@@ -81,7 +81,7 @@ TEST(CudaDevice, NamesTheOperationThatFailedWhenItWasTried) {
                     device.begin();
                   },
                   {.rehearsed = {{Stream{0}, operation_of(throw_something, {{flat(x), Access::inout}})}}}),
-              HasSubstr("test operation on stream compute, tried before the first transfer: "));
+              HasSubstr("test operation on stream compute, in a trial run before the first transfer: "));
 }
 
 TEST(CudaDevice, AnEventOrdersTwoStreams) {
@@ -208,7 +208,7 @@ TEST(CudaDevice, TellsFaultsOfKernelsAtTheNextSynchronize) {
         Machine::instance().enqueue(
             context.stream, {.ready = {}, .run = [faults = context.faults] { *faults |= kTargetOutsideVocabulary; }});
       }});
-  EXPECT_THAT(error, AllOf(HasSubstr("rank 0"), HasSubstr("operations 1 to 1"), HasSubstr("target lies outside")))
+  EXPECT_THAT(error, AllOf(HasSubstr("rank 0"), HasSubstr("operations 1 to 1"), HasSubstr("target is outside")))
       << "and is of no use afterwards";
 }
 

@@ -38,8 +38,8 @@ TEST(NcclConfig, SaysWhichClustersItCannotHave) {
   EXPECT_EQ(nccl_config({.cga_size = 9}, kHopper, kPurpose, notices).cgaClusterSize, NCCL_CONFIG_UNDEF_INT);
   EXPECT_EQ(nccl_config({.sms = 3, .cga_size = 2}, kHopper, kPurpose, notices).cgaClusterSize, 2);
   EXPECT_THAT(notices, ElementsAre(AllOf(HasSubstr("communicator dp: cga_size 2"), HasSubstr("compute capability 8.x")),
-                                   HasSubstr("cga_size 9: NCCL's kernels have clusters of 8 blocks at most"),
-                                   HasSubstr("no clusters where 3 blocks are not whole ones")));
+                                   HasSubstr("cga_size 9: NCCL's kernels have clusters of at most 8 blocks"),
+                                   HasSubstr("no clusters: 3 blocks are not a multiple of the cluster size")));
 }
 
 TEST(NcclConfig, SaysWhichHintsItCannotHonour) {
@@ -47,7 +47,7 @@ TEST(NcclConfig, SaysWhichHintsItCannotHonour) {
   const NcclSite before{.version = 22703, .compute_capability_major = 9};
   (void)nccl_config({.copy_engine = true}, before, kPurpose, notices);
   (void)nccl_config({.sms = 48}, before, kPurpose, notices);
-  EXPECT_THAT(notices, ElementsAre(HasSubstr("NCCL 2.27.3 has no"), HasSubstr("48 SMs are asked for")));
+  EXPECT_THAT(notices, ElementsAre(HasSubstr("NCCL 2.27.3 has no"), HasSubstr("48 SMs were requested")));
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)

@@ -136,8 +136,8 @@ TEST_P(OfRelease, TakesWindowsFrom2_27OnAndSaysSoBefore) {
       EXPECT_THAT(notices, IsEmpty());
     else if (has_windows)
       EXPECT_THAT(notices,
-                  ElementsAre(ContainsRegex("communicator dp: NCCL 2.2[78].[39] does not tell whether windows"),
-                              ContainsRegex("communicator dp_gather: NCCL 2.2[78].[39] does not tell")));
+                  ElementsAre(ContainsRegex("communicator dp: NCCL 2.2[78].[39] does not report whether windows"),
+                              ContainsRegex("communicator dp_gather: NCCL 2.2[78].[39] does not report")));
     else
       EXPECT_THAT(notices, ElementsAre(AllOf(HasSubstr("communicator dp: no symmetric windows for main_gradients"),
                                              HasSubstr("(2.27 has)"), HasSubstr("each rank registers its own")),
@@ -178,7 +178,7 @@ TEST_F(Registration, CopyEnginesNeedWindowsOfWhatTheyMove) {
   before.use_nccl(22703);
   run(before, true, copies);
   EXPECT_THAT(before.notices()[0],
-              AllOf(Contains(HasSubstr("no transfers by copy engine")), Not(Contains(HasSubstr("expect SMs")))));
+              AllOf(Contains(HasSubstr("no copy-engine transfers")), Not(Contains(HasSubstr("expect SMs")))));
 }
 
 TEST_F(Registration, ARefusalNamesTheBufferAndTheWayOutAndTakesTheOthersBack) {
@@ -201,7 +201,7 @@ TEST_F(Registration, RanksWhoseBuffersDifferAreAnError) {
     device.allocate_registered("x", DataType::f32, 1024 * (1 + group.my_index), {{dp}, true});
     device.begin();
   });
-  EXPECT_THAT(errors, Each(HasSubstr("communicator 0 (dp): ranks 0 and 1 register buffers of other sizes")));
+  EXPECT_THAT(errors, Each(HasSubstr("communicator 0 (dp): ranks 0 and 1 register buffers of different sizes")));
   EXPECT_THAT(NcclDouble::instance().calls("CommWindowRegister"), IsEmpty()) << "which would wait for ever";
 }
 
@@ -253,7 +253,7 @@ TEST_F(Registration, ATensorWithoutRoomIsNamedBeforeNcclIsAsked) {
     const Communicator dp = device.declare("dp", group);
     device.allocate_registered("parameters", DataType::f32, std::int64_t{3} << 30, {{dp}, true});
   });
-  EXPECT_THAT(errors[0], HasSubstr("no memory for tensor parameters"));
+  EXPECT_THAT(errors[0], HasSubstr("out of memory for tensor parameters"));
   EXPECT_THAT(NcclDouble::instance().calls("MemAlloc"), IsEmpty());
 }
 

@@ -170,7 +170,7 @@ TEST_F(SupervisedNccl, BeforeTheEndTransfersAreAbortedThoughNobodyHearsOfTheFail
 TEST_F(SupervisedNccl, AWatchdogThatHangsItselfEndsTheRank) {
   api_.CommGetAsyncError = state_that_hangs;
   run();
-  EXPECT_THAT(ended_, ElementsAre(HasSubstr("the watchdog's look at transfers")));
+  EXPECT_THAT(ended_, ElementsAre(HasSubstr("the watchdog's check of transfers")));
 }
 
 TEST_F(SupervisedNccl, ARankThatFailedAndDoesNotEndIsEnded) {

@@ -183,7 +183,7 @@ TEST(WatchdogOfRanks, AnErrorThatNcclReportsEndsAllRanks) {
       std::this_thread::sleep_for(1ms);
     }
   });
-  EXPECT_THAT(errors, Each(AllOf(HasSubstr("NCCL says of communicator dp (ranks 0, 1): remote error"))));
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("NCCL error on communicator dp (ranks 0, 1): remote error"))));
 }
 
 TEST(WatchdogOfRanks, TellsTheOtherRanksWhyItGaveUpBeforeTheRankItselfKnows) {
@@ -196,7 +196,7 @@ TEST(WatchdogOfRanks, TellsTheOtherRanksWhyItGaveUpBeforeTheRankItselfKnows) {
   NcclDouble::instance().set_async_error(0, ncclRemoteError);
   EXPECT_EQ(control.failure(), std::nullopt);
   transport.watchdog().poll(Watchdog::Clock::now());
-  EXPECT_THAT(control.failure().value_or(""), HasSubstr("rank 3: NCCL says of communicator dp"));
+  EXPECT_THAT(control.failure().value_or(""), HasSubstr("rank 3: NCCL error on communicator dp"));
   EXPECT_EQ(NcclDouble::instance().num_aborted_and_destroyed(), std::pair(1, 0));
   EXPECT_THROW(transport.rethrow_failure(), MachineError);
 }

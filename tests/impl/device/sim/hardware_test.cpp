@@ -94,7 +94,7 @@ TEST(HardwareFile, RefusesAFigureWithoutASource) {
   const std::string l2 = "l2_mb: {value: 10, source: round}";
   expect_complaints(test::round_yaml(), {{l2, "l2_mb: {value: 10}", "gpu.l2_mb has no source"},
                                          {l2, "l2_mb: {value: 10, source: rond}",
-                                          "source \"rond\" is not among the sources; did you mean round?"},
+                                          "source \"rond\" is not listed in sources; did you mean round?"},
                                          {l2, "l2_mb: 10", "gpu.l2_mb is \"10\", must be a mapping"}});
 }
 
@@ -106,7 +106,7 @@ TEST(HardwareFile, RefusesCurvesThatAreNone) {
         {"[[1, 1.01]]", "an efficiency is \"1.01\", must be a number above 0 and at most 1"},
         {"[[1, 0]]", "an efficiency is \"0\""},
         {"[[1]]", "a point is two numbers"},
-        {"[]", "must be a list of at least one"},
+        {"[]", "must be a list with at least one item"},
         {"[1, 2]", "a point must be a list"}})
     expect_complaints(test::round_yaml(), {{curve, "gemm_bf16: {source: round, points: " + points + "}", what}});
   const std::string of_100 = "head_size: 100, source: round, points: [[1, 1]]}";
@@ -121,14 +121,14 @@ TEST(HardwareFile, RefusesWhatDoesNotFitTogether) {
       test::round_yaml(),
       {{"  fp8_tflops: {value: 200, source: round}\n", "", "go together; one of them is missing"},
        {"memory_saturation_sms: {value: 50", "memory_saturation_sms: {value: 101", "more than the 100 SMs"},
-       {"algorithms: [ring]", "algorithms: [tree]", "nccl.algorithms must hold ring"},
+       {"algorithms: [ring]", "algorithms: [tree]", "nccl.algorithms must include ring"},
        {"algorithms: [ring]", "algorithms: [ring, nvls]", "nvls needs nvls_channels"},
-       {"algorithms: [ring]", "algorithms: [ring, rings]", "\"rings\" is no algorithm"},
-       {"protocols: [simple]", "protocols: [ll]", "nccl.protocols must hold simple"},
+       {"algorithms: [ring]", "algorithms: [ring, rings]", "\"rings\" is not an algorithm"},
+       {"protocols: [simple]", "protocols: [ll]", "nccl.protocols must include simple"},
        {"ranks: 8\n    nodes: 1", "ranks: 9\n    nodes: 1", "9 ranks on 1 nodes, which have 8 GPUs each"},
        {"ranks: 16\n    nodes: 2", "ranks: 16\n    nodes: 3", "do not spread evenly"},
-       {"collective: all_gather}", "collective: all_reduce}", "all_reduce by ring on 1 nodes stands twice"},
-       {"collective: all_gather}", "collective: send}", "\"send\" is no collective"},
+       {"collective: all_gather}", "collective: all_reduce}", "all_reduce by ring on 1 nodes is listed twice"},
+       {"collective: all_gather}", "collective: send}", "\"send\" is not a collective"},
        {segment, "busbw_gb_per_s: 100}, {up_to_bytes: 5, latency_us: 0, busbw_gb_per_s: 1}]",
         "up_to_bytes must ascend; 5 follows 1000000000"},
        {segment, "busbw_gb_per_s: 0}]", "busbw_gb_per_s is \"0\""},
@@ -140,7 +140,7 @@ TEST(HardwareFile, RefusesWhatIsNoDescription) {
                                    {"[1, 2]", "the description is a list, must be a mapping"},
                                    {"a: [1", "not YAML"},
                                    {"unknown: 1\n", "the description has no gpu"},
-                                   {std::string((1 << 20) + 1, ' '), "longer than"}})
+                                   {std::string((1 << 20) + 1, ' '), "larger than"}})
     EXPECT_THAT(complaint(yaml), HasSubstr(what));
 }
 

@@ -95,7 +95,7 @@ TEST(SimulatedRanks, OfAGroupThatExchangesMessagesOneOrAllAreSimulated) {
 TEST(SimulatedRanks, AreAsManyAsThereArePrograms) {
   World world(2);
   EXPECT_THAT([&] { world.play({.simulated = {0}}); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("1 ranks are simulated and 2 have programs")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("1 ranks are simulated, but 2 have programs")));
 }
 
 }  // namespace

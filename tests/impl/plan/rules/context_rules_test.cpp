@@ -92,10 +92,10 @@ TEST(OptimizerInstances, DivideDataAndContextRanks) {
   };
   EXPECT_EQ(plan_of(with(4, "}")).config.ddp.num_distributed_optimizer_instances, 4);
   EXPECT_THAT(plan_of(with(2, "}")).not_run, IsEmpty());
-  expect_refused(
-      {{with(3, "}"), "f:3:7: ddp.num_distributed_optimizer_instances is 3"},
-       {with(2, ", use_distributed_optimizer: false}"), "needs ddp.use_distributed_optimizer"},
-       {with(2, ", reduce_scatter_with_fp32_accumulation: true, grad_reduce_in_fp32: false}"), "exclude each other"}});
+  expect_refused({{with(3, "}"), "f:3:7: ddp.num_distributed_optimizer_instances is 3"},
+                  {with(2, ", use_distributed_optimizer: false}"), "needs ddp.use_distributed_optimizer"},
+                  {with(2, ", reduce_scatter_with_fp32_accumulation: true, grad_reduce_in_fp32: false}"),
+                   "are mutually exclusive"}});
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(DpRules, WhatCommOverlapWritesOverIsGatedAndShownFirst) {
   EXPECT_EQ(plan.knobs[0].where, "f:3:7");
   EXPECT_THAT(
       plan.knobs[0].reason,
-      HasSubstr("CommOverlapConfig writes over ddp.overlap_grad_reduce; write comm_overlap.overlap_grad_reduce"));
+      HasSubstr("CommOverlapConfig overwrites ddp.overlap_grad_reduce; write comm_overlap.overlap_grad_reduce"));
 }
 
 TEST(DpRules, TwoDifferentValuesInOneSectionAreAnErrorThatNamesBothPlaces) {
@@ -104,7 +104,7 @@ TEST(DpRules, TwoDifferentValuesInTwoSectionsAreSettledAsBridgeDoesAndTold) {
   EXPECT_EQ(outcome(plan, kGrads), "true user");
   EXPECT_THAT(lines_of(plan.contradictions),
               ElementsAre("f:3:7: ddp.overlap_grad_reduce is false, but comm_overlap.overlap_grad_sync is true at "
-                          "f:4:16: Megatron-Bridge takes the latter; make them agree"));
+                          "f:4:16: Megatron-Bridge uses the latter; make them agree"));
 }
 
 TEST(DpRules, BothDeparturesFromMegatronAreStated) {

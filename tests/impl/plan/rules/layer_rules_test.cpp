@@ -44,18 +44,18 @@ TEST(LayersOfStages, FollowTheEndsTheCountsOrTheLayout) {
       {pipeline(3, 2, 1, kLayout + "[[embedding, decoder], [decoder, decoder, loss]]"), {1, 2}}};
   for (const auto& [yaml, layers] : cases) EXPECT_EQ(ranges_of(yaml), layers) << yaml;
   EXPECT_THAT(plan_of(pipeline(6, 2, 4, kBothCount)).not_run.at(0).message,
-              HasSubstr("a range of the pipeline has no layer"));
+              HasSubstr("a pipeline range has no layers"));
 }
 
 TEST(LayersOfStages, RefuseWhatLeavesLayersOverOrIsNoLayout) {
   expect_refused({
-      {pipeline(8, 4, 1, "num_layers_in_first_pipeline_stage: 1"), "7 of 8 layers are left for 3 other stages"},
-      {pipeline(16, 2, 4, kBothCount), "18 layers with embedding and loss counted"},
-      {pipeline(14, 2, 4, kBothCount + ", num_layers_in_first_pipeline_stage: 4"), "exclude numbers of layers"},
+      {pipeline(8, 4, 1, "num_layers_in_first_pipeline_stage: 1"), "7 of 8 layers remain for 3 other pipeline stages"},
+      {pipeline(16, 2, 4, kBothCount), "18 layers, counting embedding and loss"},
+      {pipeline(14, 2, 4, kBothCount + ", num_layers_in_first_pipeline_stage: 4"), "exclude layer counts"},
       {pipeline(6, 2, 1, kLayout + "'(Et|)t*2|(t|)*2tL'"), "has 5 ranges"},
-      {pipeline(4, 2, 1, kLayout + "Et*3|t*5L"), "has 8 layers, and model.num_layers is 4"},
-      {pipeline(4, 2, 1, kLayout + "Ex|tL"), "is no layout"},
-      {pipeline(4, 2, 1, kLayout + "'" + std::string(500'000, '(') + "'"), "is no layout"},
+      {pipeline(4, 2, 1, kLayout + "Et*3|t*5L"), "has 8 layers, but model.num_layers is 4"},
+      {pipeline(4, 2, 1, kLayout + "Ex|tL"), "is invalid"},
+      {pipeline(4, 2, 1, kLayout + "'" + std::string(500'000, '(') + "'"), "is invalid"},
   });
 }
 

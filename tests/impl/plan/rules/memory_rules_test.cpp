@@ -18,7 +18,7 @@ TEST(MemoryRules, MegatronFsdpIsPlannedForItsMemoryAndNotRun) {
   ASSERT_TRUE(plan.config.ddp.fsdp.has_value());
   EXPECT_EQ(plan.config.ddp.fsdp->strategy, ShardingStrategy::optim_grads_params);
   EXPECT_EQ(plan.config.ddp.fsdp->communication_unit_size, 1000);
-  EXPECT_THAT(lines_of(plan.notices), Only("transfers and what of them is exposed are not planned"));
+  EXPECT_THAT(lines_of(plan.notices), Only("transfers and their exposed time are not planned"));
   EXPECT_THAT(lines_of(plan.not_run), Contains(HasSubstr("ddp.use_megatron_fsdp")));
   EXPECT_THAT(notices_of(kTiny + "ddp: {use_megatron_fsdp: true}"), Contains(HasSubstr("shards nothing")));
   const Plan without = plan_of(kTiny + "ddp: {data_parallel_sharding_strategy: optim_grads}");
@@ -30,7 +30,7 @@ TEST(MemoryRules, OffloadingIsPlannedAndNotRun) {
   const std::string layers = "model: {preset: tiny, cpu_offloading_num_layers: ";
   const Plan plan = plan_of(layers + "3, cpu_offloading: true}");
   EXPECT_EQ(plan.config.offload.num_layers, 3);
-  EXPECT_THAT(lines_of(plan.not_run), Contains(HasSubstr("model.cpu_offloading is known")));
+  EXPECT_THAT(lines_of(plan.not_run), Contains(HasSubstr("model.cpu_offloading is recognized")));
   const Plan without = plan_of(layers + "3}");
   EXPECT_EQ(without.config.offload.num_layers, 0);
   EXPECT_THAT(lines_of(without.notices), Only("no effect: model.cpu_offloading is false"));
@@ -38,7 +38,7 @@ TEST(MemoryRules, OffloadingIsPlannedAndNotRun) {
       {{layers + "4, cpu_offloading: true}", "fewer than the 4 layers"},
        {layers + "1, cpu_offloading: true, pipeline_model_parallel_size: 2}", "pipeline_model_parallel_size above 1"},
        {layers + "1, cpu_offloading: true, recompute_granularity: selective}",
-        "does not go with recompute_granularity"}});
+        "is incompatible with recompute_granularity"}});
 }
 
 TEST(MemoryRules, WhatChangesPredictedMemoryAloneIsSaid) {
@@ -47,7 +47,7 @@ TEST(MemoryRules, WhatChangesPredictedMemoryAloneIsSaid) {
   EXPECT_EQ(plan.config.model.cross_entropy_fusion_impl, "te");
   EXPECT_THAT(plan.not_run, IsEmpty());
   EXPECT_THAT(lines_of(plan.notices),
-              testing::ElementsAre(testing::AllOf(HasSubstr("counted in predicted memory"), HasSubstr("fp32"))));
+              testing::ElementsAre(testing::AllOf(HasSubstr("predicted memory includes"), HasSubstr("fp32"))));
   expect_refused({{"model: {preset: tiny, cross_entropy_fusion_impl: own}", "native, te"}});
 }
 

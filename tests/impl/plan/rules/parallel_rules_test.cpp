@@ -51,7 +51,7 @@ TEST(TpRules, WithoutSequenceParallelismASlotSaysWhatIsAllReduced) {
   for (const auto& [slot, reason] :
        {std::pair("qkv_dgrad", "tp_comm_overlap is false; without sequence_parallel it exchanges nothing"),
         {"fc2_fprop", "its output is all-reduced"},
-        {"fc1_wgrad", "what dgrad made is all-reduced"}}) {
+        {"fc1_wgrad", "the output of dgrad is all-reduced"}}) {
     const std::string path = std::string("comm_overlap.tp_comm_overlap_cfg.") + slot;
     EXPECT_EQ(outcome(plan, path), R"({"method":"waited"} auto)");
     EXPECT_THAT(knob_of(plan, path).reason, HasSubstr(reason));
@@ -72,7 +72,7 @@ TEST(ParallelSizes, MustDivideTheModel) {
                   {with("context_parallel_size: 3"), "2 * context_parallel_size (6)"},
                   {with("seq_length: 129, sequence_parallel: true, " + kTp2), "seq_length is 129"},
                   {shared_key_heads(64),
-                   "72 columns of queries, keys and values, which tensor_model_parallel_size (16) does not divide"},
+                   "72 columns of queries, keys and values are not divisible by tensor_model_parallel_size (16)"},
                   {with("num_attention_heads: 4, context_parallel_size: 32", "data_parallel_size: 65536"),
                    "more than 1048576 ranks"}});
 }
@@ -84,8 +84,8 @@ TEST(WorldSize, IsTheProductOfTheSizes) {
               ElementsAre("f:4:1: world_size is 16, but tensor (2) * pipeline (2) * context (2) * data (3) parallel "
                           "sizes make 24 ranks; make them agree, or leave data_parallel_size out"));
   EXPECT_THAT(errors_of(model + "world_size: 12\n"),
-              ElementsAre("f:3:1: world_size is 12, which tensor (2) * pipeline (2) * context (2) parallel sizes do "
-                          "not divide; make it a multiple of 8"));
+              ElementsAre("f:3:1: world_size is 12, which is not divisible by the tensor (2) * pipeline (2) * context "
+                          "(2) parallel sizes; make it a multiple of 8"));
   expect_refused({{with("tensor_model_parallel_size: two", "world_size: 3\ndata_parallel_size: 2"),
                    "tensor_model_parallel_size must be"}});
 }
@@ -107,7 +107,7 @@ TEST(NotRun, IsWhatThisVersionDoesNotRun) {
                                     "data_parallel_size: 2\n"
                                     "ddp: {check_for_nan_in_grad: true, nccl_ub: false}"))
                            .not_run),
-              Only("ddp.check_for_nan_in_grad is known by name"));
+              Only("ddp.check_for_nan_in_grad is recognized"));
   for (const std::string& model :
        {std::string("variable_seq_lengths: true"), kTp2, kTp2 + ", sequence_parallel: true",
         std::string("tensor_model_parallel_size: 4, sequence_parallel: true")})  // which share 2 key heads
@@ -120,12 +120,11 @@ TEST(NotRun, Fp8RunsOverTensorParallelRanksInSizesThatGpusMultiply) {
   const std::string odd =
       "model: {num_layers: 3, hidden_size: 48, ffn_hidden_size: 40, num_attention_heads: 6, num_query_groups: 2, "
       "vocab_size: 256, seq_length: 24, tensor_model_parallel_size: 2, sequence_parallel: true}\n";
-  EXPECT_THAT(
-      lines_of(plan_of(odd + fp8).not_run),
-      ElementsAre(HasSubstr("24 tokens of a microbatch: products in fp8 need a multiple of 16; change "
-                            "model.seq_length"),
-                  HasSubstr("12 tokens of a tensor-parallel rank"), HasSubstr("24 attention features of a rank"),
-                  HasSubstr("20 feed-forward features of a rank")));
+  EXPECT_THAT(lines_of(plan_of(odd + fp8).not_run),
+              ElementsAre(HasSubstr("24 tokens per microbatch: fp8 GEMMs need a multiple of 16; change "
+                                    "model.seq_length"),
+                          HasSubstr("12 tokens per tensor-parallel rank"), HasSubstr("24 attention features per rank"),
+                          HasSubstr("20 feed-forward features per rank")));
   EXPECT_THAT(plan_of(odd).not_run, IsEmpty());
   const std::string whole = odd.substr(0, odd.find(", sequence_parallel")) + "}\n";
   EXPECT_EQ(plan_of(whole + fp8).not_run.size(), 3U) << "no rank has 12 tokens alone";
@@ -145,8 +144,8 @@ TEST(ExpertRules, RefuseWhatMegatronCoreRefuses) {
        {with("", "comm_overlap: {delay_wgrad_compute: true}"),
         "delay_wgrad_compute needs overlap_moe_expert_parallel_comm"},
        {with("expert_model_parallel_size: 2"), "the model has no experts"},
-       {with("expert_model_parallel_size: 2, num_moe_experts: 3"), "does not divide"},
-       {with(old + "32"), "Megatron Core stops where they differ"}});
+       {with("expert_model_parallel_size: 2, num_moe_experts: 3"), "not divisible by"},
+       {with(old + "32"), "Megatron Core fails if they differ"}});
   for (const char* agreed : {"20", "null", "32, moe_flex_dispatcher_num_sms: 16"})
     EXPECT_THAT(errors_of(with(old + agreed)), IsEmpty()) << agreed;
 }
@@ -158,7 +157,7 @@ TEST(ExpertRules, TheDensePartIsPlannedAndWhatIsNotSaidIsListed) {
                    kBoth));
   EXPECT_EQ(outcome(plan, "comm_overlap.overlap_moe_expert_parallel_comm"), "true user");
   EXPECT_THAT(lines_of(plan.notices),
-              testing::Contains(HasSubstr("not said are the router, the weights of the experts")));
+              testing::Contains(HasSubstr("the plan omits the router, the weights of the experts")));
   EXPECT_FALSE(plan.not_run.empty());
 }
 

@@ -57,9 +57,9 @@ TEST(Recompute, SelectiveAttentionCostsNothing) {
 
 TEST(Recompute, OtherModulesAreNotRun) {
   const Plan plan = plan_of(recompute(kSelective + ", recompute_modules: [core_attn, mlp]"));
-  EXPECT_THAT(lines_of(plan.not_run), Only("mlp alone"));
+  EXPECT_THAT(lines_of(plan.not_run), Only("mlp is planned"));
   EXPECT_TRUE(plan.config.recompute.mlp);
-  EXPECT_THAT(reason(plan), AllOf(HasSubstr("core_attn costs nothing"), HasSubstr("of the MLP nothing is kept but")));
+  EXPECT_THAT(reason(plan), AllOf(HasSubstr("core_attn costs nothing"), HasSubstr("the MLP keeps only its input")));
   for (const std::string module : {"layernorm", "moe_act"}) {
     const Plan idle = plan_of(recompute(kSelective + ", recompute_modules: [" + module + "]"));
     EXPECT_THAT(idle.not_run, IsEmpty());
@@ -71,8 +71,9 @@ TEST(Recompute, OtherModulesAreNotRun) {
 TEST(Recompute, RefusesWhatMegatronRefuses) {
   EXPECT_THAT(
       errors_of(recompute("recompute_granularity: full")),
-      ElementsAre(AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_method; write uniform or block")),
-                  AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_num_layers; write it, from 1 to 2"))));
+      ElementsAre(
+          AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_method; write uniform or block")),
+          AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_num_layers; set it to a value from 1 to 2"))));
   EXPECT_THAT(errors_of(recompute(full("block", 3))),
               ElementsAre(AllOf(HasSubstr("recompute_num_layers is 3"), HasSubstr("from 1 to 2"))));
   EXPECT_THAT(errors_of(recompute(kSelective + ", recompute_modules: [attention]")),

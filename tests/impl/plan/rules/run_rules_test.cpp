@@ -29,7 +29,8 @@ TEST(RunRules, VirtualTimeTakesTheHardwareFileOfTheArchitecture) {
     EXPECT_EQ(outcome(plan, "run.hardware"), "\"" + file + "\" auto");
   }
   const std::string gb300 = "environment: {gpu_arch: gb300}";
-  expect_refused({{run_with("backend: sim", gb300), "f:3:15: no hardware file ships for environment.gpu_arch gb300"}});
+  expect_refused(
+      {{run_with("backend: sim", gb300), "f:3:15: no hardware file is included for environment.gpu_arch gb300"}});
   plan_of(run_with("backend: sim, hardware: mine.yaml", gb300));
   plan_of(run_with("backend: host", gb300));
 }
@@ -76,13 +77,13 @@ TEST(RunRules, StepsBlocksAndWarmUpFollowTheBackendUnlessWritten) {
   const Plan plan = plan_of(run_with("backend: sim"));
   for (const char* path : {"run.steps", "run.blocks"}) {
     EXPECT_EQ(outcome(plan, path), "1 auto");
-    EXPECT_EQ(knob_of(plan, path).reason, "virtual time repeats itself");
+    EXPECT_EQ(knob_of(plan, path).reason, "virtual time is deterministic");
   }
   expect_outcomes({{run_with("backend: sim"), "run.warmup", "0 auto"},
                    {run_with("steps: 3, backend: host"), "run.steps", "3 user"},
                    {run_with("steps: 3, backend: sim"), "run.steps", "3 user"}});
   EXPECT_THAT(knob_of(plan_of(run_with("backend: sim, jitter_pct: 1")), "run.steps").reason,
-              HasSubstr("but for run.jitter_pct"));
+              HasSubstr("except for run.jitter_pct"));
   expect_refused(
       {{run_with("backend: host, warmup: 0"), "run.warmup is 0, must be a whole number from 1 with backend host"}});
 }
@@ -118,7 +119,7 @@ TEST(RunRules, AFieldOfAnotherBackendIsANoticeInAFileAndRefusedAsAFlag) {
     EXPECT_THAT(plan.not_run, IsEmpty());
     EXPECT_THAT(error_lines(parse(run_with("backend: " + backend), "f", {{"run." + field, value}})),
                 ElementsAre(testing::AllOf(testing::StartsWith("--"),
-                                           HasSubstr(": run." + field + " does nothing: run.backend is " + backend),
+                                           HasSubstr(": run." + field + " has no effect: run.backend is " + backend),
                                            HasSubstr("leave it out, or add --backend "))));
   }
 }
@@ -137,8 +138,7 @@ TEST(RunRules, RanksAreProcessesWithCudaAndOnRequest) {
   EXPECT_TRUE(plan_of(run_with("backend: cuda")).config.run.rank_processes);
   expect_outcomes({{run_with("backend: cuda"), "run.rank_processes", "true auto"},
                    {run_with("backend: cuda, rank_processes: true"), "run.rank_processes", "true user"}});
-  expect_refused(
-      {{run_with("backend: cuda, rank_processes: false"), "run.rank_processes is false, but with backend cuda"}});
+  expect_refused({{run_with("backend: cuda, rank_processes: false"), "run.rank_processes is false, but backend cuda"}});
 }
 
 TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
@@ -147,17 +147,19 @@ TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
   ASSERT_TRUE(plan.config.run.emulated_link.has_value());
   EXPECT_EQ(plan.config.run.emulated_link->sms, 16);
   EXPECT_EQ(outcome(plan, "run.link"), "\"emulated:450GB/s,sms=16\" user");
-  EXPECT_THAT(lines_of(plan.notices),
-              ElementsAre(HasSubstr("not checked: emulated link"), HasSubstr("not emulated"),
-                          HasSubstr("16 multiprocessors move about 304 GB/s in an all-gather, as measured on an H200, "
-                                    "and not 450; sms=24 would")));
+  EXPECT_THAT(
+      lines_of(plan.notices),
+      ElementsAre(
+          HasSubstr("not checked: with an emulated link"), HasSubstr("not emulated"),
+          HasSubstr(
+              "16 SMs move about 304 GB/s in an all-gather, as measured on an H200, not 450; this rate needs sms=24")));
   EXPECT_THAT(notices_of(run_with("backend: cuda, link: 'emulated:300GB/s,sms=16'", "data_parallel_size: 8")),
-              testing::Each(testing::Not(HasSubstr("multiprocessors move"))));
+              testing::Each(testing::Not(HasSubstr("SMs move"))));
   const std::string stages = "model: {preset: tiny, pipeline_model_parallel_size: 2}\n";
   expect_refused({{run_with(link + ", backend: host"), "f:2:7: an emulated link needs run.backend cuda"},
                   {run_with(link + ", backend: sim"), "f:2:7: an emulated link needs run.backend cuda"},
                   {stages + "run: {backend: cuda, " + link + "}",
-                   "f:2:22: an emulated link stands for a rank of a symmetric group, and "
+                   "f:2:22: an emulated link represents one rank of a symmetric group, but "
                    "model.pipeline_model_parallel_size is 2"}});
   for (const char* real : {"", ", link: null", ", link: real"})
     EXPECT_EQ(plan_of(run_with(std::string("backend: cuda") + real)).config.run.emulated_link, std::nullopt);
@@ -185,7 +187,7 @@ TEST(RunRules, PeerCopiesNeedPeersInOneNode) {
               Only("f:3:14: extensions.tp_ring_transport is copy_engine: peer copies need peers"));
   EXPECT_THAT(plan_of(rings_on_cuda(2, "nccl", link)).not_run, IsEmpty());
   expect_refused({{rings_on_cuda(16, "copy_engine"),
-                   "f:3:14: extensions.tp_ring_transport is copy_engine, and model.tensor_model_parallel_size is 16"}});
+                   "f:3:14: extensions.tp_ring_transport is copy_engine, but model.tensor_model_parallel_size is 16"}});
   EXPECT_THAT(errors_of(rings_on_cuda(16, "nccl")), IsEmpty());
 }
 
@@ -220,12 +222,12 @@ TEST(RunRules, OneOrderOfSumsIsForGpus) {
                       "}\n" + rest);
   };
   const std::string no_effect = "model.deterministic_mode has no effect: run.backend is ";
-  EXPECT_THAT(notices("host"), Contains(HasSubstr(no_effect + "host, which adds in one order")));
-  EXPECT_THAT(notices("sim"), Contains(HasSubstr(no_effect + "sim, which has one time")));
+  EXPECT_THAT(notices("host"), Contains(HasSubstr(no_effect + "host, which always adds in the same order")));
+  EXPECT_THAT(notices("sim"), Contains(HasSubstr(no_effect + "sim, which models one duration")));
   EXPECT_THAT(notices("cuda"), IsEmpty());
   EXPECT_THAT(notices("cuda", ", tensor_model_parallel_size: 2, sequence_parallel: true",
                       "comm_overlap: {tp_comm_overlap: true}\n"),
-              Contains(HasSubstr("comm_overlap.tp_comm_overlap stays as it is")));
+              Contains(HasSubstr("comm_overlap.tp_comm_overlap is unchanged")));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(TensorSplits, OfABulkSlotMadeAPipelineDivideTheFeatures) {
 
 TEST(TensorSplits, HaveNoEffectByTheMethodInEffect) {
   EXPECT_THAT(notices_of(tp2(128, with_cfg("{fc2_fprop: {num_splits: 3}}"), "tp_comm_overlap_rs: false")),
-              Only("fc2_fprop.num_splits has no effect: nccl is not cut in splits"));
+              Only("fc2_fprop.num_splits has no effect: nccl is not split"));
 }
 
 TEST(TensorFields, CgaSizeIsOfNcclsKernelsAndSaidOnceToDoNothingElsewhere) {

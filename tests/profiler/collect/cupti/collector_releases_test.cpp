@@ -28,7 +28,7 @@ TEST_F(CollectorOfARelease, AsksAnOldLibraryForWholeKindsAndSaysSo) {
 
 TEST_F(CollectorOfARelease, SaysThatALibraryIsOlderThanTheRuntime) {
   cupti.version = 28;
-  const auto is_said = Contains(HasSubstr("older CUDA than these programs"));
+  const auto is_said = Contains(HasSubstr("is older than the CUDA of this program"));
   if (CUDART_VERSION >= 13000)
     EXPECT_THAT(make().info().notes, is_said);
   else
@@ -74,7 +74,7 @@ TEST_F(CollectorOfARelease, CountsARecordThatALibraryCallsIncompleteWithTheRestO
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, SizeIs(1));
   EXPECT_THAT(lost_records(drained.activities),
-              ElementsAre(testing::Pair("record that CUPTI had not completed, with the rest of its buffer", 2)));
+              ElementsAre(testing::Pair("incomplete CUPTI record, with the rest of its buffer", 2)));
 }
 
 TEST_F(CollectorOfARelease, FindsTheRecordsOfAKnownLibraryByItself) {

@@ -94,7 +94,7 @@ TEST_F(StartedCollector, CountsABufferThatIsCutShort) {
   cupti.complete_with_size(kernel_of(1, 100), 100);
   const Drained drained = collector.drain();
   EXPECT_THAT(drained.activities.kernels, IsEmpty());
-  EXPECT_EQ(drained.activities.skipped.at("end of a buffer inside a record"), 1);
+  EXPECT_EQ(drained.activities.skipped.at("record cut off by the end of its buffer"), 1);
 }
 
 TEST_F(CollectorOfAFake, NeverReadsPastABufferThatClaimsMoreThanItHolds) {
@@ -264,7 +264,7 @@ TEST_F(StartedCollector, SaysThatTheSystemsClockWasSetWhileItCollected) {
   cupti.clock_is_ahead_ns += 1'000'000'000;
   collector.stop();
   EXPECT_THAT(lost_records(collector.drain().activities),
-              Contains(testing::Key(HasSubstr("clock was set: it gained "))));
+              Contains(testing::Key(HasSubstr("clock was adjusted: it gained "))));
   EXPECT_THAT(lost_records(collector.drain().activities), IsEmpty());
 }
 

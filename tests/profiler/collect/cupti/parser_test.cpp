@@ -33,10 +33,10 @@ TEST(LostRecords, AreThoseOfWhatRanOnADevice) {
                         {"synchronization without times", 3}};
   EXPECT_THAT(lost_records(activities), IsEmpty());
   activities.skipped["kernel without times"] = 2;
-  activities.skipped["record of kind 77, with the rest of its buffer: its size is not known"] = 1;
+  activities.skipped["record of kind 77 of unknown size, with the rest of its buffer"] = 1;
   EXPECT_THAT(lost_records(activities),
               ElementsAre(Pair("kernel without times", 2),
-                          Pair("record of kind 77, with the rest of its buffer: its size is not known", 1)));
+                          Pair("record of kind 77 of unknown size, with the rest of its buffer", 1)));
 }
 
 TEST(ActivityParser, ReadsEveryFieldOfAKernel) {
@@ -183,7 +183,7 @@ TEST(ActivityParser, DoesNotFollowALibraryOutOfTheBuffer) {
     Activities read;
     ActivityParser(140000, name_in_this_process, next).parse(buffer.bytes(), read);
     EXPECT_EQ(read.kernels.size(), 1U);
-    EXPECT_THAT(read.skipped, ElementsAre(Pair("record where none can begin, with the rest of its buffer", 1)));
+    EXPECT_THAT(read.skipped, ElementsAre(Pair("misplaced record, with the rest of its buffer", 1)));
   }
 }
 
@@ -197,9 +197,8 @@ TEST(ActivityParser, ReadsNothingOfARecordThatIsTooShortForItsFields) {
 
 TEST(ActivityParser, CountsARecordOfUnknownSizeWithTheRestOfItsBuffer) {
   const std::map<CUpti_ActivityKind, const char*> kinds{
-      {static_cast<CUpti_ActivityKind>(4242),
-       "record of kind 4242, with the rest of its buffer: its size is not known"},
-      {CUPTI_ACTIVITY_KIND_INVALID, "record that CUPTI had not completed, with the rest of its buffer"}};
+      {static_cast<CUpti_ActivityKind>(4242), "record of kind 4242 of unknown size, with the rest of its buffer"},
+      {CUPTI_ACTIVITY_KIND_INVALID, "incomplete CUPTI record, with the rest of its buffer"}};
   for (const auto& [kind, reason] : kinds) {
     auto unknown = synthetic_kernel();
     unknown.kind = kind;
@@ -224,7 +223,7 @@ TEST(ActivityParser, CountsABufferThatEndsInsideARecord) {
     const Activities read = parse(kCuda13_0, buffer.bytes().first(buffer.bytes().size() - missing));
     EXPECT_EQ(read.memsets.size(), 1U);
     EXPECT_THAT(read.kernels, IsEmpty());
-    EXPECT_THAT(read.skipped, ElementsAre(Pair("end of a buffer inside a record", 1))) << missing;
+    EXPECT_THAT(read.skipped, ElementsAre(Pair("record cut off by the end of its buffer", 1))) << missing;
   }
 }
 
@@ -245,11 +244,10 @@ TEST(ActivityParser, CountsTimesThatCannotBe) {
                                                .bytes());
   ASSERT_EQ(read.kernels.size(), 1U);
   EXPECT_EQ(read.kernels[0].at.correlation, 5U);
-  EXPECT_THAT(
-      read.skipped,
-      ElementsAre(Pair("copy of an impossible size", 1), Pair("kernel that ends before it starts", 1),
-                  Pair("kernel with a time out of range", 1), Pair("kernel with an impossible grid or block", 1),
-                  Pair("kernel without times", 2), Pair("overhead without times", 1)));
+  EXPECT_THAT(read.skipped,
+              ElementsAre(Pair("copy with an invalid size", 1), Pair("kernel that ends before it starts", 1),
+                          Pair("kernel with a time out of range", 1), Pair("kernel with an invalid grid or block", 1),
+                          Pair("kernel without times", 2), Pair("overhead without times", 1)));
 }
 
 TEST(ActivityParser, KeepsAKernelWhoseNameIsNotKnown) {

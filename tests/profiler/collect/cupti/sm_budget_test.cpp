@@ -34,8 +34,8 @@ TEST(SmBudget, IsToldOfByBudgetForKernelsThatHadOne) {
   EXPECT_THAT(tell_of_sm_budgets(kernels), IsEmpty()) << "none has a budget";
   for (std::size_t i = 1; i < kernels.size(); ++i) kernels[i].sm_budget = i == 3 ? 100 : 116;
   EXPECT_THAT(tell_of_sm_budgets(kernels),
-              ElementsAre("sm_budget not honoured: wide has up to 120 blocks, and was to keep to 100 SMs",
-                          "sm_budget not honoured: wide has up to 132 blocks, and was to keep to 116 SMs"));
+              ElementsAre("sm_budget not honored: wide has up to 120 blocks, but its limit is 100 SMs",
+                          "sm_budget not honored: wide has up to 132 blocks, but its limit is 116 SMs"));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(Claims, HaveEachTheirSourceARuleAndAWhyForEveryOutcome) {
       parse_claims_study,
       {{one + "holds_where: w}\n", "a.yaml:3:3: a claim needs claim, rule, holds, holds_where and does_not_hold"},
        {whole + ", document: nemo}\n", "must be nemo_user_guide or bridge_skill_card"},
-       {"study: overlap_claims\nclaims: [{id: none}]\n", "a.yaml:2:10: nothing judges a claim \"none\""},
+       {"study: overlap_claims\nclaims: [{id: none}]\n", "a.yaml:2:10: no check for the claim \"none\""},
        {"study: overlap_claims\nclaims: [{runs: often}]\n", "a.yaml:2:17: must be true or false"},
        {"study: overlap_claims\nclaims: 3\n", "a.yaml:2:9: must be a list"}});
 }
@@ -202,10 +202,10 @@ TEST(LaunchSettingsClaim, HoldsWhereEnvironmentHasThemAndSaysWhatTheyDo) {
   set_step(evidence.cells[0], 100);
   set_step(evidence.cells[1], 100.5);
   EXPECT_EQ(verdict("launch_settings", evidence), Verdict::holds);
-  EXPECT_EQ(found("launch_settings", evidence).note, "No setting moves a step by 1 % of it.");
+  EXPECT_EQ(found("launch_settings", evidence).note, "No setting changes the step by more than 1 %.");
   set_step(evidence.cells[1], 103);
   EXPECT_EQ(found("launch_settings", evidence).note,
-            "The settings move a step by +0.0 to +3.0 % of that of the first row with as many ranks.");
+            "The settings change the step by +0.0 to +3.0 %, relative to the first row with the same number of ranks.");
   for (plan::KnobInfo& knob : evidence.knobs)
     if (knob.name.starts_with("environment.")) knob.spellings.emplace_back("comm_overlap." + knob.name);
   EXPECT_EQ(verdict("launch_settings", evidence), Verdict::does_not_hold);

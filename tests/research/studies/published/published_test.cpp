@@ -44,17 +44,19 @@ TEST(PublishedStudy, WhatIsFittedMustBeSaid) {
   const std::string rows = "matrix: m, rows: [{name: x, published: 2}]";
   EXPECT_EQ(complaint(rows), "");
   EXPECT_EQ(complaint(rows + ", speed: 0.5, fitted_to: x"), "");
-  EXPECT_THAT(complaint(rows + ", speed: 0.5"), HasSubstr("fitted_to names the row"));
-  EXPECT_THAT(complaint(rows + ", speed: 0.5, fitted_to: y"), HasSubstr("y, which is no row"));
-  EXPECT_THAT(complaint("matrix: m, rows: [{name: x, published: 2, relative_to: y}]"), HasSubstr("y, which is no row"));
+  EXPECT_THAT(complaint(rows + ", speed: 0.5"), HasSubstr("fitted_to must name its row"));
+  EXPECT_THAT(complaint(rows + ", speed: 0.5, fitted_to: y"), HasSubstr("y, which is not a row"));
+  EXPECT_THAT(complaint("matrix: m, rows: [{name: x, published: 2, relative_to: y}]"),
+              HasSubstr("y, which is not a row"));
 }
 
 TEST(PublishedStudy, SaysAllThatIsWrongWithItsPlace) {
   const std::string text =
       complaint("quantity: speed, layer_ms: 3, attention_forward_us: 1, rows: [{name: x, published: 2, z: 1}]");
   for (const char* words :
-       {"a.yaml:3:", "quantity is model_tflops, causal_tflops, hardware_tflops or iteration_from_layer",
-        "needs matrix and rows", "unknown key \"z\"", "unit and layer_ms belong to", "a forward and a backward time"})
+       {"a.yaml:3:", "quantity must be model_tflops, causal_tflops, hardware_tflops or iteration_from_layer",
+        "needs matrix and rows", "unknown key \"z\"", "unit and layer_ms are required with",
+        "a forward and a backward time"})
     EXPECT_THAT(text, HasSubstr(words));
 }
 
@@ -67,24 +69,25 @@ TEST(PublishedStudy, AFittedRowIsNeverAPrediction) {
   const std::string page = published_markdown({}, {table});
   EXPECT_THAT(page, HasSubstr("fitted |"));
   EXPECT_THAT(page, Not(HasSubstr("+50.0 %")));
-  EXPECT_THAT(page, HasSubstr("to row b and to nothing else"));
-  EXPECT_THAT(page, HasSubstr("Largest error of the rows that nothing was fitted to 6.0 %"));
+  EXPECT_THAT(page, HasSubstr("to row b only"));
+  EXPECT_THAT(page, HasSubstr("Largest error of the rows not used for fitting 6.0 %"));
 }
 
 TEST(PublishedStudy, AFigureMayBeFittedToARowOfATableBefore) {
   const std::string first = "matrix: m, speed: 0.5, fitted_to: x, rows: [{name: x, published: 2}]}\n  - {";
   const std::string rows = "matrix: n, rows: [{name: y, published: 2}]";
   EXPECT_EQ(complaint(first + rows + ", speed: 0.5, fitted_to: x"), "");
-  EXPECT_THAT(complaint(first + rows + ", speed: 0.6, fitted_to: x"), HasSubstr("x, which is no row"))
+  EXPECT_THAT(complaint(first + rows + ", speed: 0.6, fitted_to: x"), HasSubstr("x, which is not a row"))
       << "another figure was fitted to nothing";
-  EXPECT_THAT(complaint(first + rows + ", fitted_figure: gpu.sustained_clock"), HasSubstr("fitted_to names the row"));
+  EXPECT_THAT(complaint(first + rows + ", fitted_figure: gpu.sustained_clock"),
+              HasSubstr("fitted_to must name its row"));
   ModelledTable of_description;
   of_description.table.fitted_to = "x";
   of_description.table.fitted_figure = "gpu.sustained_clock";
   of_description.rows = {row("x", 2, 2)};
   of_description.rows[0].is_fit = true;
   EXPECT_THAT(published_markdown({}, {of_description}),
-              HasSubstr("Fitted: one figure, to row x and to nothing else: gpu.sustained_clock of the description."));
+              HasSubstr("Fitted: one figure, to row x only: gpu.sustained_clock of the description."));
   ModelledTable table;
   table.table.fitted_to = "x";
   table.table.speed = 0.5;
