@@ -15,7 +15,6 @@
 #include "platform/flag_values.hpp"
 #include "platform/room.hpp"
 #include "platform/text/output.hpp"
-#include "profiler/gate/baseline.hpp"
 #include "profiler/gate/named_runs.hpp"
 
 namespace underlap::bench {

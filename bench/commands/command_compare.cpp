@@ -20,7 +20,6 @@
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/compare/compare_report.hpp"
-#include "profiler/compare/report_of.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
 #include "profiler/report/run_folders.hpp"

@@ -29,14 +29,14 @@
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/attribution/attribution_text.hpp"
+#include "profiler/attribution/attribution.hpp"
 #include "profiler/compare/compare_report.hpp"
-#include "profiler/gate/baseline.hpp"
+#include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/graph/details/details.hpp"
 #include "profiler/report/observed.hpp"
 #include "profiler/report/results.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 #include "profiler/trace/backend.hpp"
 
 namespace underlap::bench {

@@ -14,9 +14,7 @@
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
-#include "profiler/report/scaling/read_scaling.hpp"
 #include "profiler/report/scaling/scaling.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -11,8 +11,7 @@
 
 #include "impl/device/makespan.hpp"
 #include "impl/device/sim/time_model.hpp"
-#include "profiler/analysis/durations/place_times.hpp"
-#include "profiler/analysis/durations/transfers_alone.hpp"
+#include "profiler/analysis/durations.hpp"
 
 namespace underlap::plan {
 struct Config;

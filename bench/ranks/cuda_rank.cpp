@@ -21,7 +21,6 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
-#include "profiler/analysis/window_agreement.hpp"
 #include "profiler/analysis/windows.hpp"
 
 namespace underlap::bench {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/ranks/rank_messages.hpp"
-#include "profiler/analysis/waits/rank_arrivals.hpp"
+#include "profiler/analysis/arrivals.hpp"
 
 namespace underlap::bench {
 namespace {

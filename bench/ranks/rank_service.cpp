@@ -17,7 +17,7 @@
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
-#include "profiler/analysis/waits/rank_arrivals.hpp"
+#include "profiler/analysis/arrivals.hpp"
 
 namespace underlap::bench {
 namespace {

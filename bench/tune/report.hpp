@@ -8,7 +8,7 @@
 #include "bench/tune/search.hpp"
 #include "impl/plan/step_flops.hpp"
 #include "platform/table.hpp"
-#include "profiler/report/rows/rates.hpp"
+#include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "platform/table.hpp"
 #include "profiler/analysis/breakdown.hpp"
 #include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
@@ -21,8 +24,36 @@ std::string analysis_json(const Trace&, const Summary&, const std::vector<std::s
 /// Its schema, to which the details and others add their keys.
 nlohmann::ordered_json analysis_json_schema();
 
-/// The text of an analysis: warnings about the trace, three sentences on its step (analysis/headline.hpp), the source
-/// of its steps, and a table of its ranks. Then follow the tables that were asked for, and last the reader's advice.
+/// The text of an analysis: warnings about the trace, the sentences of headline(), the source of its steps, and a table
+/// of its ranks. Then follow the tables that were asked for, and last the reader's advice.
 std::string analysis_table(const Trace&, const Summary&, const TableFormat&, std::span<const Breakdown> asked = {});
+
+/// The main result in a few sentences: the time of the typical step, then its costs, the largest
+/// first: exposed communication (its mode, its largest purpose, and which rank the others wait for) and idle time from
+/// 5 % of the step on (with its cause, where the trace shows one). Where there are no steps, of the whole trace.
+std::vector<std::string> headline(const Trace&, const Summary&);
+
+/// What of a trace could not be read or used, a sentence each; none where all could.
+std::vector<std::string> faults(const Trace&, const Summary&);
+
+/// Which step a text timeline shows, and how wide.
+struct TimelineRequest {
+  std::int32_t block = 0;
+  std::int32_t step = 0;
+  std::int32_t width = 100;        ///< columns of a whole line, at least 40
+  std::vector<Window> steps = {};  ///< of a trace without marks
+};
+
+/// Draws one step as text: one row per rank and stream, a time axis in milliseconds, a legend.
+///
+///     rank 0 compute | ######################## |
+///     rank 0 dp      |!!! =====  =====  =====!! |
+///
+/// `#` compute, `=` communication under compute of its rank, `!` exposed communication, `.` copies. A cell with any
+/// exposed communication is `!`, so that it never vanishes; one that is idle for more than half is blank; any other
+/// takes the first of `=`, `#`, `.` that it holds. Exposed time per rank stands below in numbers.
+/// Throws std::invalid_argument where no rank has that step in that block (naming those that there are), or for a width
+/// below 40.
+std::string text_timeline(const Trace&, const TimelineRequest&);
 
 }  // namespace underlap::analysis

@@ -11,7 +11,6 @@
 
 #include "platform/fields/json_schema.hpp"
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/analysis/headline.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -127,18 +126,24 @@ void add_communication(const std::pair<const std::string, CommunicationSplit>& o
   field("steps", Object{add_step, steps == nullptr});
 }
 
+// The parts of a step. `us_of` gives a part's time, `total` what it is of.
+void add_parts(const Split& total, const auto& us_of, auto&& field) {
+  field("compute_only_us", us_of([](const Split& s) { return s.compute_only_ns; }));
+  field("hidden_us", us_of([](const Split& s) { return s.hidden_ns; }));
+  field("exposed_us", us_of([](const Split& s) { return s.exposed_ns(); }));
+  field("exposed_wait_us", if_split(total, us_of([](const Split& s) { return s.exposed_wait_ns; })));
+  field("copy_only_us", us_of([](const Split& s) { return s.copy_only_ns; }));
+  field("idle_us", us_of([](const Split& s) { return s.idle_ns; }));
+}
+
 // Each counted step by itself.
 void add_counted_step(const std::pair<Window, Split>& step, auto&& field) {
   const auto& [window, split] = step;
   field("block", window.block);
   field("step", window.step);
   field("window_us", us(split.window_ns));
-  field("compute_only_us", us(split.compute_only_ns));
-  field("hidden_us", us(split.hidden_ns));
-  field("exposed_us", us(split.exposed_ns()));
-  field("exposed_wait_us", if_split(split, us(split.exposed_wait_ns)));
-  field("copy_only_us", us(split.copy_only_ns));
-  field("idle_us", us(split.idle_ns));
+  add_parts(
+      split, [&](auto part) { return us(part(split)); }, field);
 }
 
 void add_steps(const RankSummary& rank, auto&& field) {
@@ -149,12 +154,7 @@ void add_steps(const RankSummary& rank, auto&& field) {
   field("window_us", median_us([](const Split& s) { return s.window_ns; }));
   field("compute_us", median_us([](const Split& s) { return s.compute_ns(); }));
   field("comm_us", median_us([](const Split& s) { return s.comm_ns(); }));
-  field("compute_only_us", median_us([](const Split& s) { return s.compute_only_ns; }));
-  field("hidden_us", median_us([](const Split& s) { return s.hidden_ns; }));
-  field("exposed_us", median_us([](const Split& s) { return s.exposed_ns(); }));
-  field("exposed_wait_us", if_split(rank.total, median_us([](const Split& s) { return s.exposed_wait_ns; })));
-  field("copy_only_us", median_us([](const Split& s) { return s.copy_only_ns; }));
-  field("idle_us", median_us([](const Split& s) { return s.idle_ns; }));
+  add_parts(rank.total, median_us, field);
   field("each", Each{each, [](const auto& step, auto&& put) { add_counted_step(step, put); }});
 }
 

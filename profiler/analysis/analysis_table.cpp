@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/analysis/headline.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
+#include "profiler/analysis/waits.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -53,6 +56,156 @@ std::string text_of(const Trace& trace, const Summary& summary, Breakdown by, co
   return text;
 }
 
+constexpr std::string_view kNoMode = "unattributed";
+constexpr double kMost = 0.5;  ///< of a whole, that is its most
+constexpr double kAll = 0.995;
+constexpr double kWorthSaying = 0.05;  ///< of the step, in which devices idle
+
+std::string ms(double ns) {
+  const int decimals = ns >= 1e8 ? 1 : ns >= 1e7 ? 2 : 3;
+  return fmt::format("{:.{}f} ms", ns / 1e6, decimals);
+}
+
+std::string pct(double part, double whole) {
+  const double value = 100 * part / whole;
+  return value < 0.05 ? "under 0.1 %" : fmt::format("{:.{}f} %", value, value < 9.95 ? 1 : 0);
+}
+
+// The typical step, mean over the ranks.
+struct TypicalStep {
+  std::size_t ranks = 0;
+  double step_ns = 0, comm_ns = 0, exposed_ns = 0, wait_ns = 0, idle_ns = 0;
+  bool is_wait_known = true;
+  std::map<std::string, double> exposed_of_modes;
+  std::map<std::string, double> exposed_of_purposes;
+};
+
+TypicalStep typical_step(const Summary& summary) {
+  TypicalStep step;
+  for (const RankSummary& rank : summary.shown()) {
+    if (rank.windows.empty()) continue;
+    ++step.ranks;
+    step.is_wait_known &= is_split(rank.total.exposed_unsplit_ns, rank.total.exposed_ns());
+    for (const auto& [mode, total] : rank.total.modes) step.exposed_of_modes[mode];
+    for (const auto& [purpose, total] : rank.total.purposes) step.exposed_of_purposes[purpose];
+  }
+  step.step_ns = typical_step_ns(summary);
+  step.comm_ns = typical(summary, [](const Split& s) { return s.comm_ns(); });
+  step.exposed_ns = typical(summary, [](const Split& s) { return s.exposed_ns(); });
+  step.wait_ns = typical(summary, [](const Split& s) { return s.exposed_wait_ns; });
+  step.idle_ns = typical(summary, [](const Split& s) { return s.idle_ns; });
+  for (auto& [mode, ns] : step.exposed_of_modes)
+    ns = typical(summary, part_of(&Split::modes, mode, &CommunicationSplit::exposed_ns));
+  for (auto& [purpose, ns] : step.exposed_of_purposes)
+    ns = typical(summary, part_of(&Split::purposes, purpose, &CommunicationSplit::exposed_ns));
+  return step;
+}
+
+std::pair<std::string, double> largest(const std::map<std::string, double>& parts) {
+  return *std::ranges::max_element(parts, {}, [](const auto& part) { return part.second; });
+}
+
+std::string step_sentence(const Summary& summary, const TypicalStep& step) {
+  const std::string ranks = step.ranks > 1 ? fmt::format("mean of {} ranks", step.ranks) : "";
+  if (!summary.shows_steps())
+    return fmt::format("The trace spans {}{}{}; its step boundaries are unknown.", ms(step.step_ns),
+                       ranks.empty() ? "" : ", ", ranks);
+  const std::string statistic = statistic_text(summary);
+  const std::string how = statistic.empty() || ranks.empty() ? statistic + ranks : statistic + ", " + ranks;
+  std::string text = fmt::format("{} takes {}{}.", statistic.empty() ? "The only step" : "A step", ms(step.step_ns),
+                                 how.empty() ? "" : " (" + how + ")");
+  if (const std::string stalled = stalled_text(summary); !stalled.empty()) text += " " + stalled + ".";
+  return text;
+}
+
+std::string mode_clause(const TypicalStep& step) {
+  const auto [mode, exposed_ns] = largest(step.exposed_of_modes);
+  const bool is_all = exposed_ns >= kAll * step.exposed_ns;
+  if (mode == kNoMode)
+    return is_all ? "; its parallelism is not recorded in the trace (assign it: --mode-map)"
+                  : fmt::format("; for {}, the parallelism is not recorded in the trace (assign it: --mode-map)",
+                                ms(exposed_ns));
+  if (is_all) return ", all of it " + mode;
+  return fmt::format(", {} {} ({})", exposed_ns >= kMost * step.exposed_ns ? "mostly" : "the largest part", mode,
+                     ms(exposed_ns));
+}
+
+std::string exposed_sentence(const TypicalStep& step) {
+  if (step.comm_ns == 0) return "No communication was found.";
+  if (step.exposed_ns == 0)
+    return fmt::format("No communication is exposed: all {} run during compute.", ms(step.comm_ns));
+  return fmt::format("{} ({}) is exposed communication{}.", ms(step.exposed_ns), pct(step.exposed_ns, step.step_ns),
+                     mode_clause(step));
+}
+
+// What most of the idle time of the shown windows waits for; empty where the trace proves no cause of at least half.
+std::string idle_cause(const Trace& trace, const Summary& summary) {
+  IdleTime sum;
+  for (const auto& [rank, idle] : find_idle_causes(trace, summary.shown_windows()))
+    for (std::size_t i = 0; i < kNumIdleCauses; ++i) sum.ns[i] += idle.ns[i];
+  const auto most = std::ranges::max_element(sum.ns);
+  const auto cause = static_cast<IdleCause>(most - sum.ns.begin());
+  if (static_cast<double>(*most) < kMost * static_cast<double>(sum.total_ns())) return "";
+  switch (cause) {
+    case IdleCause::launch: return ", mostly waiting for kernel launches";
+    case IdleCause::wait: return ", mostly waiting for an event or a peer";
+    case IdleCause::pipeline: return ", mostly waiting for another pipeline stage";
+    case IdleCause::not_known: break;
+  }
+  return "; the trace does not show why";
+}
+
+std::string idle_sentence(const Trace& trace, const Summary& summary, const TypicalStep& step) {
+  const bool has_devices = std::ranges::any_of(
+      trace.tracks, [](const Track& track) { return track.kind == TrackKind::stream && track.device >= 0; });
+  return fmt::format("{} are idle for {} ({}){}.", has_devices ? "GPUs" : "Ranks", ms(step.idle_ns),
+                     pct(step.idle_ns, step.step_ns), idle_cause(trace, summary));
+}
+
+// The name of the kernels that communicate longest, without its arguments.
+std::string main_kernel(const Trace& trace) {
+  std::map<NameId, double> lengths;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).kind == Kind::communication) lengths[trace.name(i)] += static_cast<double>(trace.duration_ns()[i]);
+  if (lengths.empty()) return "unnamed kernels";
+  const NameId longest = std::ranges::max_element(lengths, {}, [](const auto& name) { return name.second; })->first;
+  const std::string_view name = name_of(longest);
+  return name.empty() ? "unnamed kernels" : std::string(name.substr(0, name.find('(')));
+}
+
+std::string because(LateCause cause) {
+  const bool is_its_own =
+      cause != LateCause::longer_wait && cause != LateCause::pipeline && cause != LateCause::unresolved;
+  return is_its_own ? fmt::format(", {}", clause_of(cause)) : "";
+}
+
+// What the exposed time is spent on, and who is waited for.
+std::string cause_sentence(const Trace& trace, const Summary& summary, const TypicalStep& step) {
+  if (step.exposed_ns == 0) return "";
+  const auto [purpose, exposed_ns] = largest(step.exposed_of_purposes);
+  std::string text;
+  if (purpose != kNoMode)
+    text = exposed_ns >= kAll * step.exposed_ns ? fmt::format("All of it is {}", purpose)
+                                                : fmt::format("Most of it ({}) is {}", ms(exposed_ns), purpose);
+  else
+    text = fmt::format("Most of it is in {}", main_kernel(trace));
+  if (!step.is_wait_known) {
+    const bool has_peers = ranks_of(trace).size() > 1;
+    const bool is_matched = summary.communications && summary.communications->matching.matched_slices > 0;
+    if (has_peers && is_matched && !summary.clock_residual_ns)
+      return text + "; the late rank is unknown: a single collective cannot align the ranks' clocks.";
+    return text + (has_peers ? "; the late rank is unknown: the ranks' collectives could not be matched."
+                             : "; the late rank is unknown: pass the traces of all ranks.");
+  }
+  if (step.wait_ns == 0) return text + "; none of the exposed time is waiting.";
+  text += fmt::format("; {} of the exposed time is waiting", pct(step.wait_ns, step.exposed_ns));
+  const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
+  if (late && late->share >= kMost)
+    return text + fmt::format("; {} of all wait time is for rank {}{}.", pct(late->share, 1), late->rank,
+                              because(late->cause));
+  return text + (step.wait_ns >= kMost * step.exposed_ns ? ", not for any one rank in particular." : ".");
+}
+
 }  // namespace
 
 std::string analysis_table(const Trace& trace, const Summary& summary, const TableFormat& format,
@@ -76,6 +229,34 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   for (const Breakdown by : asked)
     if (by != Breakdown::rank) text += text_of(trace, summary, by, format);
   return text + clock_note(trace, format.width) + advice(trace, format.width);
+}
+
+std::vector<std::string> headline(const Trace& trace, const Summary& summary) {
+  const TypicalStep step = typical_step(summary);
+  if (step.ranks == 0) return {};
+  std::vector<std::string> sentences{step_sentence(summary, step)};
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  // The largest cost first.
+  const bool idles_most = step.idle_ns > step.exposed_ns;
+  const bool is_idle_worth_it = step.idle_ns >= kWorthSaying * step.step_ns;
+  if (idles_most && is_idle_worth_it) add(idle_sentence(trace, summary, step));
+  add(exposed_sentence(step));
+  add(cause_sentence(trace, summary, step));
+  if (!idles_most && is_idle_worth_it) add(idle_sentence(trace, summary, step));
+  return sentences;
+}
+
+std::vector<std::string> faults(const Trace& trace, const Summary& summary) {
+  std::vector<std::string> sentences;
+  std::string skipped;
+  for (const auto& [reason, count] : trace.import.skipped)
+    skipped += fmt::format("{}skipped {}: {}", skipped.empty() ? "" : "; ", count, reason);
+  if (!skipped.empty())
+    sentences.push_back("Part of the trace could not be used, so results may be wrong: " + skipped + ".");
+  for (const std::string& error : summary.window_errors) sentences.push_back("no windows: " + error);
+  return sentences;
 }
 
 }  // namespace underlap::analysis

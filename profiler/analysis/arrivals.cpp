@@ -2,14 +2,10 @@
 #include "profiler/analysis/arrivals.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "platform/numbers/median.hpp"
 #include "profiler/trace/backend.hpp"

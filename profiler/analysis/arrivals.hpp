@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "profiler/trace/trace.hpp"
 
@@ -67,5 +69,20 @@ ClockAlignment align_clocks(const Trace&);
 /// Skips sends, receives, and collectives with a missing member or an unknown clock offset. A wait below the
 /// alignment's residual is not resolved. Returns how many slices were given a last arrival.
 std::int64_t find_arrivals(Trace&, const ClockAlignment&);
+
+// Ranks that exchange no arrival stamps, as those of NCCL, learn from each other's starts when the last one came.
+
+/// Whether the last arrival of any communication is unknown.
+bool lacks_arrivals(const Trace& trace);
+
+/// The part of a rank's trace that is needed to find them: its communications without a last arrival, and its clock.
+Trace open_part(const Trace& trace);
+
+/// The last arrivals of such parts, one of each rank of a cell: for each of a part's slices, in their order, on its
+/// rank's clock; -1 where there is none.
+std::vector<std::vector<std::int64_t>> last_arrivals(std::span<const Trace> parts);
+
+/// Sets them in the trace that the part was taken from. Throws std::invalid_argument for another number of them.
+void set_arrivals(Trace& trace, std::span<const std::int64_t> last_arrivals_ns);
 
 }  // namespace underlap::analysis

@@ -3,13 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <functional>
-#include <map>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "profiler/trace/enum_names.hpp"
 

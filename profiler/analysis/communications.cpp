@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/communications.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
-#include "profiler/analysis/waits/assumed_matching.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {

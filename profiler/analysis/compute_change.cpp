@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "profiler/analysis/intervals.hpp"
 
@@ -18,13 +17,6 @@ KernelPlace place_of(const Trace& trace, std::size_t slice) {
 }
 
 std::string change_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
-
-std::map<std::int32_t, std::vector<std::size_t>> compute_by_rank(const Trace& trace) {
-  std::map<std::int32_t, std::vector<std::size_t>> slices;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.tag(i).kind == Kind::compute) slices[trace.tracks[trace.track(i)].rank].push_back(i);
-  return slices;
-}
 
 std::int64_t sum_ns(const ComputeTimes::ByPiece& pieces) {
   std::int64_t sum = 0;
@@ -55,12 +47,13 @@ struct Sums {
   std::int64_t windows = 0, busy_ns = 0;
 };
 
-// Slices of one rank, and its windows.
-void add_slices(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows,
+// The compute among the slices of one rank, in its windows.
+void add_slices(const Trace& trace, const std::vector<std::uint32_t>& slices, std::vector<Window> windows,
                 std::map<StepId, Sums>& sums) {
   std::ranges::sort(windows, {}, &Window::begin_ns);
   std::vector<std::vector<Interval>> busy(windows.size());
-  for (const std::size_t slice : slices) {
+  for (const std::uint32_t slice : slices) {
+    if (trace.tag(slice).kind != Kind::compute) continue;
     const std::int64_t start = trace.start_ns()[slice];
     const std::int64_t end = trace.end_ns(slice);
     auto window = std::ranges::lower_bound(windows, start, {}, &Window::end_ns);
@@ -114,7 +107,7 @@ std::map<StepId, ComputeTimes> compute_by_step(const Trace& trace, std::span<con
     by_rank[window.rank].push_back(window);
     ++sums[{window.block, window.step}].windows;
   }
-  const auto slices = compute_by_rank(trace);
+  const auto slices = work_by_rank(trace);
   for (auto& [rank, of_rank] : by_rank)
     if (const auto found = slices.find(rank); found != slices.end())
       add_slices(trace, found->second, std::move(of_rank), sums);

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"

@@ -4,12 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <map>
-#include <span>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "platform/threads/on_all_cores.hpp"
@@ -238,22 +233,11 @@ void check_window(const Window& window) {
                                             window.rank, window.step, window.end_ns, window.begin_ns));
 }
 
-// The slices of every rank that does work, by start.
-std::map<std::int32_t, std::vector<std::size_t>> slices_by_rank(const Trace& trace) {
-  std::map<std::int32_t, std::vector<std::size_t>> ranks;
-  std::vector<std::vector<std::size_t>*> of_tracks;
-  for (const Track& track : trace.tracks) of_tracks.push_back(&ranks[track.rank]);
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.is_work(i)) of_tracks[trace.track(i)]->push_back(i);
-  return ranks;
-}
-
 // Hands out the slices of one rank to its windows, which must come in order of time.
 class RankSweep {
  public:
-  RankSweep(const Trace& trace, std::vector<std::size_t> slices) : trace_(trace), slices_(std::move(slices)) {
-    std::ranges::stable_sort(slices_, {}, [&](std::size_t slice) { return trace_.start_ns()[slice]; });
-  }
+  /// `slices`: by start.
+  RankSweep(const Trace& trace, std::vector<std::uint32_t> slices) : trace_(trace), slices_(std::move(slices)) {}
 
   Split next(const Window& window) {
     while (next_ < slices_.size() && trace_.start_ns()[slices_[next_]] <= window.end_ns)
@@ -266,7 +250,7 @@ class RankSweep {
 
  private:
   const Trace& trace_;
-  std::vector<std::size_t> slices_;  ///< by start
+  std::vector<std::uint32_t> slices_;
   std::size_t next_ = 0;
   std::vector<std::size_t> open_;  ///< begun before the end of the last window and not ended in it
 };
@@ -294,9 +278,9 @@ std::vector<Split> split_windows(const Trace& trace, std::span<const Window> win
         throw std::invalid_argument(
             fmt::format("windows of rank {} overlap at {} ns", rank, windows[of_rank[i]].begin_ns));
   }
-  auto by_rank = slices_by_rank(trace);
+  auto by_rank = work_by_rank(trace);
   const std::vector<std::pair<std::int32_t, std::vector<std::size_t>>> ranks(windows_of.begin(), windows_of.end());
-  std::vector<std::vector<std::size_t>> slices;
+  std::vector<std::vector<std::uint32_t>> slices;
   for (const auto& [rank, of_rank] : ranks) slices.push_back(std::move(by_rank[rank]));
   std::vector<Split> splits(windows.size());
   on_all_cores(

@@ -2,8 +2,6 @@
 #include "profiler/analysis/intervals.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <utility>
 
 namespace underlap::analysis {
 namespace {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/matching.hpp"
 
-#include <algorithm>
-#include <array>
-#include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 
-#include "profiler/analysis/waits/assumed_matching.hpp"
+#include "profiler/trace/enum_names.hpp"
 #include "profiler/trace/wire_bytes.hpp"
 
 namespace underlap::analysis {
 namespace {
+
+constexpr EnumNames<MatchBasis, 3> kBases{{"sequence", "order", "assumed"}};
 
 bool is_point_to_point(Collective collective) {
   return collective == Collective::send || collective == Collective::receive;
@@ -58,15 +56,10 @@ struct Numbered {
 // The collectives of one communicator, by rank and in order of time.
 using NumberedByRank = std::map<std::int32_t, std::vector<Numbered>>;
 
-// One end of a transfer between two ranks.
-struct Side {
-  std::uint64_t sequence = 0;
-  std::uint32_t slice = 0;
-};
-
+// The ends of the transfers between two ranks.
 struct Link {
-  std::vector<Side> sends;
-  std::vector<Side> receives;
+  std::vector<Numbered> sends;
+  std::vector<Numbered> receives;
 };
 
 // By group, sender and receiver, as global ranks.
@@ -156,16 +149,12 @@ class Matcher {
     const std::size_t num = ranks.begin()->second.size();
     for (const auto& [rank, numbered] : ranks)
       if (numbered.size() != num) return refuse(ranks, "different counts per rank, and no sequence numbers");
-    for (std::size_t i = 0; i < num; ++i) {
-      std::vector<MatchMember> members;
-      for (const auto& [rank, numbered] : ranks) members.push_back({rank, numbered[i].slice});
-      if (!do_same(members)) return refuse(ranks, "different operations per rank, and no sequence numbers");
-    }
-    for (std::size_t i = 0; i < num; ++i) {
-      std::vector<MatchMember> members;
-      for (const auto& [rank, numbered] : ranks) members.push_back({rank, numbered[i].slice});
-      add(group, i, MatchBasis::order, std::move(members));
-    }
+    std::vector<std::vector<MatchMember>> found(num);
+    for (const auto& [rank, numbered] : ranks)
+      for (std::size_t i = 0; i < num; ++i) found[i].push_back({rank, numbered[i].slice});
+    if (!std::ranges::all_of(found, [&](const auto& members) { return do_same(members); }))
+      return refuse(ranks, "different operations per rank, and no sequence numbers");
+    for (std::size_t i = 0; i < num; ++i) add(group, i, MatchBasis::order, std::move(found[i]));
   }
 
   static bool has_all_members(const GroupRecord& group, const NumberedByRank& ranks) {
@@ -235,9 +224,9 @@ class Matcher {
 
   void match_link(std::uint32_t group, std::int32_t from, std::int32_t to, const Link& link) {
     const bool same_number = link.sends.size() == link.receives.size();
-    const auto by_sequence = [](const std::vector<Side>& sides) {
+    const auto by_sequence = [](const std::vector<Numbered>& sides) {
       std::map<std::uint64_t, std::uint32_t> found;
-      for (const Side& side : sides) found.emplace(side.sequence, side.slice);
+      for (const Numbered& side : sides) found.emplace(side.sequence, side.slice);
       return found;
     };
     const auto receives = by_sequence(link.receives);
@@ -246,7 +235,7 @@ class Matcher {
                           by_sequence(link.sends).size() == link.sends.size() &&
                           receives.size() == link.receives.size();
     if (numbered) {
-      for (const Side& send : link.sends)
+      for (const Numbered& send : link.sends)
         if (const auto found = receives.find(send.sequence); found != receives.end())
           add_message(group, MatchBasis::sequence, {from, send.slice}, {to, found->second});
     } else if (same_number) {
@@ -255,8 +244,8 @@ class Matcher {
     }
     const char* reason =
         same_number || numbered ? "the peer's send or receive is missing" : "different counts of sends and receives";
-    for (const Side& side : link.sends) refuse(side.slice, reason);
-    for (const Side& side : link.receives) refuse(side.slice, reason);
+    for (const auto* sides : {&link.sends, &link.receives})
+      for (const Numbered& side : *sides) refuse(side.slice, reason);
   }
 
   void add_message(std::uint32_t group, MatchBasis basis, MatchMember sender, MatchMember receiver) {
@@ -286,10 +275,7 @@ class Matcher {
 
 }  // namespace
 
-std::string_view to_string(MatchBasis basis) {
-  constexpr std::array<std::string_view, 3> kNames{"sequence", "order", "assumed"};
-  return kNames.at(static_cast<std::size_t>(basis));
-}
+std::string_view to_string(MatchBasis basis) { return kBases[basis]; }
 
 Collective collective_of_kernel(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, Collective>, 6> kWords{{

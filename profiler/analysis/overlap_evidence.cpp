@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/waits/covered_time.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::analysis {
@@ -19,33 +18,9 @@ namespace {
 constexpr std::int64_t kHardlyAny = 10;
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-constexpr EnumNames<ExposedCause, 7> kCauses{{"same_stream", "no_compute_after", "held_by_stream", "one_connection",
-                                              "waited_at_once", "outlasted_compute", "not_shown"}};
-
-// A set of moments that is asked for the length of many of its stretches.
-class Coverage {
- public:
-  explicit Coverage(std::vector<Interval> intervals) : set_(std::move(intervals)) {
-    for (const Interval& i : set_.intervals()) before_.push_back(before_.back() + i.length());
-  }
-  const IntervalSet& set() const { return set_; }
-  std::int64_t length(std::int64_t begin, std::int64_t end) const {
-    return begin < end ? until(end) - until(begin) : 0;
-  }
-
- private:
-  std::int64_t until(std::int64_t time) const {
-    const auto intervals = set_.intervals();
-    const auto next = std::lower_bound(intervals.begin(), intervals.end(), time,
-                                       [](const Interval& i, std::int64_t t) { return i.end < t; });
-    const auto index = static_cast<std::size_t>(next - intervals.begin());
-    const std::int64_t inside = next == intervals.end() ? 0 : std::max<std::int64_t>(0, time - next->begin);
-    return before_[index] + inside;
-  }
-
-  IntervalSet set_;
-  std::vector<std::int64_t> before_{0};
-};
+constexpr EnumNames<ExposedCause, 7> kExposedCauses{{"same_stream", "no_compute_after", "held_by_stream",
+                                                     "one_connection", "waited_at_once", "outlasted_compute",
+                                                     "not_shown"}};
 
 // One slice of a rank, with what the search asks of it.
 struct Piece {
@@ -80,22 +55,18 @@ void add(CauseShare& share, std::int64_t exposed_ns, const std::string& other) {
   share.other = other;
 }
 
-}  // namespace
-
-std::string_view to_string(ExposedCause cause) { return kCauses[cause]; }
-
 // All slices of one rank, in every order that the search needs.
-class EvidenceFinder::Rank {
+class RankEvidence {
  public:
-  Rank(const Trace& trace, const std::vector<std::size_t>& slices, std::vector<Window> windows,
-       const std::vector<std::uint32_t>& place_of_launch)
+  /// `slices`: the work of one rank, by start.
+  RankEvidence(const Trace& trace, const std::vector<std::uint32_t>& slices, std::vector<Window> windows,
+               const std::vector<std::uint32_t>& place_of_launch)
       : trace_(trace), windows_(std::move(windows)) {
     std::sort(windows_.begin(), windows_.end(), [](const Window& a, const Window& b) { return a.end_ns < b.end_ns; });
-    for (const std::size_t slice : slices) {
+    for (const std::uint32_t slice : slices) {
       add_piece(slice);
       if (place_of_launch[slice] != 0) pieces_.back().operation = place_of_launch[slice];
     }
-    std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) { return a.start < b.start; });
     order_by_stream_and_start();
     order_by_enqueueing();
   }
@@ -138,7 +109,8 @@ class EvidenceFinder::Rank {
       compute.push_back({piece.start, piece.end});
       compute_by_start_.push_back(i);
     }
-    compute_ = Coverage(std::move(compute));
+    compute_set_ = IntervalSet(std::move(compute));
+    compute_ = CoveredTime(compute_set_);
   }
 
   void order_by_enqueueing() {
@@ -183,9 +155,9 @@ class EvidenceFinder::Rank {
     const IntervalSet comm = inside(std::move(active));
     const IntervalSet transferring = inside(std::move(transfer));
     evidence.comm_ns += comm.length();
-    evidence.hidden_ns += intersect(comm, compute_.set()).length();
+    evidence.hidden_ns += intersect(comm, compute_set_).length();
     evidence.transfer_ns += transferring.length();
-    evidence.hidden_transfer_ns += intersect(transferring, compute_.set()).length();
+    evidence.hidden_transfer_ns += intersect(transferring, compute_set_).length();
     evidence.unsplit_ns += subtract(inside(std::move(unsplit)), transferring).length();
   }
 
@@ -195,7 +167,7 @@ class EvidenceFinder::Rank {
     ++(window != nullptr ? evidence.operations : evidence.operations_outside);
     if (window == nullptr) return;
     const std::int64_t begin = std::max(piece.start, window->begin_ns);
-    const std::int64_t exposed = piece.end - begin - compute_.length(begin, piece.end);
+    const std::int64_t exposed = piece.end - begin - compute_.within(begin, piece.end);
     if (exposed <= 0) return;
     const Verdict verdict = cause_of(piece, *window, exposed, request.one_connection);
     add(evidence.causes[verdict.cause], exposed,
@@ -254,7 +226,7 @@ class EvidenceFinder::Rank {
     const std::int64_t ready = std::max(window.begin_ns, compute_end_before_[piece.place]);
     const std::int64_t freed = pieces_[piece.previous].end;
     if (freed <= ready || freed > piece.start || 2 * (freed - ready) < piece.start - ready) return kNone;
-    return 2 * compute_.length(ready, piece.start) >= exposed ? piece.previous : kNone;
+    return 2 * compute_.within(ready, piece.start) >= exposed ? piece.previous : kNone;
   }
 
   // With one hardware queue nothing begins before what was enqueued earlier. What was enqueued between `piece` and the
@@ -280,10 +252,9 @@ class EvidenceFinder::Rank {
   std::vector<std::size_t> enqueued_;             // pieces by the order of enqueueing, as far as it is known
   std::vector<std::int64_t> compute_end_before_;  // by place: the latest end of compute enqueued earlier
   std::vector<std::size_t> next_compute_;         // by place: the compute enqueued next, or kNone
-  Coverage compute_{{}};
+  IntervalSet compute_set_;
+  CoveredTime compute_;
 };
-
-namespace {
 
 // By slice: its position in the order of the launch calls, from 1. 0: unknown, or the slice has an operation number.
 std::vector<std::uint32_t> places_of_launches(const Trace& trace) {
@@ -300,23 +271,19 @@ std::vector<std::uint32_t> places_of_launches(const Trace& trace) {
 
 }  // namespace
 
-EvidenceFinder::EvidenceFinder(const Trace& trace, std::span<const Window> windows) : trace_(trace) {
-  std::map<std::int32_t, std::vector<std::size_t>> slices;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.is_work(i)) slices[trace.track_of(i).rank].push_back(i);
+std::string_view to_string(ExposedCause cause) { return kExposedCauses[cause]; }
+
+std::vector<OverlapEvidence> find_evidence(const Trace& trace, std::span<const Window> windows,
+                                           std::span<const EvidenceRequest> requests) {
   const std::vector<std::uint32_t> places = places_of_launches(trace);
   std::map<std::int32_t, std::vector<Window>> windows_of;
   for (const Window& window : windows) windows_of[window.rank].push_back(window);
-  for (const auto& [rank, of_rank] : slices)
-    ranks_[rank] = std::make_unique<Rank>(trace, of_rank, std::move(windows_of[rank]), places);
-}
-
-EvidenceFinder::~EvidenceFinder() = default;
-
-OverlapEvidence EvidenceFinder::find(const EvidenceRequest& request) const {
-  OverlapEvidence evidence;
-  for (const auto& [number, rank] : ranks_) rank->add_to(evidence, request);
-  return evidence;
+  std::vector<OverlapEvidence> all(requests.size());
+  for (const auto& [rank, slices] : work_by_rank(trace)) {
+    const RankEvidence evidence(trace, slices, std::move(windows_of[rank]), places);
+    for (std::size_t i = 0; i < requests.size(); ++i) evidence.add_to(all[i], requests[i]);
+  }
+  return all;
 }
 
 }  // namespace underlap::analysis

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,26 +59,14 @@ struct EvidenceRequest {
   bool one_connection = false;  ///< all streams shared one hardware queue
 };
 
-/// Finds what ran under compute, and why what did not did not, in many questions about one trace.
+/// Finds what ran under compute, and why what did not did not, in many questions about one trace: for each of
+/// `requests` the evidence of all communication slices whose tag it `is_asked`. `windows`: as find_windows gives them,
+/// of any ranks; those of one rank do not overlap.
 ///
 /// What was enqueued after what is known where slices carry their operation's number in the step, or where flows lead
 /// to them from the calls that launched them; elsewhere what begins later counts as enqueued later, and held_by_stream
 /// and one_connection are never found.
-class EvidenceFinder {
- public:
-  /// `trace` outlives this. `windows`: as find_windows gives them, of any ranks; those of one rank do not overlap.
-  EvidenceFinder(const Trace& trace, std::span<const Window> windows);
-  ~EvidenceFinder();
-  EvidenceFinder(const EvidenceFinder&) = delete;
-  EvidenceFinder& operator=(const EvidenceFinder&) = delete;
-
-  /// Of all communication slices whose tag `request.is_asked`.
-  OverlapEvidence find(const EvidenceRequest& request) const;
-
- private:
-  class Rank;
-  const Trace& trace_;
-  std::map<std::int32_t, std::unique_ptr<Rank>> ranks_;
-};
+std::vector<OverlapEvidence> find_evidence(const Trace& trace, std::span<const Window> windows,
+                                           std::span<const EvidenceRequest> requests);
 
 }  // namespace underlap::analysis

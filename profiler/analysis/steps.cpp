@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "profiler/analysis/steps/step_ranges.hpp"
-#include "profiler/analysis/steps/step_repetition.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::analysis {
@@ -17,22 +15,13 @@ namespace {
 constexpr EnumNames<StepSource, 5> kSources{{"marks", "profiler_step", "range", "repetition", "none"}};
 
 std::vector<RankSlices> slices_of_ranks(const Trace& trace) {
-  std::map<std::int32_t, RankSlices> ranks;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const Track& track = trace.track_of(i);
-    if (trace.is_work(i))
-      ranks[track.rank].work.push_back(i);
-    else if (track.kind == TrackKind::range)
-      ranks[track.rank].ranges.push_back(i);
-  }
+  std::map<std::int32_t, std::vector<std::uint32_t>> ranges;
+  for (std::uint32_t i = 0; i < trace.size(); ++i)
+    if (!trace.is_work(i) && trace.track_of(i).kind == TrackKind::range) ranges[trace.track_of(i).rank].push_back(i);
   std::vector<RankSlices> list;
-  const auto by_start = [&](std::size_t a, std::size_t b) { return trace.start_ns()[a] < trace.start_ns()[b]; };
-  for (auto& [rank, slices] : ranks) {
-    if (slices.work.empty()) continue;
-    slices.rank = rank;
-    std::ranges::stable_sort(slices.work, by_start);
-    std::ranges::stable_sort(slices.ranges, by_start);
-    list.push_back(std::move(slices));
+  for (auto& [rank, work] : work_by_rank(trace)) {
+    list.push_back({rank, std::move(work), std::move(ranges[rank])});
+    std::ranges::stable_sort(list.back().ranges, {}, [&](std::uint32_t i) { return trace.start_ns()[i]; });
   }
   return list;
 }

@@ -3,17 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "platform/text/digits.hpp"
-#include "profiler/analysis/arrivals.hpp"
-#include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/exposure.hpp"
 
 namespace underlap::analysis {

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/timeline_text.hpp"
+#include "profiler/analysis/analysis.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "platform/text/digits.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
-#include "profiler/analysis/windows.hpp"
 
 namespace underlap::analysis {
 namespace {

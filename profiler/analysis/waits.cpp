@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/waits.hpp"
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-#include <utility>
+#include <set>
+#include <tuple>
 
 #include "profiler/analysis/waits/covered_time.hpp"
-#include "profiler/analysis/waits/late_cause.hpp"
-#include "profiler/analysis/waits/wait_charges.hpp"
+#include "profiler/trace/enum_names.hpp"
 
 namespace underlap::analysis {
 namespace {
+
+constexpr EnumNames<LateCause, 10> kLateCauses{{"longer_kernels", "more_kernels", "longer_communication",
+                                                "longer_copies", "late_launch", "longer_idle", "longer_wait",
+                                                "pipeline", "transfer", "unresolved"}};
 
 std::string mode_name(Mode mode) { return mode == Mode::none ? "unattributed" : std::string(to_string(mode)); }
 
@@ -71,6 +72,168 @@ void add(WaitTotals& totals, const MemberTime& time) {
   totals.exposed_transfer_ns += time.exposed_transfer_ns;
 }
 
+constexpr std::size_t kNobody = ~std::size_t{0};
+
+/// What a stretch of waiting is charged to, on the clock of all ranks.
+struct Charge {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int32_t rank = -1;  ///< -1: a transfer, or unresolved
+  LateCause cause = LateCause::unresolved;
+  std::size_t arrival = 0;  ///< whose last rank that is
+  std::int32_t hops = 0;    ///< waits between
+
+  std::int64_t length_ns() const { return end_ns - begin_ns; }
+};
+
+// Charges waits to the activity of the ranks that arrived last. The arguments must outlive this.
+class WaitCharges {
+ public:
+  // `arrivals` have their own causes.
+  WaitCharges(const Trace& trace, const Communications& communications, std::span<const LateArrival> arrivals)
+      : communications_(communications), arrivals_(arrivals), charges_(arrivals.size()), is_open_(arrivals.size()) {
+    read(trace);
+  }
+
+  // From the first to the last arrival, in order of time and without holes.
+  const std::vector<Charge>& of(std::size_t arrival) {
+    if (charges_[arrival]) return *charges_[arrival];
+    is_open_[arrival] = true;
+    const LateArrival& late = arrivals_[arrival];
+    std::vector<Charge> charges;
+    const std::vector<Segment>& segments = segments_[late.last_rank];
+    auto next = std::ranges::upper_bound(segments, late.first_ns, {}, &Segment::end_ns);
+    for (std::int64_t time = late.first_ns; time < late.last_ns;) {
+      const bool idles = next == segments.end() || next->begin_ns > time;
+      const std::int64_t until = next == segments.end() ? late.last_ns : idles ? next->begin_ns : next->end_ns;
+      Segment segment{time, std::min(until, late.last_ns), Doing::own, kNobody};
+      if (!idles) segment.doing = next->doing, segment.arrival = next->arrival;
+      charge(charges, arrival, segment);
+      time = segment.end_ns;
+      if (!idles) ++next;
+    }
+    is_open_[arrival] = false;
+    return charges_[arrival].emplace(std::move(charges));
+  }
+
+ private:
+  enum class Doing : std::uint8_t { own, transfer, wait };
+  // What a rank does; it idles between.
+  struct Segment {
+    std::int64_t begin_ns = 0;
+    std::int64_t end_ns = 0;
+    Doing doing = Doing::own;
+    std::size_t arrival = 0;  ///< that it waits for
+  };
+  struct Change {
+    std::int64_t time_ns = 0;
+    int step = 0;
+    Doing doing = Doing::own;
+    std::size_t arrival = 0;
+  };
+
+  void read(const Trace& trace) {
+    std::unordered_map<std::uint32_t, std::size_t> arrival_of;  // of slices, the latest
+    for (std::size_t i = 0; i < arrivals_.size(); ++i)
+      for (const MatchMember& member : communications_.matching.matches[arrivals_[i].match].members) {
+        std::size_t& found = arrival_of.try_emplace(member.slice, i).first->second;
+        if (arrivals_[i].last_ns > arrivals_[found].last_ns) found = i;
+      }
+    for (const auto& [rank, slices] : work_by_rank(trace)) {
+      std::vector<Change> changes;
+      const auto add = [&](std::int64_t begin, std::int64_t end, Doing doing, std::size_t arrival) {
+        if (begin >= end) return;
+        changes.push_back({begin, 1, doing, arrival});
+        changes.push_back({end, -1, doing, arrival});
+      };
+      for (const std::uint32_t slice : slices) {
+        const std::int64_t start = communications_.common_ns(rank, trace.start_ns()[slice]);
+        const std::int64_t end = communications_.common_ns(rank, trace.end_ns(slice));
+        if (trace.tag(slice).kind != Kind::communication) {
+          add(start, end, Doing::own, kNobody);
+          continue;
+        }
+        const auto arrival = arrival_of.find(slice);
+        const std::int64_t last =
+            arrival == arrival_of.end() ? start : std::clamp(arrivals_[arrival->second].last_ns, start, end);
+        add(start, last, Doing::wait, arrival == arrival_of.end() ? kNobody : arrival->second);
+        add(last, end, Doing::transfer, kNobody);
+      }
+      make_segments(rank, std::move(changes));
+    }
+  }
+
+  // At one time its own work counts first, then a transfer, then the wait for what arrives last.
+  void make_segments(std::int32_t rank, std::vector<Change> changes) {
+    std::ranges::sort(changes, {}, &Change::time_ns);
+    std::array<int, 2> running{};
+    std::multiset<std::pair<std::int64_t, std::size_t>> waits;
+    std::vector<Segment>& segments = segments_[rank];
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      const Change& change = changes[i];
+      if (change.doing != Doing::wait) {
+        running[static_cast<std::size_t>(change.doing)] += change.step;
+      } else {
+        const std::pair wait(arrivals_[change.arrival].last_ns, change.arrival);
+        if (change.step > 0) waits.insert(wait);
+        if (change.step < 0) waits.erase(waits.find(wait));
+      }
+      if (i + 1 == changes.size() || changes[i + 1].time_ns == change.time_ns) continue;
+      Segment segment{change.time_ns, changes[i + 1].time_ns, Doing::own, kNobody};
+      if (running[static_cast<std::size_t>(Doing::own)] > 0)
+        segment.doing = Doing::own;
+      else if (running[static_cast<std::size_t>(Doing::transfer)] > 0)
+        segment.doing = Doing::transfer;
+      else if (!waits.empty())
+        segment.doing = Doing::wait, segment.arrival = waits.rbegin()->second;
+      else
+        continue;
+      segments.push_back(segment);
+    }
+  }
+
+  // What the last rank of `arrival` did in a part of the wait for it.
+  void charge(std::vector<Charge>& charges, std::size_t arrival, const Segment& segment) {
+    const LateArrival& late = arrivals_[arrival];
+    const Charge own{segment.begin_ns, segment.end_ns, late.last_rank, late.own_cause, arrival, 0};
+    const bool is_schedule = late.own_cause == LateCause::pipeline;
+    if (segment.doing == Doing::own || is_schedule || (segment.doing == Doing::wait && is_open_[segment.arrival]))
+      return add(charges, own);
+    if (segment.doing == Doing::transfer)
+      return add(charges, {segment.begin_ns, segment.end_ns, -1, LateCause::transfer, arrival, 0});
+    const std::int32_t awaited = arrivals_[segment.arrival].last_rank;
+    const auto uncertainty = communications_.alignment.uncertainty_ns(late.last_rank, awaited);
+    if (!uncertainty || arrivals_[segment.arrival].own_cause == LateCause::unresolved)
+      return add(charges, {segment.begin_ns, segment.end_ns, -1, LateCause::unresolved, arrival, 0});
+    std::int64_t time = segment.begin_ns;
+    const std::vector<Charge>& all = of(segment.arrival);
+    for (auto inner = std::ranges::upper_bound(all, time, {}, &Charge::end_ns); inner != all.end(); ++inner) {
+      if (inner->begin_ns >= segment.end_ns) break;
+      Charge part = *inner;
+      part.begin_ns = std::max(inner->begin_ns, time);
+      part.end_ns = std::min(inner->end_ns, segment.end_ns);
+      ++part.hops;
+      add(charges, part);
+      time = part.end_ns;
+    }
+  }
+
+  static void add(std::vector<Charge>& charges, const Charge& charge) {
+    if (charge.begin_ns >= charge.end_ns) return;
+    const auto what = [](const Charge& c) { return std::tuple(c.rank, c.cause, c.arrival, c.hops); };
+    if (!charges.empty() && charges.back().end_ns == charge.begin_ns && what(charges.back()) == what(charge))
+      charges.back().end_ns = charge.end_ns;
+    else
+      charges.push_back(charge);
+  }
+
+  const Communications& communications_;
+  std::span<const LateArrival> arrivals_;
+  std::map<std::int32_t, std::vector<Segment>> segments_;  ///< by rank, in order of time
+  std::vector<std::optional<std::vector<Charge>>> charges_;
+  std::vector<bool> is_open_;  ///< whose charges are being found
+};
+
 void add(WaitTotals& totals, const Charge& charge, std::int32_t last_rank) {
   const std::int64_t ns = charge.length_ns();
   if (charge.cause == LateCause::unresolved) {
@@ -117,13 +280,7 @@ void name_cause(std::vector<LateArrival>& arrivals, LateArrival& arrival, const 
 
 }  // namespace
 
-std::string_view to_string(LateCause cause) {
-  constexpr std::array<std::string_view, 10> kNames{"longer_kernels", "more_kernels", "longer_communication",
-                                                    "longer_copies",  "late_launch",  "longer_idle",
-                                                    "longer_wait",    "pipeline",     "transfer",
-                                                    "unresolved"};
-  return kNames.at(static_cast<std::size_t>(cause));
-}
+std::string_view to_string(LateCause cause) { return kLateCauses[cause]; }
 
 std::string_view clause_of(LateCause cause) {
   switch (cause) {

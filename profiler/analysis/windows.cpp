@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <stdexcept>
 #include <utility>
+
+#include "platform/numbers/median.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -39,6 +41,14 @@ void add_block(const std::vector<Mark>& marks, WindowList& list) {
   list.windows.insert(list.windows.end(), windows.begin(), windows.end());
 }
 
+double ratio(std::int64_t traced, std::int64_t timed) {
+  if (traced <= 0 || timed <= 0)
+    throw std::invalid_argument(fmt::format("windows of {} and {} ns: both must be above 0", traced, timed));
+  return static_cast<double>(traced) / static_cast<double>(timed);
+}
+
+double distance_from_one(double value) { return std::max(value, 1 / value); }
+
 }  // namespace
 
 WindowList find_windows(const Trace& trace) {
@@ -49,24 +59,39 @@ WindowList find_windows(const Trace& trace) {
   return list;
 }
 
-std::optional<Window> span_of_rank(const Trace& trace, std::int32_t rank) {
-  std::optional<Window> span;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (!trace.is_work(i) || trace.track_of(i).rank != rank) continue;
-    const std::int64_t begin = trace.start_ns()[i];
-    const std::int64_t end = trace.end_ns(i);
-    if (!span) span = Window{rank, -1, -1, begin, end};
-    span->begin_ns = std::min(span->begin_ns, begin);
-    span->end_ns = std::max(span->end_ns, end);
-  }
-  return span;
-}
-
 std::vector<std::int32_t> ranks_of(const Trace& trace) {
   std::set<std::int32_t> ranks;
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
   for (const Mark& mark : trace.marks) ranks.insert(mark.rank);
   return {ranks.begin(), ranks.end()};
+}
+
+std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace& trace) {
+  std::map<std::int32_t, std::vector<std::uint32_t>> ranks;
+  std::vector<std::vector<std::uint32_t>*> of_track;
+  for (const Track& track : trace.tracks) of_track.push_back(&ranks[track.rank]);
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.is_work(i)) of_track[trace.track(i)]->push_back(static_cast<std::uint32_t>(i));
+  for (auto& [rank, slices] : ranks)
+    std::ranges::stable_sort(slices, {}, [&](std::uint32_t i) { return trace.start_ns()[i]; });
+  std::erase_if(ranks, [](const auto& rank) { return rank.second.empty(); });
+  return ranks;
+}
+
+WindowAgreement compare_windows(std::span<const std::int64_t> traced_ns, std::span<const std::int64_t> timed_ns) {
+  if (traced_ns.size() != timed_ns.size() || traced_ns.empty())
+    throw std::invalid_argument(fmt::format("{} traced and {} timed windows: counts must be equal and at least 1",
+                                            traced_ns.size(), timed_ns.size()));
+  std::vector<double> ratios;
+  WindowAgreement agreement{.count = traced_ns.size()};
+  for (std::size_t i = 0; i < traced_ns.size(); ++i) {
+    ratios.push_back(ratio(traced_ns[i], timed_ns[i]));
+    if (distance_from_one(ratios[i]) <= distance_from_one(agreement.worst_ratio)) continue;
+    agreement.worst_ratio = ratios[i];
+    agreement.worst_index = i;
+  }
+  agreement.median_ratio = median(std::move(ratios));
+  return agreement;
 }
 
 }  // namespace underlap::analysis

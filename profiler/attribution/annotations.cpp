@@ -2,17 +2,14 @@
 #include "profiler/attribution/annotations.hpp"
 
 #include <algorithm>
-#include <array>
 
-#include "profiler/attribution/by_name.hpp"
 #include "profiler/attribution/communication_rules.hpp"
-#include "profiler/attribution/kernel_name.hpp"
 
 namespace underlap::attribution {
 namespace {
 
 struct AnnotationRule {
-  std::string_view name;  // as matches() reads it
+  std::string_view names;  // as matches_any() reads them
   Mode mode;
   std::uint8_t confidence_pct;
   std::string_view only = {};  // this collective; empty: all
@@ -27,48 +24,35 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 // Engine and DeepSpeed, as stack frames name them in a profile. A range around a model's whole forward pass does not
 // identify its launches. Only the broadcast of buffers is DDP's own.
 constexpr std::array kAnnotationRules{
-    AnnotationRule{"FSDP::*", Mode::fsdp, kSaidByMaker},
-    AnnotationRule{"HSDP::*", Mode::fsdp, kSaidByMaker},
-    AnnotationRule{"FullyShardedDataParallel._*", Mode::fsdp, kSaidByMaker},  // its hooks; .forward is the model's
+    // FullyShardedDataParallel._*: its hooks; .forward is the model's.
+    AnnotationRule{"FSDP::*|HSDP::*|FullyShardedDataParallel._*", Mode::fsdp, kSaidByMaker},
     AnnotationRule{"DistributedDataParallel*", Mode::dp, kSaidByMaker, "broadcast"},
     AnnotationRule{"torch.distributed.ddp.reducer*", Mode::dp, kSaidByMaker},
-    AnnotationRule{"*torch/distributed/fsdp/_runtime_utils.py*", Mode::fsdp, kSaidByPlace},
-    AnnotationRule{"*torch/distributed/fsdp/_fully_shard/*", Mode::fsdp, kSaidByPlace},
-    AnnotationRule{"*torch/distributed/_composable/fsdp/*", Mode::fsdp, kSaidByPlace},
+    AnnotationRule{"*torch/distributed/fsdp/_runtime_utils.py*|*torch/distributed/fsdp/_fully_shard/*|"
+                   "*torch/distributed/_composable/fsdp/*",
+                   Mode::fsdp, kSaidByPlace},
     AnnotationRule{"*torch/nn/parallel/distributed.py*", Mode::dp, kSaidByPlace, "broadcast"},
     // A gradient is complete: DistributedDataParallel and Megatron-Core reduce it. A reduce-scatter may be FSDP's.
     AnnotationRule{"autograd::engine::evaluate_function: *AccumulateGrad", Mode::dp, kSaidByHook, "all_reduce"},
     // TorchRec exchanges embeddings and their indices by all-to-all, which is none of the named modes.
-    AnnotationRule{"## alltoall_*", Mode::other, kSaidByMaker, "all_to_all"},
-    AnnotationRule{"## all2all_*", Mode::other, kSaidByMaker, "all_to_all"},
-    AnnotationRule{"All2All_*", Mode::other, kSaidByMaker, "all_to_all"},
-    AnnotationRule{"## sparse_data_dist ##", Mode::other, kSaidByMaker, "all_to_all"},
-    AnnotationRule{"all-grads-sync", Mode::dp, kSaidByMaker},
-    AnnotationRule{"grads-reduce-scatter", Mode::dp, kSaidByMaker},
-    AnnotationRule{"grads-all-reduce", Mode::dp, kSaidByMaker},
-    AnnotationRule{"params-all-gather", Mode::dp, kSaidByMaker},
-    AnnotationRule{"layernorm-grads-all-reduce", Mode::tp, kSaidByMaker},
-    AnnotationRule{"non-tensor-parallel-grads-all-reduce", Mode::tp, kSaidByMaker},
-    AnnotationRule{"embedding-grads-all-reduce", Mode::pp, kSaidByMaker},
-    AnnotationRule{"conditional-embedder-grads-all-reduce", Mode::pp, kSaidByMaker},
-    AnnotationRule{"forward-recv", Mode::pp, kSaidByMaker},
-    AnnotationRule{"forward-send", Mode::pp, kSaidByMaker},
-    AnnotationRule{"backward-recv", Mode::pp, kSaidByMaker},
-    AnnotationRule{"backward-send", Mode::pp, kSaidByMaker},
-    AnnotationRule{"forward-send-backward-recv", Mode::pp, kSaidByMaker},
-    AnnotationRule{"backward-send-forward-recv", Mode::pp, kSaidByMaker},
-    AnnotationRule{"forward-backward-send-forward-backward-recv", Mode::pp, kSaidByMaker},
+    AnnotationRule{"## alltoall_*|## all2all_*|All2All_*|## sparse_data_dist ##", Mode::other, kSaidByMaker,
+                   "all_to_all"},
+    AnnotationRule{"all-grads-sync|grads-reduce-scatter|grads-all-reduce|params-all-gather", Mode::dp, kSaidByMaker},
+    AnnotationRule{"layernorm-grads-all-reduce|non-tensor-parallel-grads-all-reduce", Mode::tp, kSaidByMaker},
+    AnnotationRule{"embedding-grads-all-reduce|conditional-embedder-grads-all-reduce|forward-recv|forward-send|"
+                   "backward-recv|backward-send|forward-send-backward-recv|backward-send-forward-recv|"
+                   "forward-backward-send-forward-backward-recv",
+                   Mode::pp, kSaidByMaker},
     AnnotationRule{"*megatron/core/pipeline_parallel/p2p_communication*", Mode::pp, kSaidByPlace},
     AnnotationRule{"*megatron/core/tensor_parallel/*", Mode::tp, kSaidByPlace},
     AnnotationRule{"*megatron/core/distributed/fsdp/*", Mode::fsdp, kSaidByPlace},
-    AnnotationRule{"*megatron/core/distributed/param_and_grad_buffer*", Mode::dp, kSaidByPlace},
-    AnnotationRule{"*megatron/core/optimizer/distrib_optimizer*", Mode::dp, kSaidByPlace},
+    AnnotationRule{"*megatron/core/distributed/param_and_grad_buffer*|*megatron/core/optimizer/distrib_optimizer*",
+                   Mode::dp, kSaidByPlace},
     AnnotationRule{"*megatron/core/transformer/moe/token_dispatcher*", Mode::ep, kSaidByPlace},
     AnnotationRule{"*context_parallel.py*", Mode::cp, kSaidByPlace},
     AnnotationRule{"*deep_ep/*", Mode::ep, kSaidByPlace},
     AnnotationRule{"*deepspeed/runtime/pipe/p2p*", Mode::pp, kSaidByPlace},
-    AnnotationRule{"*deepspeed/runtime/zero/stage3*", Mode::fsdp, kSaidByPlace},
-    AnnotationRule{"*deepspeed/runtime/zero/partition*", Mode::fsdp, kSaidByPlace},
+    AnnotationRule{"*deepspeed/runtime/zero/stage3*|*deepspeed/runtime/zero/partition*", Mode::fsdp, kSaidByPlace},
     AnnotationRule{"*deepspeed/runtime/zero/*", Mode::dp, kSaidByPlace},
     AnnotationRule{"*deepspeed/moe/*", Mode::ep, kSaidByPlace, "all_to_all"},
     AnnotationRule{"*deepspeed/sequence/*", Mode::cp, kSaidByPlace, "all_to_all"},
@@ -78,7 +62,8 @@ constexpr std::array kAnnotationRules{
 
 std::optional<AnnotationMeaning> meaning_of_annotation(std::string_view name) {
   for (const AnnotationRule& rule : kAnnotationRules)
-    if (matches(rule.name, name)) return AnnotationMeaning{rule.mode, rule.confidence_pct, std::nullopt, rule.only};
+    if (matches_any(rule.names, name))
+      return AnnotationMeaning{rule.mode, rule.confidence_pct, std::nullopt, rule.only};
   if (const auto collective = collective_of_annotation(name)) return AnnotationMeaning{Mode::none, 0, collective, {}};
   return std::nullopt;
 }

@@ -4,21 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <map>
-#include <optional>
-#include <string_view>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
 
 #include "profiler/attribution/annotations.hpp"
-#include "profiler/attribution/by_name.hpp"
-#include "profiler/attribution/channels.hpp"
 #include "profiler/attribution/communication_rules.hpp"
-#include "profiler/attribution/group_names.hpp"
 #include "profiler/attribution/inference.hpp"
-#include "profiler/attribution/kernel_name.hpp"
 
 namespace underlap::attribution {
 namespace {

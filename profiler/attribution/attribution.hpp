@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "profiler/attribution/group_geometry.hpp"
+#include "platform/table.hpp"
 #include "profiler/attribution/mode_map.hpp"
+#include "profiler/trace/rank_layout.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::attribution {
@@ -71,5 +74,16 @@ struct AttributionReport {
 /// Below 90 % the slice keeps Mode::none, and its reason names the probable mode. A slice that no source knows keeps
 /// Mode::none and AttributionSource::none.
 AttributionReport attribute(Trace&, const AttributionOptions& = {});
+
+/// Adds to the JSON of an analysis (underlap.analysis/1) the key `attribution`, with `sources`, `unattributed` and
+/// `not_taken`. Nothing where every slice had a tag of ours.
+std::string with_attribution(const std::string& analysis_json, const AttributionReport&);
+
+/// Adds the keys of the attribution to the schema of such JSON.
+void add_attribution_schema(nlohmann::ordered_json& analysis_schema);
+
+/// Explains how modes were attributed, and lists kernels that look like communication but were not counted as such.
+/// Empty if every slice had a tag of ours.
+std::string attribution_text(const AttributionReport&, const TableFormat&);
 
 }  // namespace underlap::attribution

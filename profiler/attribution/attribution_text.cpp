@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/attribution_text.hpp"
+#include "profiler/attribution/attribution.hpp"
 
 #include <fmt/format.h>
 

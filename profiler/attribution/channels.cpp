@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/channels.hpp"
+#include "profiler/attribution/inference.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <map>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "profiler/attribution/by_name.hpp"
 #include "profiler/attribution/communication_rules.hpp"
 
 namespace underlap::attribution {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/group_geometry.hpp"
+#include "profiler/attribution/inference.hpp"
 
 #include <algorithm>
 #include <cstddef>

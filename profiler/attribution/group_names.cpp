@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/group_names.hpp"
+#include "profiler/attribution/communication_rules.hpp"
 
 #include <array>
 #include <string>
-
-#include "profiler/attribution/kernel_name.hpp"
 
 namespace underlap::attribution {
 namespace {
 
 struct GroupRule {
-  std::string_view name;  // as matches() reads it
+  std::string_view names;  // as matches_any() reads them
   Mode mode;
   std::uint8_t confidence_pct;
   std::string_view maker;
@@ -27,63 +25,36 @@ constexpr std::uint8_t kWord = 90;
 // impl/ declare, PyTorch's DeviceMesh (a dimension's group is called mesh_ and the dimension) with torchtitan's
 // dimensions, DeepSpeed's groups.py, vLLM's and SGLang's parallel_state.py.
 constexpr std::array kGroupRules{
-    GroupRule{"DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTRA_PARTIAL_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTER_PARTIAL_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTRA_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"EXPERT_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTRA_PARTIAL_EXPERT_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTRA_EXPERT_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTER_PARTIAL_EXPERT_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
-    GroupRule{"INTER_EXPERT_DATA_PARALLEL_GROUP*", Mode::dp, kSure, "Megatron"},
+    GroupRule{"DATA_PARALLEL_GROUP*|INTRA_PARTIAL_DATA_PARALLEL_GROUP*|INTER_PARTIAL_DATA_PARALLEL_GROUP*|"
+              "INTRA_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP*|INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP*|"
+              "EXPERT_DATA_PARALLEL_GROUP*|INTRA_PARTIAL_EXPERT_DATA_PARALLEL_GROUP*|INTRA_EXPERT_DATA_PARALLEL_GROUP*|"
+              "INTER_PARTIAL_EXPERT_DATA_PARALLEL_GROUP*|INTER_EXPERT_DATA_PARALLEL_GROUP*",
+              Mode::dp, kSure, "Megatron"},
     GroupRule{"HYBRID_DP_CP_GROUP*", Mode::cp, kMixed, "Megatron"},
-    GroupRule{"HIERARCHICAL_CONTEXT_PARALLEL_GROUP*", Mode::cp, kSure, "Megatron"},
-    GroupRule{"CONTEXT_PARALLEL_GROUP*", Mode::cp, kSure, "Megatron"},
-    GroupRule{"TENSOR_MODEL_PARALLEL_GROUP*", Mode::tp, kSure, "Megatron"},
-    GroupRule{"EXPERT_TENSOR_PARALLEL_GROUP*", Mode::tp, kSure, "Megatron"},
+    GroupRule{"HIERARCHICAL_CONTEXT_PARALLEL_GROUP*|CONTEXT_PARALLEL_GROUP*", Mode::cp, kSure, "Megatron"},
+    GroupRule{"TENSOR_MODEL_PARALLEL_GROUP*|EXPERT_TENSOR_PARALLEL_GROUP*", Mode::tp, kSure, "Megatron"},
     GroupRule{"EXPERT_TENSOR_AND_MODEL_PARALLEL_GROUP*", Mode::ep, kMixed, "Megatron"},
-    GroupRule{"EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
     GroupRule{"EXPERT_MODEL_PARALLEL_GROUP*", Mode::ep, kSure, "Megatron"},
-    GroupRule{"PIPELINE_MODEL_PARALLEL_GROUP*", Mode::pp, kSure, "Megatron"},
-    GroupRule{"EMBEDDING_GROUP*", Mode::pp, kSure, "Megatron"},  // the tied embedding of the first and last stage alone
-    GroupRule{"POSITION_EMBEDDING_GROUP*", Mode::pp, kSure, "Megatron"},
+    // EMBEDDING_GROUP: the tied embedding of the first and last stage alone.
+    GroupRule{"PIPELINE_MODEL_PARALLEL_GROUP*|EMBEDDING_GROUP*|POSITION_EMBEDDING_GROUP*", Mode::pp, kSure, "Megatron"},
     GroupRule{"TENSOR_AND_CONTEXT_PARALLEL_GROUP*", Mode::tp, kMixed, "Megatron"},
-    GroupRule{"TENSOR_AND_DATA_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
-    GroupRule{"MODEL_PARALLEL_GROUP*", Mode::other, kMixed, "Megatron"},
+    GroupRule{"EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP*|TENSOR_AND_DATA_PARALLEL_GROUP*|MODEL_PARALLEL_GROUP*",
+              Mode::other, kMixed, "Megatron"},
     GroupRule{"GTP_WEIGHT_REMAT_GROUP*", Mode::fsdp, kMixed, "Megatron"},
-    GroupRule{"tp_ring", Mode::tp, kSure, "Underlap"},
-    GroupRule{"tp_sm*", Mode::tp, kSure, "Underlap"},
-    GroupRule{"pp_forward_*", Mode::pp, kSure, "Underlap"},
-    GroupRule{"pp_backward_*", Mode::pp, kSure, "Underlap"},
-    GroupRule{"pp_gather", Mode::pp, kSure, "Underlap"},
-    GroupRule{"embedding", Mode::pp, kSure, "Underlap"},
+    GroupRule{"tp_ring|tp_sm*", Mode::tp, kSure, "Underlap"},
+    GroupRule{"pp_forward_*|pp_backward_*|pp_gather|embedding", Mode::pp, kSure, "Underlap"},
     GroupRule{"cp_ring", Mode::cp, kSure, "Underlap"},
-    GroupRule{"dp_gather", Mode::dp, kSure, "Underlap"},
-    GroupRule{"dp_instances", Mode::dp, kSure, "Underlap"},
-    GroupRule{"mesh_dp_shard*", Mode::fsdp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_fsdp*", Mode::fsdp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_shard*", Mode::fsdp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_efsdp*", Mode::fsdp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_dp*", Mode::dp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_ddp*", Mode::dp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_hsdp*", Mode::fsdp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_replicate*", Mode::dp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_data*", Mode::dp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_tp*", Mode::tp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_etp*", Mode::tp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_tensor*", Mode::tp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_pp*", Mode::pp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_pipe*", Mode::pp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_cp*", Mode::cp, kWord, "DeviceMesh"},
+    GroupRule{"dp_gather|dp_instances", Mode::dp, kSure, "Underlap"},
+    GroupRule{"mesh_dp_shard*|mesh_fsdp*|mesh_shard*|mesh_efsdp*|mesh_hsdp*", Mode::fsdp, kWord, "DeviceMesh"},
+    GroupRule{"mesh_dp*|mesh_ddp*|mesh_replicate*|mesh_data*", Mode::dp, kWord, "DeviceMesh"},
+    GroupRule{"mesh_tp*|mesh_etp*|mesh_tensor*", Mode::tp, kWord, "DeviceMesh"},
+    GroupRule{"mesh_pp*|mesh_pipe*", Mode::pp, kWord, "DeviceMesh"},
+    GroupRule{"mesh_cp*|mesh_context*", Mode::cp, kWord, "DeviceMesh"},
     GroupRule{"mesh_sp*", Mode::cp, kMixed, "DeviceMesh"},
-    GroupRule{"mesh_context*", Mode::cp, kWord, "DeviceMesh"},
-    GroupRule{"mesh_ep*", Mode::ep, kWord, "DeviceMesh"},
-    GroupRule{"mesh_expert*", Mode::ep, kWord, "DeviceMesh"},
+    GroupRule{"mesh_ep*|mesh_expert*", Mode::ep, kWord, "DeviceMesh"},
     GroupRule{"mesh_world*", Mode::other, kMixed, "DeviceMesh"},
     GroupRule{"*expert_data_parallel_group*", Mode::dp, kWord, "DeepSpeed"},
-    GroupRule{"*expert_parallel_group*", Mode::ep, kWord, "DeepSpeed"},
-    GroupRule{"ep_size_*", Mode::ep, kWord, "DeepSpeed"},
+    GroupRule{"*expert_parallel_group*|ep_size_*", Mode::ep, kWord, "DeepSpeed"},
     GroupRule{"*sequence_data_parallel_group*", Mode::dp, kWord, "DeepSpeed"},
     GroupRule{"*sequence_parallel_group*", Mode::cp, kWord, "DeepSpeed"},
     GroupRule{"*zero_param_intra_parallel_group*", Mode::fsdp, kWord, "DeepSpeed"},
@@ -96,31 +67,14 @@ constexpr std::array kGroupRules{
     GroupRule{"*tensor_parallel_group*", Mode::tp, kWord, "a framework"},
 };
 
-struct WordRule {
-  std::string_view word;
-  Mode mode;
-};
-
 // "tp", "TP Group 0", "tp:0", "data_parallel".
 constexpr std::array kWordRules{
-    WordRule{"dp", Mode::dp},
-    WordRule{"ddp", Mode::dp},
-    WordRule{"data_parallel", Mode::dp},
-    WordRule{"tp", Mode::tp},
-    WordRule{"tensor_parallel", Mode::tp},
-    WordRule{"attn_tp", Mode::tp},
-    WordRule{"attention_tp", Mode::tp},
-    WordRule{"moe_tp", Mode::tp},
-    WordRule{"pp", Mode::pp},
-    WordRule{"pipeline_parallel", Mode::pp},
-    WordRule{"cp", Mode::cp},
-    WordRule{"context_parallel", Mode::cp},
-    WordRule{"sequence_parallel", Mode::cp},
-    WordRule{"ep", Mode::ep},
-    WordRule{"moe_ep", Mode::ep},
-    WordRule{"expert_parallel", Mode::ep},
-    WordRule{"fsdp", Mode::fsdp},
-    WordRule{"hsdp", Mode::fsdp},
+    GroupRule{"dp|ddp|data_parallel", Mode::dp, kWord, "a framework"},
+    GroupRule{"tp|tensor_parallel|attn_tp|attention_tp|moe_tp", Mode::tp, kWord, "a framework"},
+    GroupRule{"pp|pipeline_parallel", Mode::pp, kWord, "a framework"},
+    GroupRule{"cp|context_parallel|sequence_parallel", Mode::cp, kWord, "a framework"},
+    GroupRule{"ep|moe_ep|expert_parallel", Mode::ep, kWord, "a framework"},
+    GroupRule{"fsdp|hsdp", Mode::fsdp, kWord, "a framework"},
 };
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -142,10 +96,10 @@ std::string without_number(std::string_view name) {
 
 std::optional<GroupMeaning> meaning_of_group(std::string_view name) {
   for (const GroupRule& rule : kGroupRules)
-    if (matches(rule.name, name)) return GroupMeaning{rule.mode, rule.confidence_pct, rule.maker};
+    if (matches_any(rule.names, name)) return GroupMeaning{rule.mode, rule.confidence_pct, rule.maker};
   const std::string word = without_number(name);
-  for (const WordRule& rule : kWordRules)
-    if (rule.word == word) return GroupMeaning{rule.mode, kWord, "a framework"};
+  for (const GroupRule& rule : kWordRules)
+    if (matches_any(rule.names, word)) return GroupMeaning{rule.mode, rule.confidence_pct, rule.maker};
   return std::nullopt;
 }
 

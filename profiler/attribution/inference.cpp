@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <set>
-#include <string_view>
 
 namespace underlap::attribution {
 namespace {

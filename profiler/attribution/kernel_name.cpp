@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/kernel_name.hpp"
+#include "profiler/attribution/communication_rules.hpp"
 
 #include <cxxabi.h>
 

@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstddef>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include "platform/input/input_file.hpp"

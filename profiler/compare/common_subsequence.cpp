@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/compare/common_subsequence.hpp"
+#include "profiler/compare/order_matching.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,13 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
-#include <set>
-#include <span>
-#include <string_view>
 
 #include "platform/text/escape.hpp"
 

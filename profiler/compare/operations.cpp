@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <string_view>
+#include <cstdlib>
 #include <tuple>
 #include <utility>
 
-#include "profiler/compare/layer_ranges.hpp"
+#include "profiler/trace/enum_names.hpp"
 
 namespace underlap::compare {
 namespace {
 
+constexpr EnumNames<Match, 3> kMatchNames{{"both", "added", "removed"}};
 constexpr std::array kMatches{Match::both, Match::added, Match::removed};
 
 void name(OperationChange& change, const OperationKey& key) {
@@ -74,16 +74,42 @@ void sort_by_size(std::vector<Change>& changes) {
                            [](const Change& change) { return std::abs(change.step_delta_ns()); });
 }
 
+constexpr std::int64_t kNegligible = 100;  // parts of the largest
+constexpr std::int64_t kMostApart = 2;
+constexpr std::size_t kFewRanges = 3;
+
+// The changes of one range so far.
+class Alike {
+ public:
+  Alike(std::int64_t delta_ns, std::int64_t largest_ns)
+      : largest_ns_(largest_ns), is_negligible_(is_negligible(delta_ns)), least_(delta_ns), most_(delta_ns) {}
+
+  // Whether it takes one more.
+  bool take(std::int64_t delta_ns) {
+    if (is_negligible(delta_ns) != is_negligible_) return false;
+    const std::int64_t least = std::min(least_, delta_ns), most = std::max(most_, delta_ns);
+    const bool is_of_one_sign = (least > 0) == (most > 0);
+    const std::int64_t smaller = std::min(std::abs(least), std::abs(most));
+    const std::int64_t larger = std::max(std::abs(least), std::abs(most));
+    if (!is_negligible_ && (!is_of_one_sign || larger > kMostApart * smaller)) return false;
+    least_ = least;
+    most_ = most;
+    return true;
+  }
+
+ private:
+  bool is_negligible(std::int64_t delta_ns) const {
+    return std::abs(delta_ns) < largest_ns_ / kNegligible || delta_ns == 0;
+  }
+
+  std::int64_t largest_ns_;
+  bool is_negligible_;
+  std::int64_t least_, most_;
+};
+
 }  // namespace
 
-std::string_view to_string(Match match) {
-  switch (match) {
-    case Match::both: return "both";
-    case Match::added: return "added";
-    case Match::removed: return "removed";
-  }
-  return "";
-}
+std::string_view to_string(Match match) { return kMatchNames[match]; }
 
 void OperationTimes::add(const OwnedSlice& owned, bool is_to) {
   (is_to ? to_count : from_count) += owned.ends_here;
@@ -157,6 +183,23 @@ std::vector<StepSum> sums_by(const std::vector<OperationChange>& operations, std
   for (auto& [name, sum] : sums) sorted.push_back(std::move(sum));
   sort_by_size(sorted);
   return sorted;
+}
+
+std::vector<LayerRange> alike_ranges(std::span<const LayerChange> layers) {
+  if (layers.empty()) return {};
+  std::int64_t largest_ns = 0;
+  for (const LayerChange& layer : layers) largest_ns = std::max(largest_ns, std::abs(layer.delta_ns));
+  std::vector<LayerRange> ranges{{layers.front().layer, layers.front().layer}};
+  Alike alike(layers.front().delta_ns, largest_ns);
+  for (const LayerChange& layer : layers.subspan(1)) {
+    if (!alike.take(layer.delta_ns)) {
+      ranges.push_back({layer.layer, layer.layer});
+      alike = Alike(layer.delta_ns, largest_ns);
+    }
+    ranges.back().last = layer.layer;
+  }
+  if (ranges.size() > std::max(kFewRanges, layers.size() / 4)) return {{layers.front().layer, layers.back().layer}};
+  return ranges;
 }
 
 }  // namespace underlap::compare

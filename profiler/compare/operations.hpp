@@ -5,15 +5,38 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "profiler/compare/ownership.hpp"
+#include "profiler/analysis/windows.hpp"
 #include "profiler/trace/name.hpp"
 #include "profiler/trace/tag.hpp"
+#include "profiler/trace/trace.hpp"
 
 namespace underlap::compare {
+
+/// A slice of work within a window. Nanoseconds.
+struct OwnedSlice {
+  std::size_t slice = 0;
+  std::int64_t busy_ns = 0;   ///< of its duration, inside the window
+  std::int64_t own_ns = 0;    ///< what of the window is its own
+  bool ends_here = false;     ///< false: it ends in a later window, or after the last
+  bool began_before = false;  ///< an earlier window has a part of it
+};
+
+/// A window of one rank, shared out: own_ns of all slices and idle_ns sum to its length.
+struct OwnedWindow {
+  std::vector<OwnedSlice> slices;  ///< in the order of their starts
+  std::int64_t idle_ns = 0;
+};
+
+/// Gives every instant of each window to one slice: to the compute kernel that began last of those that run, else to
+/// the communication that did (which is exposed), else to the copy that did; else it is idle. `slices_of_rank` are
+/// in the order of their starts. `windows` are of one rank, sorted, and do not overlap.
+std::vector<OwnedWindow> share_out(const Trace& trace, std::span<const std::uint32_t> slices_of_rank,
+                                   std::span<const analysis::Window> windows);
 
 /// What an operation of one side has on the other.
 enum class Match : std::uint8_t { both, added, removed };
@@ -99,5 +122,23 @@ class Operations {
   std::unordered_map<OperationKey, ByLayer, Hash> operations_;
   OperationTimes idle_;
 };
+
+/// What an operation's change of one layer did to the step.
+struct LayerChange {
+  std::int32_t layer = 0;
+  std::int64_t delta_ns = 0;
+};
+
+/// Neighbouring layers whose changes are alike.
+struct LayerRange {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  friend bool operator==(const LayerRange&, const LayerRange&) = default;
+};
+
+/// Cuts layers, which are in order, where their changes differ: changes are alike that have one sign and are within a
+/// factor of two of each other, or that are all below 1 % of the operation's largest. More ranges than three and than a
+/// quarter of the layers are scatter and no change of some layers: then all are one.
+std::vector<LayerRange> alike_ranges(std::span<const LayerChange> layers);
 
 }  // namespace underlap::compare

@@ -2,15 +2,7 @@
 #include "profiler/compare/order_matching.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <map>
-#include <string>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
-
-#include "profiler/compare/common_subsequence.hpp"
 
 namespace underlap::compare {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/compare/ownership.hpp"
+#include "profiler/compare/operations.hpp"
 
 #include <algorithm>
-#include <array>
 #include <queue>
 #include <utility>
 
@@ -63,13 +62,11 @@ void give_pieces(const Window& window, const std::vector<Piece>& pieces, OwnedWi
 
 }  // namespace
 
-std::vector<OwnedWindow> share_out(const Trace& trace, std::span<const std::size_t> slices_of_rank,
+std::vector<OwnedWindow> share_out(const Trace& trace, std::span<const std::uint32_t> slices_of_rank,
                                    std::span<const Window> windows) {
-  std::vector<std::size_t> order(slices_of_rank.begin(), slices_of_rank.end());
-  std::ranges::stable_sort(order, {}, [&](std::size_t slice) { return trace.start_ns()[slice]; });
   std::vector<OwnedWindow> owned(windows.size());
   std::vector<std::vector<Piece>> pieces(windows.size());
-  for (const std::size_t slice : order) {
+  for (const std::uint32_t slice : slices_of_rank) {
     const std::int64_t start = trace.start_ns()[slice], end = trace.end_ns(slice);
     bool began_before = false;
     auto window = std::ranges::lower_bound(windows, start, {}, &Window::end_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/compare/report_of.hpp"
+#include "profiler/compare/compare_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

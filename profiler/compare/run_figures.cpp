@@ -4,18 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdlib>
-#include <optional>
 #include <stdexcept>
-#include <string_view>
-#include <utility>
 
 #include "platform/json.hpp"
-#include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/summary.hpp"
-#include "profiler/analysis/windows.hpp"
 #include "profiler/report/samples.hpp"
 #include "profiler/report/summary.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/compare/short_names.hpp"
+#include "profiler/compare/compare_report.hpp"
 
 #include <fmt/format.h>
 

@@ -5,16 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <map>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include "platform/text/list.hpp"
-#include "profiler/trace/backend.hpp"
 
 namespace underlap::compare {
 namespace {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/baseline.hpp"
+#include "profiler/gate/named_runs.hpp"
 
 #include <fmt/format.h>
 
-#include <cstddef>
-#include <map>
 #include <stdexcept>
-#include <string_view>
-#include <utility>
 
 #include "platform/fields/json_schema.hpp"
 #include "profiler/compare/sides.hpp"

@@ -13,11 +13,7 @@
 
 namespace underlap::gate {
 
-using compare::CellFigures;
-using compare::Difference;
-using compare::OperationFigure;
-using compare::RunFigures;
-using compare::Runs;
+using compare::CellFigures, compare::Difference, compare::OperationFigure, compare::RunFigures, compare::Runs;
 
 struct GateOptions {
   Rules rules = default_rules({.share = 0.05});

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "platform/fields/json_schema.hpp"
-#include "profiler/gate/gate_reader.hpp"
 #include "profiler/gate/reports.hpp"
-#include "profiler/gate/words.hpp"
 
 namespace underlap::gate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/judged_rows.hpp"
+#include "profiler/gate/paired_cells.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 
 #include "platform/numbers/median.hpp"
 #include "platform/text/list.hpp"
-#include "profiler/gate/words.hpp"
+#include "profiler/gate/reports.hpp"
 
 namespace underlap::gate {
 namespace {

@@ -6,18 +6,11 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <iterator>
-#include <optional>
 #include <stdexcept>
-#include <utility>
 
-#include "profiler/gate/baseline.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
-#include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
 
 namespace underlap::gate {
@@ -120,46 +113,18 @@ std::string resume_command(const fs::path& folder, std::int32_t runs, const repo
                      is_side ? folder.parent_path().string() : folder.string());
 }
 
-// What a series' folder lacks; empty where nothing.
-class SeriesCheck {
- public:
-  explicit SeriesCheck(const std::vector<report::NumberedRun>& runs) : num_folders_(runs.size()) {
-    for (const report::NumberedRun& run : runs) {
-      if (run.index > expected_) missing_.push_back(report::run_of_series("", expected_).string() + " is missing");
-      expected_ = run.index + 1;
-      if (!run.has_results)
-        missing_.push_back(run.folder.filename().string() +
-                           " has no results.json: it failed, was stopped, or is running");
-    }
+// The runs of a series that its folder lacks.
+std::vector<std::string> missing_runs(const std::vector<report::NumberedRun>& runs) {
+  std::vector<std::string> missing;
+  std::int32_t expected = 0;
+  for (const report::NumberedRun& run : runs) {
+    if (run.index > expected) missing.push_back(report::run_of_series("", expected).string() + " is missing");
+    expected = run.index + 1;
+    if (!run.has_results)
+      missing.push_back(run.folder.filename().string() + " has no results.json: it failed, was stopped, or is running");
   }
-
-  void take(const fs::path& run, const report::RunResults& results) {
-    ++num_results_;
-    if (info_.command.empty()) info_ = results.info;
-    if (results.blocks_done >= results.blocks_planned) return;
-    missing_.push_back(
-        fmt::format("{} has {} of {} blocks", run.filename().string(), results.blocks_done, results.blocks_planned));
-  }
-
-  std::string text(const fs::path& folder) const {
-    const std::int32_t planned = std::max(info_.series_runs, expected_);
-    std::vector<std::string> missing = missing_;
-    if (expected_ < info_.series_runs)
-      missing.push_back(fmt::format("{} of {} planned runs exist", expected_, info_.series_runs));
-    if (num_results_ == 0)
-      missing = {fmt::format("none of its {} runs has results: each failed or was stopped", num_folders_)};
-    if (missing.empty()) return "";
-    return fmt::format("{}: {}\n  finish it: {}\n  or name the folders of the runs to use", folder.string(),
-                       fmt::join(missing, "; "), resume_command(folder, planned, info_));
-  }
-
- private:
-  std::size_t num_folders_ = 0;
-  std::size_t num_results_ = 0;
-  std::int32_t expected_ = 0;
-  report::RunInfo info_;  // of the first run that has one
-  std::vector<std::string> missing_;
-};
+  return missing;
+}
 
 // Of one run, or of `run --runs`; nullopt where the folder is neither, and holds at most other folders.
 std::optional<Runs> of_run_folder(const fs::path& folder, ReadingWatch& watch) {
@@ -201,16 +166,30 @@ Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
 
 SeriesRuns series_runs(const fs::path& folder) {
   const std::vector<report::NumberedRun> numbered = report::numbered_runs(folder);
-  SeriesCheck check(numbered);
+  const std::int32_t expected = numbered.empty() ? 0 : numbered.back().index + 1;
+  std::vector<std::string> missing = missing_runs(numbered);
   SeriesRuns series;
+  report::RunInfo info;  // of the first run that has one
+  bool has_results = false;
   for (const report::NumberedRun& run : numbered) {
     if (!run.has_results) continue;
     const report::RunResults results = report::read_results(run.folder);
-    check.take(run.folder, results);
+    has_results = true;
+    if (info.command.empty()) info = results.info;
     if (results.blocks_done >= results.blocks_planned)
       series.runs.push_back(compare::figures_of(results, run.folder.string()));
+    else
+      missing.push_back(fmt::format("{} has {} of {} blocks", run.folder.filename().string(), results.blocks_done,
+                                    results.blocks_planned));
   }
-  series.incomplete = check.text(folder);
+  if (expected < info.series_runs)
+    missing.push_back(fmt::format("{} of {} planned runs exist", expected, info.series_runs));
+  if (!has_results)
+    missing = {fmt::format("none of its {} runs has results: each failed or was stopped", numbered.size())};
+  if (!missing.empty())
+    series.incomplete =
+        fmt::format("{}: {}\n  finish it: {}\n  or name the folders of the runs to use", folder.string(),
+                    fmt::join(missing, "; "), resume_command(folder, std::max(info.series_runs, expected), info));
   return series;
 }
 

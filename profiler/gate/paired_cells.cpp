@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
-#include <map>
 #include <set>
-#include <utility>
 
 namespace underlap::gate {
 namespace {

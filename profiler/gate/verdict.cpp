@@ -14,18 +14,16 @@
 #include <utility>
 
 #include "platform/numbers/median.hpp"
-#include "profiler/report/distributions.hpp"
+#include "profiler/report/statistics.hpp"
+#include "profiler/trace/enum_names.hpp"
 
 namespace underlap::gate {
 namespace {
 
-using report::digamma;
-using report::inverse_trigamma;
-using report::kInfinite;
-using report::quantile_of;
-using report::trigamma;
+using report::digamma, report::inverse_trigamma, report::kInfinite, report::quantile_of, report::trigamma;
 using report::upper_tail;
 
+constexpr EnumNames<Verdict, 3> kVerdicts{{"pass", "regression", "inconclusive"}};
 constexpr double kPower = 0.8;  // of what is called found
 constexpr std::int32_t kMostRuns = 1000;
 
@@ -275,14 +273,7 @@ std::vector<Judgement> judge_exact(std::span<const Row> rows) {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass: return "pass";
-    case Verdict::regression: return "regression";
-    case Verdict::inconclusive: return "inconclusive";
-  }
-  return "";
-}
+std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
 
 std::vector<Judgement> judge(std::span<const Row> rows, const JudgeOptions& options) {
   check(rows, options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/words.hpp"
+#include "profiler/gate/reports.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "platform/room.hpp"
@@ -59,6 +58,13 @@ std::string mode_of(const GateRow& row) {
   return dot == std::string::npos ? "communication" : row.metric.substr(dot + 1) + " communication";
 }
 
+std::string value_text(const GateRow& row, double value) {
+  if (row.metric == "numerics") return "";
+  if (is_efficiency(row)) return fmt::format("{:.3f}", value);
+  if (is_target(row)) return figure(100 * value, 1, "") + " %";
+  return row.metric == "bytes" ? in_bytes(std::llround(value)) : time_text(value);
+}
+
 std::string from_to(const GateRow& row) {
   const std::string from = value_text(row, row.baseline), to = value_text(row, row.candidate);
   const bool is_time = row.metric == "step" || row.metric.starts_with("exposed");
@@ -87,6 +93,19 @@ std::string target_clause(const GateRow& row) {
                      limits.empty() ? "" : " ", limits);
 }
 
+std::string baseline_text(const GateRow& row) { return is_target(row) ? "-" : value_text(row, row.baseline); }
+
+std::string candidate_text(const GateRow& row) { return row.is_missing ? "-" : value_text(row, row.candidate); }
+
+std::string tolerance_text(const GateRow& row) {
+  if (row.metric == "numerics") return "";
+  return is_efficiency(row) ? fmt::format("{:.2f}", row.tolerance) : fmt::format("{:.3g} %", 100 * row.tolerance);
+}
+
+std::string verdict_text(const GateReport& report, const GateRow& row) {
+  return std::string(to_string(row.verdict)) + (report.forced.empty() ? "" : " (forced)");
+}
+
 std::size_t count_of(const GateReport& report, Verdict verdict) {
   return static_cast<std::size_t>(std::ranges::count(report.rows, verdict, &GateRow::verdict));
 }
@@ -97,17 +116,6 @@ std::string metrics_of_cells(const GateReport& report, std::size_t count) {
 }
 
 }  // namespace
-
-std::string value_text(const GateRow& row, double value) {
-  if (row.metric == "numerics") return "";
-  if (is_efficiency(row)) return fmt::format("{:.3f}", value);
-  if (is_target(row)) return figure(100 * value, 1, "") + " %";
-  return row.metric == "bytes" ? in_bytes(std::llround(value)) : time_text(value);
-}
-
-std::string baseline_text(const GateRow& row) { return is_target(row) ? "-" : value_text(row, row.baseline); }
-
-std::string candidate_text(const GateRow& row) { return row.is_missing ? "-" : value_text(row, row.candidate); }
 
 std::string change_text(const GateRow& row) {
   if (row.is_missing || is_target(row)) return "-";
@@ -121,11 +129,6 @@ std::string limits_text(const GateRow& row) {
   const double low = is_efficiency(row) ? *row.upper : *row.lower;
   const double high = is_efficiency(row) ? *row.lower : *row.upper;
   return fmt::format("[{}, {}]", signed_text(row, low), signed_text(row, high));
-}
-
-std::string tolerance_text(const GateRow& row) {
-  if (row.metric == "numerics") return "";
-  return is_efficiency(row) ? fmt::format("{:.2f}", row.tolerance) : fmt::format("{:.3g} %", 100 * row.tolerance);
 }
 
 std::string row_sentence(const GateRow& row) {
@@ -175,10 +178,6 @@ std::string moved_text(const std::vector<MovedOperation>& operations) {
                                 size, operation.counted == Counted::exposed ? " exposed" : ""));
   }
   return fmt::format("{}", fmt::join(moved, ", "));
-}
-
-std::string verdict_text(const GateReport& report, const GateRow& row) {
-  return std::string(to_string(row.verdict)) + (report.forced.empty() ? "" : " (forced)");
 }
 
 std::string stamp_of(const GateReport& report) { return report.forced.empty() ? "" : "[forced] "; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/graph/build.hpp"
+#include "profiler/graph/graph.hpp"
 
 #include <algorithm>
 #include <cstddef>

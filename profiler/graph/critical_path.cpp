@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/critical_path.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <optional>
+#include "profiler/trace/enum_names.hpp"
 
 namespace underlap::graph {
 namespace {
+
+constexpr EnumNames<PathKind, 6> kPathKinds{{"compute", "communication", "copy", "launch", "host", "gap"}};
 
 constexpr std::uint32_t kNone = Graph::kNone;
 
@@ -133,10 +132,7 @@ class PathFinder {
 
 }  // namespace
 
-std::string_view to_string(PathKind kind) {
-  constexpr std::array<std::string_view, 6> kNames{"compute", "communication", "copy", "launch", "host", "gap"};
-  return kNames.at(static_cast<std::size_t>(kind));
-}
+std::string_view to_string(PathKind kind) { return kPathKinds[kind]; }
 
 analysis::Interval span_of_all(const Graph& graph) {
   std::optional<analysis::Interval> span;

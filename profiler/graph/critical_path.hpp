@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "profiler/analysis/intervals.hpp"
-#include "profiler/graph/gaps.hpp"
 #include "profiler/graph/graph.hpp"
+#include "profiler/graph/replay.hpp"
 
 namespace underlap::graph {
 

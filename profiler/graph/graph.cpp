@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/graph.hpp"
 
-#include <algorithm>
-#include <array>
 #include <functional>
 #include <queue>
-#include <utility>
 
 namespace underlap::graph {
 

@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
+#include "profiler/analysis/communications.hpp"
 #include "profiler/trace/tag.hpp"
+#include "profiler/trace/trace.hpp"
 
 namespace underlap::graph {
 
@@ -104,5 +105,12 @@ class Graph {
   std::vector<std::uint32_t> order_;
   std::size_t num_dropped_ = 0;
 };
+
+/// Builds the execution graph of a trace that match_and_align has seen. In n log n.
+///
+/// Each operation of a device is a node; a matched communication is an arrival of each member, a join, and a transfer
+/// of each member that lasts from the last arrival to its end. Host calls are nodes where they launch work or wait for
+/// it. bench/METRICS.md lists the edges, and which of them are guessed.
+Graph build_graph(const Trace&, const analysis::Communications&);
 
 }  // namespace underlap::graph

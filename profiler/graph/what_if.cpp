@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/graph/what_if.hpp"
+#include "profiler/graph/replay.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <set>
-#include <utility>
 
 namespace underlap::graph {
 namespace {
@@ -25,9 +22,10 @@ double ReplayCheck::unexplained() const { return std::clamp(relative(measured_ns
 bool ReplayCheck::is_too_large() const { return std::abs(error()) > kLargestError; }
 
 ReplayCheck check_replay(const Graph& graph, const Gaps& gaps, const StepTimes& steps) {
+  const std::vector<std::int64_t> no_gaps(graph.edges().size());
   ReplayCheck check{.measured_ns = steps.measured().typical_ns(),
-                    .mean_ns = steps.of(replay(graph, gaps.of(GapPolicy::mean))).typical_ns(),
-                    .zero_ns = steps.of(replay(graph, gaps.of(GapPolicy::zero))).typical_ns(),
+                    .mean_ns = steps.of(replay(graph, gaps.mean_ns)).typical_ns(),
+                    .zero_ns = steps.of(replay(graph, no_gaps)).typical_ns(),
                     .dropped_edges = static_cast<std::int64_t>(graph.num_dropped())};
   for (const Edge& edge : graph.edges()) {
     ++check.edges[static_cast<std::size_t>(edge.kind)];

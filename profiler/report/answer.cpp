@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <tuple>
-#include <utility>
 
 #include "profiler/trace/enum_names.hpp"
 

@@ -6,9 +6,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 
 #include "platform/cbor.hpp"
 #include "platform/errors.hpp"

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "profiler/analysis/compute_change.hpp"
-#include "profiler/analysis/durations/place_times.hpp"
-#include "profiler/analysis/durations/transfers_alone.hpp"
+#include "profiler/analysis/durations.hpp"
 #include "profiler/analysis/split.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"

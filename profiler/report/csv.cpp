@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <vector>
-
-#include "profiler/report/sheet.hpp"
+#include "platform/text/escape.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::report {
@@ -71,6 +68,12 @@ void put_communication(Sheet& sheet, const std::string& name, const PurposeSumma
   sheet.put(name + ".pipeline_dependency_ms", std::optional(figures.pipeline_dependency_ms));
 }
 
+std::string line(const std::vector<std::string>& fields) {
+  std::string out;
+  for (const std::string& field : fields) out += (&field == &fields.front() ? "" : ",") + csv_field(field);
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string report_csv(const RunResults& results) {
@@ -95,6 +98,32 @@ std::string report_csv(const RunResults& results) {
     for (const auto& [axis, value] : cell.values) sheet.put("axis." + axis, value);
   }
   return sheet.text();
+}
+
+void Sheet::put(const std::string& column, std::string text) {
+  if (std::ranges::find(columns_, column) == columns_.end()) columns_.push_back(column);
+  rows_.back()[column] = std::move(text);
+}
+
+void Sheet::put(const std::string& column, const std::optional<double>& value) {
+  put(column, value ? fmt::format("{}", *value) : std::string());
+}
+
+void Sheet::put(const std::string& column, const std::optional<Estimate>& estimate) {
+  const auto interval = estimate ? estimate->interval : std::nullopt;
+  put(column, estimate ? std::optional(estimate->value) : std::nullopt);
+  put(column + "_low", interval ? std::optional(interval->low) : std::nullopt);
+  put(column + "_high", interval ? std::optional(interval->high) : std::nullopt);
+}
+
+std::string Sheet::text() const {
+  std::string out = line(columns_);
+  for (const auto& row : rows_) {
+    std::vector<std::string> fields;
+    for (const std::string& column : columns_) fields.push_back(row.contains(column) ? row.at(column) : std::string());
+    out += line(fields);
+  }
+  return out;
 }
 
 }  // namespace underlap::report

@@ -26,10 +26,6 @@ struct GpuBlock {
   std::int64_t thermal_limited_ns = 0;  ///< likewise by the temperature
 };
 
-/// Why the block's clocks were lowered, "power limit 61 % of the block, SM clock 1980 -> 1590 MHz"; empty: they were
-/// not.
-std::string throttled_text(const GpuBlock& block);
-
 /// What a block's capture lacks. The block's times are those of its marks; its breakdown lacks these records.
 struct CaptureFault {
   std::int32_t block = 0;

@@ -3,17 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "platform/fields/json_schema.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::report {
 namespace {
 
-using analysis::ExposedCause;
-using analysis::OverlapEvidence;
+using analysis::ExposedCause, analysis::OverlapEvidence;
 using fields::JsonText;
 using Json = fields::Json;
 
@@ -148,10 +144,14 @@ std::string_view to_string(ObservedStatus status) { return kStatuses[status]; }
 std::vector<ObservedKnob> observe(const std::vector<OverlapKnob>& knobs, const TracedRun& run, const Trace& trace,
                                   const analysis::Summary& summary) {
   const std::vector<analysis::Window> windows = summary.shown_windows();
-  const analysis::EvidenceFinder finder(trace, windows);
+  std::vector<analysis::EvidenceRequest> requests;
+  for (const OverlapKnob& knob : knobs)
+    requests.push_back({.is_asked = knob.is_its_own, .one_connection = run.one_connection});
+  const std::vector<OverlapEvidence> found = analysis::find_evidence(trace, windows, requests);
   std::vector<ObservedKnob> observed;
-  for (const OverlapKnob& knob : knobs) {
-    const OverlapEvidence evidence = finder.find({.is_asked = knob.is_its_own, .one_connection = run.one_connection});
+  for (std::size_t i = 0; i < knobs.size(); ++i) {
+    const OverlapKnob& knob = knobs[i];
+    const OverlapEvidence& evidence = found[i];
     if (knob.is_asked_for || evidence.operations + evidence.operations_outside > 0)
       observed.push_back(judge(knob, evidence, nothing_text(knob, evidence, run, trace)));
   }

@@ -3,28 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <set>
-#include <span>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "platform/atomic_file.hpp"
 #include "platform/text/escape.hpp"
 #include "profiler/certainty/certainty.hpp"
 #include "profiler/report/answer.hpp"
 #include "profiler/report/report_tables.hpp"
-#include "profiler/report/rows/cell_notes.hpp"
 #include "profiler/report/samples.hpp"
-#include "profiler/report/stalls.hpp"
 
 namespace underlap::report {
 namespace {

@@ -3,15 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
-#include <set>
 #include <sstream>
 
-#include "profiler/report/rows/cell_notes.hpp"
-#include "profiler/report/rows/rates.hpp"
 #include "profiler/report/where_time_went.hpp"
 
 namespace underlap::report {

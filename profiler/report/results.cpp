@@ -4,15 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <optional>
 #include <set>
-#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <type_traits>
-#include <utility>
 
 #include "platform/atomic_file.hpp"
 #include "platform/fields/json_schema.hpp"

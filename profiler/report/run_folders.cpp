@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

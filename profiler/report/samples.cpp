@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
-#include <set>
-#include <utility>
 
 #include "profiler/analysis/steps/job_steps.hpp"
 

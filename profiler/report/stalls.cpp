@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
 
 #include "profiler/analysis/steps/job_steps.hpp"
 #include "profiler/report/statistics.hpp"

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "profiler/gate/gate.hpp"
-#include "profiler/report/distributions.hpp"
 #include "profiler/report/statistics.hpp"
 
 namespace underlap::bench {

@@ -20,7 +20,7 @@
 #include "platform/input/input_file.hpp"
 #include "platform/table.hpp"
 #include "platform/text/list.hpp"
-#include "profiler/analysis/timeline_text.hpp"
+#include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/report/csv.hpp"

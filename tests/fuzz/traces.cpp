@@ -5,7 +5,6 @@
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/arrivals.hpp"
-#include "profiler/analysis/timeline_text.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/fuzz/harness.hpp"
 #include "tests/fuzz/look_at.hpp"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/analysis/timeline_text.hpp"
 
 /// Schedules in virtual time as text. Each folder of tests/data/schedules/<technique>/<case> holds input.yaml, which
 /// opens with what is exposed and why, and expected.txt: that, the timeline and the split. One column is a millisecond.

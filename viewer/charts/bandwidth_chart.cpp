@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/analysis/details/bandwidth.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/series.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/gate/words.hpp"
+#include "profiler/gate/reports.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
 #include "viewer/charts/drawing/series.hpp"

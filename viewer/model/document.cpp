@@ -7,14 +7,13 @@
 #include <thread>
 #include <utility>
 
-#include "profiler/analysis/headline.hpp"
-#include "profiler/compare/report_of.hpp"
-#include "profiler/gate/baseline.hpp"
-#include "profiler/gate/gate_reader.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/named_runs.hpp"
+#include "profiler/gate/reports.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/report/run_folders.hpp"
-#include "profiler/report/scaling/read_scaling.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 
 namespace underlap::viewer {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "platform/json.hpp"
 #include "platform/room.hpp"
-#include "profiler/analysis/details/bandwidth.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 #include "viewer/timeline/slowdown.hpp"
 
 namespace underlap::viewer {

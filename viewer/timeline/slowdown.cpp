@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "platform/numbers/median.hpp"
-#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 
 namespace underlap::viewer {
 namespace {

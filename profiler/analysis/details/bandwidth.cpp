@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/details/bandwidth.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <tuple>
-#include <utility>
 
 #include "platform/numbers/median.hpp"
 #include "profiler/trace/saturating.hpp"

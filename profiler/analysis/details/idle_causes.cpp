@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/details/idle_causes.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <unordered_map>
 #include <utility>
 
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/trace/enum_names.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
 namespace {
+
+constexpr EnumNames<IdleCause, kNumIdleCauses> kIdleCauses{{"launch", "wait", "pipeline", "not_known"}};
 
 // What one rank's device does, and what it waits for.
 struct RankContent {
@@ -123,10 +124,7 @@ class IdleFinder {
 
 }  // namespace
 
-std::string_view to_string(IdleCause cause) {
-  constexpr std::array<std::string_view, kNumIdleCauses> kNames{"launch", "wait", "pipeline", "not_known"};
-  return kNames.at(static_cast<std::size_t>(cause));
-}
+std::string_view to_string(IdleCause cause) { return kIdleCauses[cause]; }
 
 std::map<std::int32_t, IdleTime> find_idle_causes(const Trace& trace, std::span<const Window> windows) {
   const IdleFinder finder(trace);

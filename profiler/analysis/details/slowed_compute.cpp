@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <map>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "platform/numbers/median.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/analysis/windows.hpp"
 
 namespace underlap::analysis {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/steps/job_steps.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 namespace underlap::analysis {

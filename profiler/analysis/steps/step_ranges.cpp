@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 #include "platform/numbers/median.hpp"
@@ -104,6 +102,21 @@ std::vector<std::int64_t> asked_times(const Trace& trace, const RankSlices& rank
   return asked;
 }
 
+// Leaves out the first and the last of `steps`, each with the number of its work, where they were not recorded whole.
+void leave_out_cut_steps(RankSteps& steps, std::vector<std::int64_t> work) {
+  if (steps.windows.size() < 2) return;
+  const auto median = static_cast<double>(upper_median(work));
+  const auto is_cut = [&](std::int64_t count) { return static_cast<double>(count) < kWhole * median; };
+  if (is_cut(work.back())) {
+    steps.is_last_cut = true;
+    steps.windows.pop_back();
+  }
+  if (is_cut(work.front()) && !steps.windows.empty()) {
+    steps.is_first_cut = true;
+    steps.windows.erase(steps.windows.begin());
+  }
+}
+
 // A step includes the pause before its first work. Of the first one, that pause is not recorded.
 void leave_out_first_step(RankSteps& steps, bool is_begin_known) {
   if (is_begin_known || steps.is_first_cut || steps.windows.size() < 2) return;
@@ -137,20 +150,6 @@ std::vector<std::int64_t> launch_times(const Trace& trace) {
     if (flow.kind == FlowKind::launch && flow.to < trace.size() && flow.from < trace.size())
       launched[flow.to] = trace.start_ns()[flow.from];
   return launched;
-}
-
-void leave_out_cut_steps(RankSteps& steps, std::vector<std::int64_t> work) {
-  if (steps.windows.size() < 2) return;
-  const auto median = static_cast<double>(upper_median(work));
-  const auto is_cut = [&](std::int64_t count) { return static_cast<double>(count) < kWhole * median; };
-  if (is_cut(work.back())) {
-    steps.is_last_cut = true;
-    steps.windows.pop_back();
-  }
-  if (is_cut(work.front()) && !steps.windows.empty()) {
-    steps.is_first_cut = true;
-    steps.windows.erase(steps.windows.begin());
-  }
 }
 
 RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<const std::int64_t> launched_ns) {

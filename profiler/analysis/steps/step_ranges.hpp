@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,8 +26,8 @@ std::optional<StepName> step_name(std::string_view name);
 /// One rank's slices, by their indices into its trace.
 struct RankSlices {
   std::int32_t rank = 0;
-  std::vector<std::size_t> work;    ///< of the device, by start
-  std::vector<std::size_t> ranges;  ///< whose names are those of steps, by start
+  std::vector<std::uint32_t> work;    ///< of the device, by start
+  std::vector<std::uint32_t> ranges;  ///< whose names are those of steps, by start
 };
 
 /// When the work of each slice was launched, by slice; kNotLaunched if unknown.
@@ -38,7 +37,8 @@ std::vector<std::int64_t> launch_times(const Trace&);
 /// The steps of one rank by its ranges; of source none where there are no ranges of steps.
 RankSteps steps_of_ranges(const Trace&, const RankSlices&, std::span<const std::int64_t> launched_ns);
 
-/// Leaves out the first and the last of `steps`, each with the number of its work, where they were not recorded whole.
-void leave_out_cut_steps(RankSteps& steps, std::vector<std::int64_t> work);
+/// The steps of one rank by the sequence of its kernels on the stream that has most of them; of source none where it
+/// does not repeat.
+RankSteps steps_of_repetition(const Trace&, const RankSlices&);
 
 }  // namespace underlap::analysis

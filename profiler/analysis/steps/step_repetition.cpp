@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/steps/step_repetition.hpp"
+#include "profiler/analysis/steps/step_ranges.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -37,6 +37,13 @@ double similarity(const Counts& a, std::size_t size_a, std::span<const NameId> b
   return static_cast<double>(common) / static_cast<double>(std::max(size_a, b.size()));
 }
 
+/// Where a sequence repeats itself.
+struct Repetition {
+  std::vector<std::size_t> begins;  ///< of each repeat, and the end of the last one
+  bool is_first_cut = false;        ///< a part of a repeat precedes the first
+  bool is_last_cut = false;         ///< and after the last
+};
+
 // The places of one name.
 struct Anchor {
   std::vector<std::size_t> places;
@@ -71,8 +78,12 @@ std::optional<Repetition> repetition_at(std::span<const NameId> names, const std
   return found;
 }
 
-}  // namespace
-
+// Finds the shortest piece that `names` repeats at least twice, allowing each repeat some names of its own.
+//
+// A repeat starts at a name that occurs once in each. Each repeat shares nine of ten names with the first one, counted
+// with their multiplicity. Repeats cover at least half of all names. Of several possible first names, the one with the
+// longest mean pause before it is taken; `pause_ns` has the pause before each name. Incomplete repeats at either end
+// are left out. nullopt if nothing repeats. Takes time in proportion to the names.
 std::optional<Repetition> find_repetition(std::span<const NameId> names, std::span<const double> pause_ns) {
   std::unordered_map<NameId, Anchor> by_name;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -104,6 +115,8 @@ std::optional<Repetition> find_repetition(std::span<const NameId> names, std::sp
   }
   return best;
 }
+
+}  // namespace
 
 RankSteps steps_of_repetition(const Trace& trace, const RankSlices& rank) {
   RankSteps steps{.rank = rank.rank};

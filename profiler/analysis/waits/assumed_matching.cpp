@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/waits/assumed_matching.hpp"
+#include "profiler/analysis/matching.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/waits/covered_time.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <utility>
-
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
@@ -62,18 +58,6 @@ TimeParts RankTime::within(std::int64_t begin, std::int64_t end) const {
                   .idle_ns = 0};
   parts.idle_ns = std::max<std::int64_t>(end - begin, 0) - parts.length_ns();
   return parts;
-}
-
-std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace& trace) {
-  std::map<std::int32_t, std::vector<std::uint32_t>> ranks;
-  std::vector<std::vector<std::uint32_t>*> of_track;
-  for (const Track& track : trace.tracks) of_track.push_back(&ranks[track.rank]);
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.is_work(i)) of_track[trace.track(i)]->push_back(static_cast<std::uint32_t>(i));
-  for (auto& [rank, slices] : ranks)
-    std::ranges::stable_sort(slices, {}, [&](std::uint32_t i) { return trace.start_ns()[i]; });
-  std::erase_if(ranks, [](const auto& rank) { return rank.second.empty(); });
-  return ranks;
 }
 
 }  // namespace underlap::analysis

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/waits.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
@@ -52,7 +54,9 @@ class RankTime {
   CoveredTime compute_, wait_, communication_, copy_;
 };
 
-/// The slices of each rank that are work of a device, in order of their starts.
-std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace&);
+/// Sets own_cause, cause_ns and kernel of `arrivals`, which are in order of last_ns, of all matches, where a wait is
+/// longer than the clocks' uncertainty. `times` holds every rank with work.
+void find_late_causes(const Trace&, const Communications&, const std::map<std::int32_t, RankTime>& times,
+                      std::span<LateArrival> arrivals);
 
 }  // namespace underlap::analysis

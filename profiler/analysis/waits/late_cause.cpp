@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/waits/late_cause.hpp"
+#include "profiler/analysis/waits/covered_time.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/waits/rank_arrivals.hpp"
 
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <stdexcept>
 
 #include "profiler/analysis/arrivals.hpp"

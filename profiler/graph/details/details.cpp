@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/details/details.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include "profiler/analysis/intervals.hpp"
-#include "profiler/graph/build.hpp"
-#include "profiler/graph/gaps.hpp"
-#include "profiler/graph/replay.hpp"
-
 namespace underlap::graph {
 namespace {
 
-using analysis::Communications;
-using analysis::Interval;
-using analysis::LateRank;
-using analysis::Window;
+using analysis::Communications, analysis::Interval, analysis::LateRank, analysis::Window;
 
 // A step over all ranks, on the clock of all: from the last begin to the last end of any rank.
 struct CommonStep {

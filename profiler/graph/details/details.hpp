@@ -11,13 +11,11 @@
 
 #include "platform/table.hpp"
 #include "profiler/analysis/communications.hpp"
-#include "profiler/analysis/details/bandwidth.hpp"
-#include "profiler/analysis/details/idle_causes.hpp"
-#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 #include "profiler/analysis/waits.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/graph/critical_path.hpp"
-#include "profiler/graph/what_if.hpp"
+#include "profiler/graph/replay.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::graph {

@@ -16,26 +16,11 @@
 namespace underlap::graph {
 namespace {
 
-using analysis::BandwidthReport;
-using analysis::BandwidthRow;
-using analysis::Communications;
-using analysis::IdleCause;
-using analysis::IdleTime;
-using analysis::kNumIdleCauses;
-using analysis::LateArrival;
-using analysis::LateRank;
-using analysis::Match;
-using analysis::MatchBasis;
-using analysis::Matching;
-using analysis::SlowedCompute;
-using analysis::SlowedKernel;
-using analysis::WaitReport;
-using analysis::WaitTotals;
+using analysis::BandwidthRow, analysis::Communications, analysis::IdleCause, analysis::IdleTime;
+using analysis::kNumIdleCauses, analysis::LateArrival, analysis::Match, analysis::MatchBasis, analysis::Matching;
+using analysis::SlowedCompute, analysis::SlowedKernel, analysis::WaitReport, analysis::WaitTotals;
 
-using fields::Derived;
-using fields::Each;
-using fields::Is;
-using fields::Object;
+using fields::Derived, fields::Each, fields::Is, fields::Object;
 using Json = fields::Json;
 
 constexpr std::size_t kMostKernels = 100;

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,16 +19,9 @@
 namespace underlap::graph {
 namespace {
 
-using analysis::BandwidthReport;
-using analysis::BandwidthRow;
-using analysis::Communications;
-using analysis::IdleTime;
-using analysis::kNumIdleCauses;
-using analysis::Matching;
-using analysis::SlowedCompute;
-using analysis::SlowedKernel;
-using analysis::WaitReport;
-using analysis::WaitTotals;
+using analysis::BandwidthReport, analysis::BandwidthRow, analysis::Communications, analysis::IdleTime;
+using analysis::kNumIdleCauses, analysis::Matching, analysis::SlowedCompute, analysis::SlowedKernel;
+using analysis::WaitReport, analysis::WaitTotals;
 
 constexpr std::size_t kMostRows = 16;
 

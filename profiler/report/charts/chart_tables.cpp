@@ -3,12 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
-
 #include "profiler/analysis/breakdown.hpp"
 
 namespace underlap::report {

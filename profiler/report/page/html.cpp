@@ -3,15 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "platform/text/escape.hpp"
 #include "profiler/report/answer.hpp"
-#include "profiler/report/page/html_pictures.hpp"
 #include "profiler/report/report.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::report {
 namespace {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "platform/table.hpp"
 #include "profiler/report/results.hpp"
+#include "profiler/report/summary.hpp"
 
 namespace underlap::report {
 
@@ -14,5 +16,10 @@ std::string report_html(const RunResults& results);
 
 /// A table with its columns' titles.
 std::string html_table(const Table& table);
+
+/// The pictures of a run's page. For each cell with overlap off and the cells compared with it: steps with their
+/// intervals, and communication by mode, hidden and exposed. A row is a line of HTML with a small SVG, so names of any
+/// length and any number of cells fit.
+std::string pictures(const RunResults& results, const std::vector<CellSummary>& summaries);
 
 }  // namespace underlap::report

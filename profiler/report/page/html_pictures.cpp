@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/report/page/html_pictures.hpp"
 
 #include <fmt/format.h>
 
@@ -19,8 +18,7 @@
 namespace underlap::report {
 namespace {
 
-using analysis::FigureRow;
-using analysis::FigureTable;
+using analysis::FigureRow, analysis::FigureTable;
 
 // A cell with overlap off and the cells compared with it, as indices in the order of the matrix.
 using Group = std::vector<std::size_t>;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "platform/fields/json_schema.hpp"
+#include "profiler/report/csv.hpp"
 #include "profiler/report/results_schema.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
-#include "profiler/report/sheet.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 
 namespace underlap::report {
 namespace {

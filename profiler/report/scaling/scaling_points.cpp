@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/report/scaling/scaling_points.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <set>
-#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <utility>

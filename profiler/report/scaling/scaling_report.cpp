@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/report/scaling/scaling_report.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "profiler/analysis/timeline_text.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/slices.hpp"
 

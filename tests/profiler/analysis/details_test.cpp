@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/details/idle_causes.hpp"
 
 #include <gmock/gmock.h>
 
-#include "profiler/analysis/details/bandwidth.hpp"
-#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
 
@@ -107,9 +105,8 @@ TEST(Bandwidth, IsThatOfNcclTests) {
 
 TEST(Bandwidth, HasTheFactorOfEachCollective) {
   EXPECT_THAT(bus_factor(Collective::all_reduce, 8), DoubleEq(1.75));
-  EXPECT_THAT(bus_factor(Collective::all_gather, 8), DoubleEq(0.875));
-  EXPECT_THAT(bus_factor(Collective::reduce_scatter, 8), DoubleEq(0.875));
-  EXPECT_THAT(bus_factor(Collective::all_to_all, 8), DoubleEq(0.875));
+  for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all})
+    EXPECT_THAT(bus_factor(collective, 8), DoubleEq(0.875));
   EXPECT_THAT(bus_factor(Collective::broadcast, 8), DoubleEq(1));
   EXPECT_THAT(bus_factor(Collective::send, 2), DoubleEq(1));
 }

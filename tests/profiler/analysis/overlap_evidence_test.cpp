@@ -34,6 +34,12 @@ Work bucket(std::int32_t number, std::int64_t start, std::int64_t end) {
 // How a trace tells what was enqueued after what.
 enum class Order { numbers, calls, starts };
 
+OverlapEvidence find_evidence_of_dp(const Trace& trace, const std::vector<Window>& windows, bool one_connection) {
+  const EvidenceRequest request{.is_asked = [](const Tag& tag) { return tag.mode == Mode::dp; },
+                                .one_connection = one_connection};
+  return find_evidence(trace, windows, {&request, 1}).front();
+}
+
 // One rank that does this work, enqueued one after the other, in a window of 1000.
 class Evidence {
  public:
@@ -44,9 +50,7 @@ class Evidence {
 
   OverlapEvidence find(bool one_connection = false) const {
     const std::vector<Window> windows{{.begin_ns = 0, .end_ns = 1000}};
-    const EvidenceFinder finder(trace_, windows);
-    return finder.find(
-        {.is_asked = [](const Tag& tag) { return tag.mode == Mode::dp; }, .one_connection = one_connection});
+    return find_evidence_of_dp(trace_, windows, one_connection);
   }
 
  private:
@@ -246,8 +250,7 @@ TEST(EvidenceOfAnyTrace, AgreesWithTheSplit) {
         expected.hidden_ns += dp->second.hidden_ns;
         expected.count += dp->second.count;
       }
-    const OverlapEvidence found =
-        EvidenceFinder(trace, windows).find({.is_asked = [](const Tag& tag) { return tag.mode == Mode::dp; }});
+    const OverlapEvidence found = find_evidence_of_dp(trace, windows, false);
     EXPECT_EQ(found.comm_ns, expected.comm_ns);
     EXPECT_EQ(found.hidden_ns, expected.hidden_ns);
     EXPECT_EQ(found.operations, expected.count);

@@ -3,12 +3,18 @@
 
 #include <gmock/gmock.h>
 
+#include <bitset>
+#include <random>
+
+#include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/steps/step_ranges.hpp"
-#include "profiler/analysis/steps/step_repetition.hpp"
+#include "profiler/analysis/summary.hpp"
 #include "tests/profiler/slices.hpp"
 
 namespace underlap::analysis {
 namespace {
+
+using namespace ::testing;  // NOLINT
 
 // A trace of one rank with a thread, its ranges and a stream; times in microseconds.
 class ForeignTrace {
@@ -60,9 +66,8 @@ TEST(Steps, OfTheProfilerAreWhatWasLaunchedInThem) {
   const StepList list = find_steps(profiled().trace);
   ASSERT_EQ(list.ranks.size(), 1U);
   EXPECT_EQ(list.ranks[0].source, StepSource::profiler_step);
-  EXPECT_THAT(in_us(list.ranks[0].windows),
-              ::testing::ElementsAre(Window{0, 0, 7, 20, 145}, Window{0, 0, 8, 145, 245}, Window{0, 0, 9, 245, 345},
-                                     Window{0, 0, 10, 345, 445}));
+  EXPECT_THAT(in_us(list.ranks[0].windows), ElementsAre(Window{0, 0, 7, 20, 145}, Window{0, 0, 8, 145, 245},
+                                                        Window{0, 0, 9, 245, 345}, Window{0, 0, 10, 345, 445}));
   EXPECT_EQ(steps_text(list), "ProfilerStep (4)");
 }
 
@@ -105,7 +110,7 @@ TEST(Steps, WhereNoLaunchIsKnownStartsDecide) {
     made.kernel("gemm", step * 100 + 10, step * 100 + 80);
   }
   EXPECT_THAT(in_us(find_steps(made.trace).ranks[0].windows),
-              ::testing::ElementsAre(Window{0, 0, 1, 80, 180}, Window{0, 0, 2, 180, 280}));
+              ElementsAre(Window{0, 0, 1, 80, 180}, Window{0, 0, 2, 180, 280}));
 }
 
 // The pause before its work belongs to a step, and the first one's was not recorded.
@@ -113,7 +118,7 @@ TEST(Steps, FirstOfRangesCountsWhereWorkBeforeItWasRecordedOrThereIsNoOther) {
   ForeignTrace one;
   one.range("step_0", 0, 100);
   one.kernel("gemm", 10, 80);
-  EXPECT_THAT(in_us(find_steps(one.trace).ranks[0].windows), ::testing::ElementsAre(Window{0, 0, 0, 0, 80}));
+  EXPECT_THAT(in_us(find_steps(one.trace).ranks[0].windows), ElementsAre(Window{0, 0, 0, 0, 80}));
   ForeignTrace made;
   made.kernel("gemm", -90, -20);
   for (std::int32_t step = 0; step < 2; ++step) {
@@ -121,7 +126,7 @@ TEST(Steps, FirstOfRangesCountsWhereWorkBeforeItWasRecordedOrThereIsNoOther) {
     made.kernel("gemm", step * 100 + 10, step * 100 + 80);
   }
   EXPECT_THAT(in_us(find_steps(made.trace).ranks[0].windows),
-              ::testing::ElementsAre(Window{0, 0, 0, 0, 80}, Window{0, 0, 1, 80, 180}));
+              ElementsAre(Window{0, 0, 0, 0, 80}, Window{0, 0, 1, 80, 180}));
 }
 
 // Layers repeat within a step, so the shortest piece that repeats is not the answer to take.
@@ -202,5 +207,117 @@ TEST(StepName, IsThatOfAWholeStep) {
     EXPECT_FALSE(step_name(name)) << name;
 }
 
+WindowList windows_of(std::vector<Mark> marks) {
+  Trace trace;
+  trace.marks = std::move(marks);
+  return find_windows(trace);
+}
+
+TEST(Windows, LieBetweenSuccessiveMarksOfOneRankAndBlock) {
+  const WindowList list = windows_of({{0, 0, 4, 10}, {1, 0, 4, 11}, {0, 0, 5, 30}, {1, 0, 5, 33}, {0, 0, 6, 50}});
+  EXPECT_THAT(list.windows, ElementsAre(Window{0, 0, 5, 10, 30}, Window{0, 0, 6, 30, 50}, Window{1, 0, 5, 11, 33}));
+  EXPECT_THAT(list.errors, IsEmpty());
+  EXPECT_THAT(windows_of({{0, 0, 0, 10}, {0, 0, 1, 20}, {0, 1, 2, 90}, {0, 1, 3, 95}}).windows,
+              ElementsAre(Window{0, 0, 1, 10, 20}, Window{0, 1, 3, 90, 95}));
+}
+
+TEST(Windows, OneMarkBoundsNone) { EXPECT_THAT(windows_of({{0, 0, 0, 10}}).windows, IsEmpty()); }
+
+TEST(Windows, BadMarksAreReportedAndBoundNone) {
+  const std::map<std::string, std::vector<Mark>> cases{
+      {"repeats step 1", {{0, 0, 1, 10}, {0, 0, 1, 20}}},
+      {"is out of order: it follows that of step 2", {{0, 0, 2, 10}, {0, 0, 1, 20}}},
+      {"is before the one of step 1", {{0, 0, 1, 10}, {0, 0, 2, 9}}},
+      {"a mark is missing", {{0, 0, 1, 10}, {0, 0, 3, 20}}},
+  };
+  for (auto [message, marks] : cases) {
+    marks.insert(marks.end(), {{0, 1, 7, 100}, {0, 1, 8, 200}});
+    const WindowList list = windows_of(marks);
+    EXPECT_THAT(list.windows, ElementsAre(Window{0, 1, 8, 100, 200})) << message;
+    EXPECT_THAT(list.errors, ElementsAre(AllOf(HasSubstr(message), HasSubstr("rank 0 block 0"))));
+  }
+}
+
+TEST(Windows, SpanOfARankCoversItsSlicesAlone) {
+  Trace trace;
+  trace.add_track({0, 0, "a"});
+  trace.add_track({1, 0, "a"});
+  trace.add(testing_support::slice_of(0, -5, 10));
+  trace.add(testing_support::slice_of(0, 7, 1));
+  trace.add(testing_support::slice_of(1, 50, 1));
+  trace.add_track({2, 0, "a"});
+  const Summary summary = summarise(trace);
+  EXPECT_THAT(summary.ranks[0].windows, ElementsAre(Window{0, -1, -1, -5, 8}));
+  EXPECT_THAT(summary.ranks[2].windows, IsEmpty());
+}
+
+using Lengths = std::vector<std::int64_t>;
+
+TEST(WindowAgreement, IsTheMedianAndTheWorstRatio) {
+  const WindowAgreement agreement = compare_windows(Lengths{102, 110, 101}, Lengths{100, 100, 100});
+  EXPECT_EQ(agreement.count, 3U);
+  EXPECT_DOUBLE_EQ(agreement.median_ratio, 1.02);
+  EXPECT_DOUBLE_EQ(agreement.worst_ratio, 1.10);
+  EXPECT_EQ(agreement.worst_index, 1U);
+  const WindowAgreement short_one = compare_windows(Lengths{120, 50}, Lengths{100, 100});
+  EXPECT_DOUBLE_EQ(short_one.worst_ratio, 0.5);
+  EXPECT_EQ(short_one.worst_index, 1U);
+  EXPECT_DOUBLE_EQ(short_one.median_ratio, 0.85);
+  const WindowAgreement equal = compare_windows(Lengths{7, 9}, Lengths{7, 9});
+  EXPECT_DOUBLE_EQ(equal.worst_ratio, 1);
+  EXPECT_EQ(equal.worst_index, 0U);
+}
+
+TEST(WindowAgreement, RefusesListsThatCannotBeCompared) {
+  EXPECT_THROW(compare_windows(Lengths{1, 2}, Lengths{1}), std::invalid_argument);
+  EXPECT_THROW(compare_windows(Lengths{}, Lengths{}), std::invalid_argument);
+  EXPECT_THROW(compare_windows(Lengths{1}, Lengths{0}), std::invalid_argument);
+}
+
+constexpr std::int64_t kMoments = 64;
+using Moments = std::bitset<kMoments>;
+
+std::vector<Interval> random_intervals(std::mt19937& random) {
+  std::uniform_int_distribution<std::int64_t> moment(0, kMoments);
+  std::vector<Interval> intervals(std::uniform_int_distribution<std::size_t>(0, 9)(random));
+  for (Interval& i : intervals) i = {moment(random), moment(random)};  // some end before they begin
+  return intervals;
+}
+
+Moments moments_of(std::span<const Interval> intervals) {
+  Moments moments;
+  for (const Interval& i : intervals)
+    for (std::int64_t t = i.begin; t < i.end; ++t) moments.set(static_cast<std::size_t>(t));
+  return moments;
+}
+
+void expect_is(const IntervalSet& set, const Moments& moments) {
+  ASSERT_EQ(moments_of(set.intervals()), moments);
+  ASSERT_EQ(set.length(), static_cast<std::int64_t>(moments.count()));
+  for (std::size_t i = 0; i < set.intervals().size(); ++i) {
+    ASSERT_LT(set.intervals()[i].begin, set.intervals()[i].end);
+    if (i == 0) continue;
+    ASSERT_LT(set.intervals()[i - 1].end, set.intervals()[i].begin);
+  }
+}
+
+TEST(IntervalSet, AgreesWithSetsOfMoments) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 5000; ++round) {
+    const auto first = random_intervals(random);
+    const auto second = random_intervals(random);
+    const IntervalSet a(first);
+    const IntervalSet b(second);
+    const Moments x = moments_of(first);
+    const Moments y = moments_of(second);
+    expect_is(a, x);
+    expect_is(unite(a, b), x | y);
+    expect_is(intersect(a, b), x & y);
+    expect_is(subtract(a, b), x & ~y);
+    if (HasFatalFailure()) FAIL() << "round " << round;
+  }
+}
+
 }  // namespace
+
 }  // namespace underlap::analysis

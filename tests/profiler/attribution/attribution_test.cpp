@@ -3,7 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "profiler/attribution/mode_map.hpp"
+#include <utility>
+
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/slices.hpp"
 
@@ -189,11 +190,7 @@ rules:
 }
 
 TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {
-  struct Case {
-    std::string yaml;
-    std::string message;
-  };
-  const Case cases[] = {
+  const std::pair<std::string, std::string> cases[] = {
       {"", "map.yaml:1:1: has no rules; write one"},
       {"rule: []", "map.yaml:1:1: a mode map needs rules; write"},
       {"rules: 3", "rules is \"3\", must be a list; write entries"},
@@ -206,9 +203,10 @@ TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {
       {"rules:\n- dp", "a rule is \"dp\"; write a mapping"},
       {"rules: [{group: a, mode: dp}]\nmore: 1", "unknown key \"more\"; a mode map only has rules"},
   };
-  for (const Case& c : cases)
-    EXPECT_THAT(testing_support::error_of([&] { parse_mode_map(c.yaml, "map.yaml"); }), testing::HasSubstr(c.message))
-        << c.yaml;
+  for (const auto& [yaml, message] : cases)
+    EXPECT_THAT(testing_support::error_of([&yaml = yaml] { parse_mode_map(yaml, "map.yaml"); }),
+                testing::HasSubstr(message))
+        << yaml;
 }
 
 }  // namespace

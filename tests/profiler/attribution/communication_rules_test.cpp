@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiler/attribution/group_names.hpp"
-#include "profiler/attribution/kernel_name.hpp"
+#include <utility>
 
 namespace underlap::attribution {
 namespace {
@@ -12,11 +11,7 @@ namespace {
 using Says = NameMeaning::Says;
 
 TEST(KernelName, LeavesOutReturnTypesArgumentsAndUnnamedNamespaces) {
-  struct Case {
-    std::string_view kernel;
-    std::string_view name;
-  };
-  constexpr Case kCases[] = {
+  constexpr std::pair<std::string_view, std::string_view> kCases[] = {
       {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
        "ncclKernel_AllReduce_RING_LL_Sum_float"},
       {"void dpsk::ep::internode::dispatch<false, 8, true, 8>(int4*, float const*)", "dpsk::ep::internode::dispatch"},
@@ -35,7 +30,7 @@ TEST(KernelName, LeavesOutReturnTypesArgumentsAndUnnamedNamespaces) {
       {"(((", ""},
       {"", ""},
   };
-  for (const Case& c : kCases) EXPECT_EQ(qualified_name(c.kernel), c.name) << c.kernel;
+  for (const auto& [kernel, name] : kCases) EXPECT_EQ(qualified_name(kernel), name) << kernel;
 }
 
 TEST(KernelName, MatchesFromEndToEnd) {
@@ -96,11 +91,7 @@ TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
 }
 
 TEST(CommunicationRules, TakeNoKernelForAPartOfItsNameAndTellWhy) {
-  struct Case {
-    std::string_view kernel;
-    Says says;
-  };
-  constexpr Case kCases[] = {
+  constexpr std::pair<std::string_view, Says> kCases[] = {
       {"void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>::Policy>(long*)", Says::compute},
       {"void cub::DispatchReduceByKey<long*>(long*)", Says::compute},
       {"void cdpsk::ep::CUB_200200_NS::DeviceScanKernel<int>(int)", Says::nothing},
@@ -114,7 +105,7 @@ TEST(CommunicationRules, TakeNoKernelForAPartOfItsNameAndTellWhy) {
       {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", Says::nothing},
       {"flash::flash_fwd_splitkv_combine_kernel", Says::looks_like_comm},
   };
-  for (const Case& c : kCases) EXPECT_EQ(meaning_of_kernel(c.kernel).says, c.says) << c.kernel;
+  for (const auto& [kernel, says] : kCases) EXPECT_EQ(meaning_of_kernel(kernel).says, says) << kernel;
   EXPECT_NE(meaning_of_kernel("void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)").why_not, "");
   EXPECT_EQ(meaning_of_kernel("void at::native::reduce_kernel<512>(int)").why_not, "");
 }
@@ -134,11 +125,7 @@ TEST(CommunicationRules, ReadLaunchingAnnotations) {
 }
 
 TEST(GroupNames, SayTheModeOfWhatFrameworksCallTheirGroups) {
-  struct Case {
-    std::string_view name;
-    Mode mode;
-  };
-  constexpr Case kCases[] = {
+  constexpr std::pair<std::string_view, Mode> kCases[] = {
       {"DATA_PARALLEL_GROUP_WITH_CP", Mode::dp},
       {"DATA_PARALLEL_GROUP_GLOO", Mode::dp},
       {"INTRA_PARTIAL_DATA_PARALLEL_GROUP_WITH_CP", Mode::dp},
@@ -165,11 +152,11 @@ TEST(GroupNames, SayTheModeOfWhatFrameworksCallTheirGroups) {
       {"tp_sm16_cga2", Mode::tp},
       {"pp_forward_0_1", Mode::pp},
   };
-  for (const Case& c : kCases) {
-    const auto meaning = meaning_of_group(c.name);
-    ASSERT_TRUE(meaning) << c.name;
-    EXPECT_EQ(meaning->mode, c.mode) << c.name;
-    EXPECT_GT(meaning->confidence_pct, 0) << c.name;
+  for (const auto& [name, mode] : kCases) {
+    const auto meaning = meaning_of_group(name);
+    ASSERT_TRUE(meaning) << name;
+    EXPECT_EQ(meaning->mode, mode) << name;
+    EXPECT_GT(meaning->confidence_pct, 0) << name;
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "profiler/compare/common_subsequence.hpp"
+#include "profiler/compare/order_matching.hpp"
 #include "tests/profiler/compare/steps.hpp"
 
 namespace underlap::compare {

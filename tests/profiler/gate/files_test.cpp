@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/gate/baseline.hpp"
+#include "profiler/gate/named_runs.hpp"
 
 #include <gmock/gmock.h>
 
-#include "profiler/gate/gate_reader.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/gate/rules.hpp"
 #include "tests/profiler/error_of.hpp"

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "platform/json.hpp"
-#include "profiler/gate/words.hpp"
 #include "tests/profiler/gate/gate_runs.hpp"
 
 namespace underlap::gate {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profiler/report/distributions.hpp"
+#include "profiler/report/statistics.hpp"
 #include "tests/profiler/error_of.hpp"
 
 namespace underlap::gate {

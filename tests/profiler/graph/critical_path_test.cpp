@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "profiler/graph/build.hpp"
 #include "tests/profiler/analysis/job_trace.hpp"
 
 namespace underlap::graph {

@@ -6,10 +6,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/analysis/waits.hpp"
-#include "profiler/analysis/windows.hpp"
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/graph/details/details.hpp"
@@ -45,13 +42,6 @@ class RealCommunications : public testing::Test {
  private:
   fs::path folder_;
 };
-
-std::vector<Window> spans_of(const Trace& trace) {
-  std::vector<Window> windows;
-  for (const std::int32_t rank : ranks_of(trace))
-    if (const auto span = span_of_rank(trace, rank)) windows.push_back(*span);
-  return windows;
-}
 
 std::vector<std::int64_t> in_us(const std::vector<LateArrival>& arrivals, std::int64_t (*part)(const LateArrival&)) {
   std::vector<std::int64_t> us;
@@ -93,7 +83,10 @@ TEST_F(RealCommunications, SplitWaitFromTransferAndNameTheLateRank) {
 TEST_F(RealCommunications, ShowWhyDevicesIdle) {
   Trace trace = read("dlrm_8gpu_v100");
   const Communications communications = match_and_align(trace);
-  const Details details = find_details(trace, communications, spans_of(trace));
+  const Summary summary = summarise(trace);
+  std::vector<Window> spans;
+  for (const RankSummary& rank : summary.ranks) spans.push_back(rank.windows.front());
+  const Details details = find_details(trace, communications, spans);
   const std::vector<std::int64_t> idle_us{6419, 6428, 7046, 8145, 8887, 9121, 7051, 8308};
   ASSERT_THAT(details.idle, SizeIs(8));
   for (const auto& [rank, idle] : details.idle) {

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "platform/json.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 

@@ -9,9 +9,8 @@
 #include <QTimer>
 
 #include "profiler/gate/named_runs.hpp"
-#include "profiler/gate/words.hpp"
-#include "profiler/report/scaling/read_scaling.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
+#include "profiler/gate/reports.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
 #include "tests/viewer/small_runs.hpp"
 #include "viewer/app/pages/loading_page.hpp"

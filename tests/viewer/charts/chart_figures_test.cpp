@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "profiler/analysis/breakdown.hpp"
-#include "profiler/analysis/details/bandwidth.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/viewer/charts/chart_inputs.hpp"
 #include "viewer/charts/chart.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "profiler/analysis/details/slowed_compute.hpp"
+#include "profiler/analysis/details/trace_details.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/random_trace.hpp"

@@ -8,8 +8,7 @@
 #include <QVBoxLayout>
 
 #include "profiler/gate/reports.hpp"
-#include "profiler/gate/words.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/labels.hpp"
 #include "viewer/app/pages/page_text.hpp"

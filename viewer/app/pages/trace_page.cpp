@@ -18,8 +18,8 @@
 #include <exception>
 #include <stdexcept>
 
+#include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/breakdown.hpp"
-#include "profiler/analysis/headline.hpp"
 #include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/pages/page_text.hpp"

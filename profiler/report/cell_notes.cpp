@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/report/rows/cell_notes.hpp"
+#include "profiler/report/report_tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,6 +59,20 @@ std::string capture_text(const CellResult& cell) {
   for (const auto& [cause, count] : counts) causes.push_back(fmt::format("{} {}", count, cause));
   return fmt::format("in {} of {} blocks the trace lacks records: {}; for example, {}", blocks.size(), blocks_of(cell),
                      fmt::join(causes, ", "), cell.capture_faults.front().example);
+}
+
+// Why the block's clocks were lowered, "power limit 61 % of the block, SM clock 1980 -> 1590 MHz"; empty: they were
+// not.
+std::string throttled_text(const GpuBlock& block) {
+  std::set<std::string> reasons(block.after.throttle_reasons.begin(), block.after.throttle_reasons.end());
+  if (block.power_limited_ns > 0) reasons.insert("power limit");
+  if (block.thermal_limited_ns > 0) reasons.insert("thermal slowdown");
+  if (reasons.empty()) return "";
+  std::string text =
+      fmt::format("{}; SM clock {} -> {} MHz", fmt::join(reasons, ", "), block.before.sm_mhz, block.after.sm_mhz);
+  const std::int64_t limited_ns = block.power_limited_ns + block.thermal_limited_ns;
+  if (limited_ns > 0) text += fmt::format(", clocks lowered for {:.0f} ms", static_cast<double>(limited_ns) * 1e-6);
+  return text;
 }
 
 /// "in 3 of 5 blocks: power limit; SM clock 1980 -> 1410 MHz"; empty: it was not.
