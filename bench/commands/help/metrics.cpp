@@ -75,9 +75,7 @@ void describe(Json& schema, const std::string& path, const Metrics& metrics) {
     for (auto& [key, property] : schema["properties"].items()) {
       const std::string place = path.empty() ? key : path + "." + key;
       describe(property, place, metrics);
-      Json result = Json::object();
-      if (std::string text = metrics.description(place, is_nullable(property)); !text.empty())
-        result["description"] = std::move(text);
+      Json result{{"description", metrics.description(place, is_nullable(property))}};
       result.update(property);
       property = std::move(result);
     }
