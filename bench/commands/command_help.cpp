@@ -17,6 +17,7 @@
 #include "bench/commands/help/completion.hpp"
 #include "bench/commands/help/help_text.hpp"
 #include "bench/commands/help/manual.hpp"
+#include "bench/commands/help/metrics.hpp"
 #include "bench/commands/help/usage_errors.hpp"
 #include "bench/machine/machine.hpp"
 #include "bench/ranks/cuda_backend.hpp"
@@ -65,7 +66,7 @@ std::string analysis_schema() {
   graph::add_details_schema(schema);
   attribution::add_attribution_schema(schema);
   report::add_observed_schema(schema);
-  return json_text(schema, 1) + "\n";
+  return json_text(schema);
 }
 
 /// The JSON Schema of each format that other programs read.
@@ -79,6 +80,12 @@ const std::map<std::string, std::string (*)()>& json_schemas() {
                                                                 {"scaling", report::scaling_json_schema},
                                                                 {"tune", tune_json_schema}};
   return schemas;
+}
+
+std::string described_schema(const std::string& format) {
+  nlohmann::ordered_json schema = parse_json(json_schemas().at(format)());
+  describe_properties(schema, format);
+  return json_text(schema, 1) + "\n";
 }
 
 std::string schema_names() { return fmt::format("{}", fmt::join(std::views::keys(json_schemas()), ", ")); }
@@ -100,7 +107,7 @@ void add_help(CLI::App& app, int& exit_code) {
   command->callback([&app, &exit_code, arguments] {
     const Command program = command_tree(app);
     if (!arguments->schema.empty())
-      print_data(json_schemas().at(arguments->schema)());
+      print_data(described_schema(arguments->schema));
     else if (const auto topic = help_topics().find(fmt::format("{}", fmt::join(arguments->words, " ")));
              topic != help_topics().end())
       print_text("{}", topic->second);

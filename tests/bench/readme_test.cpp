@@ -28,6 +28,7 @@
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/summary.hpp"
 #include "tests/bench/commands/program.hpp"
+#include "tests/bench/metric_files.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::bench {
@@ -237,6 +238,13 @@ std::string fields_of(std::istream& words) {
   return text;
 }
 
+// "metrics SECTION": the entries of bench/metrics.
+std::string metrics_section(std::istream& words) {
+  std::string section;
+  words >> section;
+  return metrics_table(metrics_of(section));
+}
+
 // "columns RUN": the columns of a run's CSV.
 std::string columns(std::istream& words) {
   std::string run;
@@ -252,9 +260,10 @@ struct Part {
   std::string_view kind;
   std::string (*make)(std::istream& arguments);
 };
-constexpr std::array<Part, 8> kParts{{{"command", command},
+constexpr std::array<Part, 9> kParts{{{"command", command},
                                       {"table", run_table},
                                       {"fields", fields_of},
+                                      {"metrics", metrics_section},
                                       {"columns", columns},
                                       {"timeline", timeline},
                                       {"schedules", schedules},

@@ -41,7 +41,7 @@ struct DpStep {
   std::int64_t compute_ns() const { return sum(forward_ns) + sum(backward_ns) + optimizer_ns; }
 };
 
-// The recurrence of bench/METRICS.md. Gathers end before backward begins and so never stand behind a reduce, whether
+// The step as a recurrence over buckets. Gathers end before backward begins and so never stand behind a reduce, whether
 // they have a communicator of their own or not.
 std::int64_t closed_form(const DpStep& step, const plan::Config& config) {
   const std::size_t buckets = step.gather_ns.size();
