@@ -13,19 +13,11 @@
 #include <CLI/CLI.hpp>
 #include <QApplication>
 #include <QEventLoop>
-#include <QImage>
 #include <QPainter>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <random>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "platform/numbers/median.hpp"
 #include "platform/room.hpp"
@@ -308,7 +300,7 @@ int main(int argc, char** argv) {
   try {
     underlap::viewer::run(arguments);
   } catch (const std::exception& error) {
-    print_error("underlap-viewer-bench: {}\n", error.what());
+    underlap::print_error("underlap-viewer-bench: {}\n", error.what());
     return 2;
   }
   return 0;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 
 #include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"

@@ -6,11 +6,9 @@
 #include <QComboBox>
 #include <QFileDialog>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -58,8 +56,7 @@ ChartPanel::ChartPanel(QWidget* parent)
   line->addWidget(kinds_);
   line->addWidget(save_button);
   line->addStretch(1);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(4, 4, 4, 4);
+  auto* layout = column_of(this, 4);
   layout->addLayout(line);
   layout->addWidget(scrolled_, 1);
   layout->addWidget(reason_, 1);

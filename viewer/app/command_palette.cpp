@@ -6,8 +6,9 @@
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QVBoxLayout>
 #include <algorithm>
+
+#include "viewer/app/labels.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -26,8 +27,7 @@ CommandPalette::CommandPalette(const QList<QAction*>& actions, QWidget* parent)
   words_->setPlaceholderText(tr("search for a command"));
   words_->setAccessibleName(tr("Search for a command"));
   words_->installEventFilter(this);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(6, 6, 6, 6);
+  auto* layout = column_of(this, 6);
   layout->addWidget(words_);
   layout->addWidget(list_);
   resize(460, 360);

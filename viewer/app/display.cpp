@@ -13,8 +13,6 @@
 #include <QJsonObject>
 #include <QPluginLoader>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <utility>
 
 namespace underlap::viewer {

@@ -3,8 +3,12 @@
 
 #include <QLabel>
 #include <QString>
+#include <QVBoxLayout>
+#include <string>
 
 namespace underlap::viewer {
+
+inline QString text(const std::string& string) { return QString::fromStdString(string); }
 
 /// A label that shows `text` as it is, also where a name from a file looks like HTML, which a QLabel would follow. It
 /// belongs to the layout that it is put into.
@@ -12,6 +16,22 @@ inline QLabel* plain_label(const QString& text = {}) {
   auto* label = new QLabel(text);
   label->setTextFormat(Qt::PlainText);
   return label;
+}
+
+/// The same for sentences, which wrap and can be copied.
+inline QLabel* sentence_label(const QString& text = {}) {
+  QLabel* label = plain_label(text);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  return label;
+}
+
+/// A layout from top to bottom; -1: spacing as the style has it.
+inline QVBoxLayout* column_of(QWidget* parent, int margin = 0, int spacing = -1) {
+  auto* layout = new QVBoxLayout(parent);
+  layout->setContentsMargins(margin, margin, margin, margin);
+  layout->setSpacing(spacing);
+  return layout;
 }
 
 }  // namespace underlap::viewer

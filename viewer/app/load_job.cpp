@@ -8,8 +8,6 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
 #include "profiler/analysis/not_comparable.hpp"
 #include "profiler/gate/named_runs.hpp"
@@ -130,10 +128,6 @@ std::shared_ptr<const Document> compare(const std::string& from, const std::stri
   watch.say("comparing");
   return compare_documents(before, now, is_forced);
 }
-
-}  // namespace
-
-namespace {
 
 // Patterns, and what is not there, stay as they are named.
 QString canonical(const QString& path) {

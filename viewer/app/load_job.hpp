@@ -6,7 +6,6 @@
 #include <QStringList>
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <thread>
 
 #include "viewer/model/document.hpp"
@@ -46,7 +45,6 @@ class LoadJob : public QObject {
   LoadJob(QString path, Work work, QObject* parent = nullptr);
   ~LoadJob() override;
 
-  const QString& path() const { return path_; }
   void start();
   void cancel() { is_cancelled_ = true; }
 

@@ -4,12 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <QApplication>
-#include <QTimer>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
@@ -48,10 +45,16 @@ QSize size_from(const std::string& text) {
   return {width, height};
 }
 
+QStringList inputs_of(const Arguments& arguments) {
+  QStringList inputs;
+  for (const std::string& input : arguments.inputs) inputs << QString::fromStdString(input);
+  return inputs;
+}
+
 RenderRequest request_of(const Arguments& arguments) {
   RenderRequest request;
   request.output = arguments.render;
-  for (const std::string& input : arguments.inputs) request.inputs << QString::fromStdString(input);
+  request.inputs = inputs_of(arguments);
   if (!arguments.range.empty()) request.range = parse_range(arguments.range);
   if (!arguments.size.empty()) request.size = size_from(arguments.size);
   request.chart = arguments.chart;
@@ -92,16 +95,13 @@ int show(int& argc, char** argv, const Arguments& arguments) {
   MainWindow window;
   if (arguments.dark) window.set_dark(true);
   window.show();
-  if (!arguments.chart.empty()) {
-    QStringList runs;
-    for (const std::string& input : arguments.inputs) runs << QString::fromStdString(input);
-    window.scale(runs, arguments.force);
-  } else if (arguments.compare) {
-    window.compare(QString::fromStdString(arguments.inputs[0]), QString::fromStdString(arguments.inputs[1]),
-                   arguments.force);
-  } else {
-    for (const std::string& input : arguments.inputs) window.open(QString::fromStdString(input));
-  }
+  const QStringList inputs = inputs_of(arguments);
+  if (!arguments.chart.empty())
+    window.scale(inputs, arguments.force);
+  else if (arguments.compare)
+    window.compare(inputs[0], inputs[1], arguments.force);
+  else
+    for (const QString& input : inputs) window.open(input);
   return QApplication::exec();
 }
 

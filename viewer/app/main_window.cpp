@@ -3,22 +3,18 @@
 
 #include <QAction>
 #include <QApplication>
-#include <QDateTime>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFileInfo>
 #include <QKeyEvent>
-#include <QLabel>
 #include <QMimeData>
-#include <QSettings>
 #include <QStatusBar>
 #include <QTabWidget>
-#include <QVBoxLayout>
 #include <algorithm>
-#include <utility>
 
 #include "viewer/app/change_watch.hpp"
 #include "viewer/app/key_owner.hpp"
+#include "viewer/app/labels.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/note_bar.hpp"
 #include "viewer/app/pages/compare_page.hpp"
@@ -60,9 +56,7 @@ MainWindow::MainWindow()
   connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
   connect(note_, &NoteBar::taken_up, this, &MainWindow::take_up_note);
   auto* all = new QWidget;
-  auto* layout = new QVBoxLayout(all);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = column_of(all, 0, 0);
   layout->addWidget(note_);
   layout->addWidget(tabs_, 1);
   setCentralWidget(all);
@@ -186,7 +180,7 @@ void MainWindow::start(QWidget* tab, const Request& request) {
     statusBar()->clearMessage();
     show_document(job, document);
     QStringList files;
-    for (const std::string& file : files_of(*document)) files << QString::fromStdString(file);
+    for (const std::string& file : document->files) files << text(file);
     changes_->watch(jobs_[job], files, began);
     end(job);
     show_note();
@@ -257,10 +251,10 @@ void MainWindow::replace(QWidget* before, Page* page, const QString& title) {
 
 // Two copies of a trace have the same cell: then the titles contain their file names.
 QString MainWindow::title_among_others(const Document& document, const QWidget* own) const {
-  const QString title = QString::fromStdString(document.title);
+  const QString title = text(document.title);
   for (int tab = 0; tab < tabs_->count(); ++tab)
     if (tabs_->widget(tab) != own && tabs_->tabText(tab) == title)
-      return tr("%1 (%2)").arg(title, QFileInfo(QString::fromStdString(document.path)).fileName());
+      return tr("%1 (%2)").arg(title, QFileInfo(text(document.path)).fileName());
   return title;
 }
 
@@ -272,7 +266,7 @@ void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Documen
   const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);
   replace(jobs_[job], page, title_among_others(*document, jobs_[job]));
   jobs_[job] = page;
-  tabs_->setTabToolTip(tabs_->indexOf(page), QString::fromStdString(document->path));
+  tabs_->setTabToolTip(tabs_->indexOf(page), text(document->path));
   show_title();
   restore_state_of(page);
   go_on();
@@ -282,7 +276,7 @@ bool MainWindow::has_legend() { return viewer_settings().value("legend", true).t
 
 void MainWindow::show_part(LoadJob* job, const std::shared_ptr<const TraceDocument>& part) {
   show_document(job, part);
-  tabs_->setTabText(tabs_->indexOf(jobs_[job]), tr("%1 ...").arg(QString::fromStdString(part->title)));
+  tabs_->setTabText(tabs_->indexOf(jobs_[job]), tr("%1 ...").arg(text(part->title)));
   show_title();
 }
 

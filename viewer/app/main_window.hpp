@@ -5,8 +5,6 @@
 #include <QMainWindow>
 #include <QPointer>
 #include <QStringList>
-#include <functional>
-#include <memory>
 
 #include "viewer/app/load_job.hpp"
 #include "viewer/app/pages/page.hpp"

@@ -2,15 +2,12 @@
 // The menus of the window: every action that there is, with its keys. Palette and help list the same.
 #include <QAction>
 #include <QApplication>
-#include <QDialog>
 #include <QFileDialog>
-#include <QFileInfo>
 #include <QHeaderView>
 #include <QInputDialog>
 #include <QMenu>
 #include <QMenuBar>
 #include <QScreen>
-#include <QSettings>
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>

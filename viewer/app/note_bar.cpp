@@ -2,17 +2,14 @@
 #include "viewer/app/note_bar.hpp"
 
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPushButton>
 
 #include "viewer/app/labels.hpp"
 
 namespace underlap::viewer {
 
-NoteBar::NoteBar(QWidget* parent) : QFrame(parent), text_(plain_label()), offer_(new QPushButton) {
+NoteBar::NoteBar(QWidget* parent) : QFrame(parent), text_(sentence_label()), offer_(new QPushButton) {
   setFrameShape(QFrame::StyledPanel);
-  text_->setWordWrap(true);
-  text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   connect(offer_, &QPushButton::clicked, this, &NoteBar::taken_up);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(8, 2, 8, 2);

@@ -5,7 +5,6 @@
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/lanes/lane_painters.hpp"

@@ -4,22 +4,18 @@
 #include <fmt/format.h>
 
 #include <QApplication>
-#include <QImage>
 #include <QPainter>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include "platform/atomic_file.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/analysis/not_comparable.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/report/scaling/scaling.hpp"
-#include "viewer/charts/picture_file.hpp"
 #include "viewer/charts/write_chart.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/scene/scene.hpp"
@@ -178,8 +174,9 @@ void draw_parts_to_file(const std::vector<PicturePart>& parts, const RenderReque
   draw_image(parts, request);
 }
 
-void write(const RenderRequest& request, const ChartInput& input) {
-  const Chart chart = make_chart(request.chart, input);
+// `otherwise`: the chart if the request names none.
+void write(const RenderRequest& request, const ChartInput& input, const char* otherwise = "") {
+  const Chart chart = make_chart(request.chart.empty() ? otherwise : request.chart, input);
   write_chart(request.output, chart, *request.theme, request.size.value_or(fitting_size(chart, *request.theme)),
               request.scale);
 }
@@ -199,36 +196,25 @@ std::string trace_of_cell(const RunDocument& run, const std::string& cell) {
   return file;
 }
 
-bool takes_runs(const std::string& chart) {
-  return std::ranges::find(chart_kind(chart).needs, ChartSource::run) != chart_kind(chart).needs.end();
+bool is_drawn_from(const RenderRequest& request, ChartSource source) {
+  if (request.chart.empty()) return false;
+  const std::vector<ChartSource>& needs = chart_kind(request.chart).needs;
+  return std::ranges::find(needs, source) != needs.end();
 }
 
 void render_run(const RenderRequest& request, const std::string& folder) {
   const std::shared_ptr<const RunDocument> run = open_run(folder);
-  if (!request.cell.empty() && (request.chart.empty() || !takes_runs(request.chart))) {
+  if (!request.cell.empty() && !is_drawn_from(request, ChartSource::run)) {
     RenderRequest of_trace = request;
     of_trace.inputs = {QString::fromStdString(trace_of_cell(*run, request.cell))};
     of_trace.cell.clear();
     return render(of_trace);
   }
-  RenderRequest with_chart = request;
-  if (with_chart.chart.empty()) with_chart.chart = "matrix";
-  ChartInput input;
-  input.name = folder;
-  input.cell = request.cell;
-  input.run = &run->results;
-  input.summaries = &run->summaries;
-  write(with_chart, input);
+  write(request, {.name = folder, .cell = request.cell, .run = &run->results, .summaries = &run->summaries}, "matrix");
 }
 
-void render_gate(const RenderRequest& request, const std::string& file) {
-  const std::shared_ptr<const GateDocument> judged = open_gate(file);
-  RenderRequest with_chart = request;
-  if (with_chart.chart.empty()) with_chart.chart = "gate";
-  ChartInput input;
-  input.name = file;
-  input.gate = &judged->report;
-  write(with_chart, input);
+void write_gate(const RenderRequest& request, const GateDocument& judged) {
+  write(request, {.name = judged.path, .gate = &judged.report}, "gate");
 }
 
 // Prints what of a trace could not be used, as a window shows it.
@@ -242,13 +228,8 @@ std::shared_ptr<const TraceDocument> read_trace(const std::string& path) {
 
 void render_trace(const RenderRequest& request, const std::string& path) {
   const std::shared_ptr<const TraceDocument> document = read_trace(path);
-  if (!request.chart.empty()) {
-    ChartInput input;
-    input.name = path;
-    input.trace = &document->traced.trace;
-    input.summary = &document->traced.summary;
-    return write(request, input);
-  }
+  if (!request.chart.empty())
+    return write(request, {.name = path, .trace = &document->traced.trace, .summary = &document->traced.summary});
   std::vector<PicturePart> parts;
   const TimeRange range = range_of(*document->timeline, request.range);
   const bool is_cut = !request.range && range.end_ns - range.begin_ns < document->timeline->length_ns();
@@ -290,13 +271,8 @@ void render_comparison(const RenderRequest& request) {
   const std::shared_ptr<const TraceDocument> from = read_trace(from_file), to = read_trace(to_file);
   const std::shared_ptr<const CompareDocument> comparison = compared(from, to, request.is_forced);
   const compare::Comparison& change = comparison->report.comparisons.front();
-  if (!request.chart.empty()) {
-    ChartInput input;
-    input.name = to->path;
-    input.how_made = how_made(to->traced.trace);
-    input.comparison = &change;
-    return write(request, input);
-  }
+  if (!request.chart.empty())
+    return write(request, {.name = to->path, .how_made = how_made(to->traced.trace), .comparison = &change});
   std::vector<PicturePart> parts;
   const QString said = QString::fromStdString(compare::sentence_of(change));
   parts.push_back(part_for(to, QString("candidate %1: %2").arg(QString::fromStdString(to->path), said)));
@@ -312,23 +288,13 @@ void render_comparison(const RenderRequest& request) {
   draw_parts_to_file(parts, request);
 }
 
-bool is_drawn_from(const RenderRequest& request, ChartSource source) {
-  if (request.chart.empty()) return false;
-  const std::vector<ChartSource>& needs = chart_kind(request.chart).needs;
-  return std::ranges::find(needs, source) != needs.end();
-}
-
 bool is_scaling(const RenderRequest& request) { return is_drawn_from(request, ChartSource::scaling); }
 
 // A baseline and a candidate, each what `underlap gate` takes.
 void render_judged(const RenderRequest& request) {
   ReadingWatch nobody;
-  const std::shared_ptr<const GateDocument> judged =
-      judge_runs(request.inputs[0].toStdString(), request.inputs[1].toStdString(), request.is_forced, nobody);
-  ChartInput input;
-  input.name = judged->path;
-  input.gate = &judged->report;
-  write(request, input);
+  write_gate(request,
+             *judge_runs(request.inputs[0].toStdString(), request.inputs[1].toStdString(), request.is_forced, nobody));
 }
 
 // Any number of runs, or series of runs.
@@ -336,9 +302,7 @@ void render_scaling(const RenderRequest& request) {
   std::vector<std::string> paths;
   for (const QString& path : request.inputs) paths.push_back(path.toStdString());
   const report::ScalingReport report = report::read_scaling(paths, request.is_forced, [](const std::string&) {});
-  ChartInput input;
-  input.scaling = &report;
-  write(request, input);
+  write(request, {.scaling = &report});
 }
 
 void check(const RenderRequest& request) {
@@ -390,7 +354,7 @@ void render(const RenderRequest& request) {
   if (request.inputs.size() == 2) return render_comparison(request);
   const std::string path = request.inputs[0].toStdString();
   if (kind_of(path) == DocumentKind::run) return render_run(request, path);
-  if (kind_of(path) == DocumentKind::gate) return render_gate(request, path);
+  if (kind_of(path) == DocumentKind::gate) return write_gate(request, *open_gate(path));
   render_trace(request, path);
 }
 

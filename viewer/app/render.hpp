@@ -5,7 +5,6 @@
 #include <QString>
 #include <QStringList>
 #include <optional>
-#include <string>
 
 #include "viewer/theme/theme.hpp"
 #include "viewer/timeline/timeline.hpp"

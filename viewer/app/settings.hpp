@@ -4,7 +4,6 @@
 #include <QJsonObject>
 #include <QSettings>
 #include <QString>
-#include <vector>
 
 #include "viewer/app/load_job.hpp"
 

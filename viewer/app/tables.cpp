@@ -67,8 +67,8 @@ void cut_titles(std::vector<int>& widths, const std::vector<int>& contents, int 
 
 }  // namespace
 
-QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role, QWidget* parent) {
-  auto* table = new PanelTable(parent);
+QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role) {
+  auto* table = new PanelTable;
   table->setHorizontalHeader(new TitleBar);
   table->setAccessibleName(name);
   if (sort_role >= 0) {
@@ -92,6 +92,7 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
   table->horizontalHeader()->setHighlightSections(false);
   table->horizontalHeader()->setMinimumSectionSize(36);
+  QObject::connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   return table;
 }
 

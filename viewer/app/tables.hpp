@@ -5,13 +5,12 @@
 
 class QAbstractItemModel;
 class QTableView;
-class QWidget;
 
 namespace underlap::viewer {
 
 /// A table as all panels show one: whole rows, sorted by what a click on a title names, its columns as wide as their
-/// texts. `sort_role` is what rows are sorted by; -1: they stay in the model's order.
-QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role = -1, QWidget* parent = nullptr);
+/// texts whenever the model is reset. `sort_role` is what rows are sorted by; -1: they stay in the model's order.
+QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role = -1);
 
 /// Makes columns of such a table as wide as their texts. As far as it takes to see all of them, names of more than a
 /// third of the room are cut, then titles that are wider than their columns, and then the widest columns.

@@ -8,7 +8,6 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -89,12 +88,12 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
   if (event->button() == Qt::MiddleButton) return zoom_to(hit);
   if (event->button() != Qt::LeftButton) return;
-  if (hit.is_on_name && hit.lane) return click_name(*hit.lane, event->pos());
+  if (hit.is_on_name && hit.lane) return click_name(*hit.lane);
   if (!hit.is_on_name) select(hit.slice);
 }
 
 // A click on a lane's name opens or collapses it; with Ctrl it pins it.
-void TimelineView::click_name(const PlacedLane& placed, const QPoint&) {
+void TimelineView::click_name(const PlacedLane& placed) {
   const ArrangedLane lane = arrangement_->lanes()[static_cast<std::size_t>(placed.row)];
   if (QApplication::keyboardModifiers() & Qt::ControlModifier)
     arrangement_->set_pinned(placed.row, !lane.is_pinned);

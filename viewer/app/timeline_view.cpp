@@ -5,7 +5,6 @@
 #include <QScrollBar>
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace underlap::viewer {
 namespace {

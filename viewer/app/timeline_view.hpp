@@ -6,12 +6,7 @@
 #include <QJsonObject>
 #include <QTimer>
 #include <QWidget>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "viewer/model/document.hpp"
 #include "viewer/model/lane_arrangement.hpp"
@@ -113,7 +108,7 @@ class TimelineView : public QWidget {
   void update_scroll_bar();
   void changed();
   void drag_lane(const QPoint& at);
-  void click_name(const PlacedLane&, const QPoint& at);
+  void click_name(const PlacedLane&);
   void zoom_to(const Scene::Hit&);
   QString tooltip_of(const Scene::Hit&) const;
 

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <QPainter>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <map>
-#include <memory>
 #include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/analysis/details/trace_details.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/words.hpp"
 
 // Bus bandwidth by message size, as nccl-tests defines it: whether messages are large enough for the link, and what
 // waiting for peers costs. A colour for each collective and group size.
@@ -31,17 +19,13 @@ using analysis::FigureUnit;
 enum Name : std::size_t { kCollective, kRanks };
 enum Column : std::size_t { kBytes, kCount, kBusbw, kTransferBusbw };
 
-FigureTable empty_table() {
-  return {{{"collective", "collective"}, {"ranks", "ranks"}},
-          {{"median MB", "median", FigureUnit::megabytes},
-           {"count", "count", FigureUnit::number},
-           {"busbw GB/s", "busbw_gb_per_s", FigureUnit::number},
-           {"transfer only", "transfer_busbw_gb_per_s", FigureUnit::number}},
-          {}};
-}
-
 FigureTable table_of(const analysis::BandwidthReport& report) {
-  FigureTable table = empty_table();
+  FigureTable table{{{"collective", "collective"}, {"ranks", "ranks"}},
+                    {{"median MB", "median", FigureUnit::megabytes},
+                     {"count", "count", FigureUnit::number},
+                     {"busbw GB/s", "busbw_gb_per_s", FigureUnit::number},
+                     {"transfer only", "transfer_busbw_gb_per_s", FigureUnit::number}},
+                    {}};
   for (const analysis::BandwidthRow& row : report.rows)
     table.rows.push_back({{std::string(to_string(row.collective)), std::to_string(row.num_ranks)},
                           {row.median_bytes, static_cast<double>(row.count), row.whole.busbw_gb_per_s,
@@ -59,7 +43,7 @@ std::string note_of(const analysis::BandwidthReport& report) {
 
 ChartFigures figures(const ChartInput& input) {
   const analysis::BandwidthReport report = analysis::find_bandwidths(*input.trace);
-  ChartFigures of = headed("Bus bandwidth by message size", how_made(*input.trace), trace_text(input));
+  ChartFigures of = headed("Bus bandwidth by message size", input);
   of.table = table_of(report);
   of.note = note_of(report);
   return of;
@@ -77,13 +61,6 @@ struct Rates {
 void take(QList<QPointF>& points, const FigureRow& row, Column column) {
   const double bytes = row.figures[kBytes].value_or(0), rate = row.figures[column].value_or(0);
   if (bytes > 0 && rate > 0) points.append({bytes / 1e6, rate});  // a logarithm takes nothing else
-}
-
-std::size_t place_of(std::vector<std::string>& known, const std::string& name) {
-  const auto found = std::ranges::find(known, name);
-  const auto place = static_cast<std::size_t>(found - known.begin());
-  if (found == known.end()) known.push_back(name);
-  return place;
 }
 
 std::vector<Rates> rates_of(const FigureTable& table) {

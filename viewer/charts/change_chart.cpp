@@ -2,25 +2,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <QPainter>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <ranges>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/report/answer.hpp"
 #include "profiler/report/stalls.hpp"
 #include "profiler/report/where_time_went.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/words.hpp"
 
 // A waterfall chart of the change from one step to the other: the same compute kernels, other kernels, concurrent
 // kernels, exposed communication by mode, copies and idle time.
@@ -140,7 +131,7 @@ ChartFigures figures_of_run(const ChartInput& input) {
     throw std::invalid_argument(
         fmt::format("chart change needs recorded cells; \"{}\" or \"{}\" of {} was run without run.trace",
                     pair.from->name, pair.to->name, input.name));
-  ChartFigures of = headed("Why the step time changed", how_made(input.run->info), run_text(input));
+  ChartFigures of = headed("Why the step time changed", input);
   of.note = fmt::format("Baseline: {}. Candidate: {}. ", pair.from->name, pair.to->name);
   of.table = table_of(pair, *change);
   return of;

@@ -5,6 +5,7 @@
 
 #include <QChart>
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -84,6 +85,29 @@ std::string text_at(const std::map<std::string, std::string>& texts, const std::
   return found == texts.end() ? "" : found->second;
 }
 
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string with_name(const std::string& text, const std::string& name) {
+  return name.empty() ? text : text + ", " + name;
+}
+
+// "5 blocks, quick/paced": follows how the figures were made.
+std::string run_text(const ChartInput& input) {
+  return with_name(counted(static_cast<std::size_t>(input.run->blocks_done), "block"), input.name);
+}
+
+// The same of a trace: "4 ranks, 12 steps, both.pftrace".
+std::string trace_text(const ChartInput& input) {
+  const auto& ranks = input.summary->shown();
+  std::size_t steps = 0;
+  for (const analysis::RankSummary& rank : ranks) steps = std::max(steps, rank.windows.size());
+  const std::string text = counted(ranks.size(), "rank");
+  return with_name(input.summary->shows_steps() ? text + ", " + counted(steps, "step") : text + ", no steps",
+                   input.name);
+}
+
 }  // namespace
 
 std::string_view to_string(ChartSource source) { return kSources[source]; }
@@ -157,6 +181,18 @@ std::string how_made(const compare::RunFigures& run) {
   const std::string exact_link = text_at(run.environment, "link");
   const std::string link = exact_link.empty() ? text_at(run.kind, "link") : exact_link;
   return run.is_exact ? modelled_text(link) : measured_text(text_at(run.kind, "backend"), link);
+}
+
+ChartFigures headed(const std::string& title, const std::string& how, const std::string& of) {
+  ChartFigures figures;
+  figures.title = how.starts_with("simulated") ? title + " (simulated)" : title;
+  figures.subtitle = how.empty() || of.empty() ? how + of : how + "; " + of;
+  return figures;
+}
+
+ChartFigures headed(const std::string& title, const ChartInput& input) {
+  return input.run != nullptr ? headed(title, how_made(input.run->info), run_text(input))
+                              : headed(title, how_made(*input.trace), trace_text(input));
 }
 
 }  // namespace underlap::viewer

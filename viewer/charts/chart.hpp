@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "profiler/analysis/figure_table.hpp"
@@ -91,5 +90,13 @@ bool is_modelled(const Trace&);
 std::string how_made(const compare::RunFigures&);
 /// Of runs at several sizes, which may be measured, modelled or both.
 std::string how_made(const report::ScalingReport&);
+
+/// Figures without rows. The title notes where times are modelled.
+///
+/// how   how_made() of what is drawn; empty: unknown
+/// of    the drawn run, trace or comparison; follows `how` in the subtitle
+ChartFigures headed(const std::string& title, const std::string& how, const std::string& of);
+/// The same for the run of `input`, or else for its trace.
+ChartFigures headed(const std::string& title, const ChartInput& input);
 
 }  // namespace underlap::viewer

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <QPainter>
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/gate/reports.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/words.hpp"
 
 // The result of a gate: each metric's change with its confidence limits, and the largest change that passes.
 namespace underlap::viewer {

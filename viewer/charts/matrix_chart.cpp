@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 
-#include <QPainter>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <memory>
 #include <optional>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/words.hpp"
 
 // The cells of a run as a heat map: a grid where the matrix has two axes, otherwise one row per cell. Color shows how
 // overlap changed the step, only where the result is conclusive.
@@ -33,8 +23,7 @@ constexpr double kEdge = 14;
 std::vector<std::string> axes_of(const report::RunResults& run) {
   std::vector<std::string> axes;
   for (const report::CellResult& cell : run.cells)
-    for (const auto& [axis, value] : cell.values)
-      if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
+    for (const auto& [axis, value] : cell.values) place_of(axes, axis);
   return axes;
 }
 
@@ -78,8 +67,7 @@ FigureRow row_of(const report::CellResult& cell, const report::CellSummary& summ
 
 ChartFigures figures(const ChartInput& input) {
   const std::vector<std::string> axes = axes_of(*input.run);
-  ChartFigures of = headed("Cells of the matrix: step relative to the cell without overlap", how_made(input.run->info),
-                           run_text(input));
+  ChartFigures of = headed("Cells of the matrix: step relative to the cell without overlap", input);
   of.table = empty_table(axes);
   for (std::size_t i = 0; i < input.run->cells.size(); ++i)
     of.table.rows.push_back(row_of(input.run->cells[i], input.summaries->at(i), axes));
@@ -153,8 +141,7 @@ std::vector<TextLine> lines_of(const FigureRow& row) {
 // Values in the order in which the matrix has them.
 std::vector<std::string> values_of(const FigureTable& table, std::size_t name) {
   std::vector<std::string> values;
-  for (const FigureRow& row : table.rows)
-    if (std::ranges::find(values, row.names[name]) == values.end()) values.push_back(row.names[name]);
+  for (const FigureRow& row : table.rows) place_of(values, row.names[name]);
   return values;
 }
 
@@ -189,7 +176,7 @@ std::vector<QString> texts_of(const std::vector<std::string>& values) {
 }
 
 Tiles grid_of(const FigureTable& table, const Theme& theme) {
-  const std::vector<std::string> rows = values_of(table, kRowAxis), columns = values_of(table, kColumnAxis);
+  std::vector<std::string> rows = values_of(table, kRowAxis), columns = values_of(table, kColumnAxis);
   Tiles grid{.rows_title = QString::fromStdString(table.names[kRowAxis].title),
              .columns_title = QString::fromStdString(table.names[kColumnAxis].title),
              .rows = texts_of(rows),
@@ -197,12 +184,9 @@ Tiles grid_of(const FigureTable& table, const Theme& theme) {
              .tiles = std::vector(rows.size(), std::vector<Tile>(columns.size())),
              .least_height = 62,
              .most_height = HUGE_VAL};
-  const auto place = [](const std::vector<std::string>& values, const std::string& value) {
-    return static_cast<std::size_t>(std::ranges::find(values, value) - values.begin());
-  };
   for (const FigureRow& row : table.rows)
-    grid.tiles[place(rows, row.names[kRowAxis])][place(columns, row.names[kColumnAxis])] = {ratio_colour(row, theme),
-                                                                                            lines_of(row)};
+    grid.tiles[place_of(rows, row.names[kRowAxis])][place_of(columns, row.names[kColumnAxis])] = {
+        ratio_colour(row, theme), lines_of(row)};
   return grid;
 }
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/words.hpp"
 
 // Communication by mode: how much of it compute hides, and how much of the exposed part is only waiting. Cells with
 // overlap are below their cell without.
@@ -23,9 +18,7 @@ constexpr const char* kNote =
 
 ChartFigures figures(const ChartInput& input) {
   const bool is_run = input.run != nullptr;
-  ChartFigures of =
-      is_run ? headed("Communication by mode: hidden and exposed", how_made(input.run->info), run_text(input))
-             : headed("Communication by mode: hidden and exposed", how_made(*input.trace), trace_text(input));
+  ChartFigures of = headed("Communication by mode: hidden and exposed", input);
   of.note = kNote;
   of.table = is_run ? report::modes_figures(*input.summaries) : report::modes_figures(*input.trace, *input.summary);
   return of;

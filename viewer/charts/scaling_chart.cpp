@@ -2,23 +2,13 @@
 #include <fmt/format.h>
 
 #include <QCategoryAxis>
-#include <QPainter>
 #include <QValueAxis>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <memory>
 #include <optional>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/report/scaling/scaling.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
-#include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/words.hpp"
 
 // What became of a step over more ranks: the step, and each mode's exposed communication below it on the same axis of
 // ranks. A colour for each cell; what is modelled is dashed and hollow.
@@ -133,12 +123,10 @@ struct Plotted {
 Plotted::Plotted(const FigureTable& of) : table(of) {
   for (const FigureRow& row : table.rows) {
     if (!row.figures[kLength]) continue;
-    auto cell = std::ranges::find(cells, row.names[kCell]);
-    if (cell == cells.end()) cell = cells.insert(cells.end(), row.names[kCell]);
     ranks.insert(*row.figures[kRanks]);
     auto plot = std::ranges::find(plots, row.names[kWhat], &Plot::what);
     if (plot == plots.end()) plot = plots.insert(plots.end(), Plot{.what = row.names[kWhat], .lines = {}, .range = {}});
-    const auto number = static_cast<std::size_t>(cell - cells.begin());
+    const std::size_t number = place_of(cells, row.names[kCell]);
     const bool is_modelled = row.names[kTimes] == kModelled;
     const auto is_its = [&](const Line& line) { return line.cell == number && line.is_modelled == is_modelled; };
     auto line = std::ranges::find_if(plot->lines, is_its);

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <QPainter>
 #include <QPolygonF>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
-#include "viewer/charts/drawing/series.hpp"
-#include "viewer/charts/words.hpp"
 
 // Every measured step in its order, cell by cell or rank by rank, around its median: whether a run drifted, which steps
 // stalled, and how wide the interval of the median is.
@@ -34,8 +23,7 @@ constexpr double kLeastDeviation = 0.002;  ///< steps of virtual time do not dif
 
 ChartFigures figures(const ChartInput& input) {
   const bool is_run = input.run != nullptr;
-  ChartFigures of = is_run ? headed("Steps over time", how_made(input.run->info), run_text(input))
-                           : headed("Steps over time, by rank", how_made(*input.trace), trace_text(input));
+  ChartFigures of = headed(is_run ? "Steps over time" : "Steps over time, by rank", input);
   of.table = is_run ? report::steps_figures(*input.run, *input.summaries) : report::steps_figures(*input.summary);
   return of;
 }

@@ -3,9 +3,13 @@
 
 #include <QImage>
 #include <QSize>
+#include <QString>
 #include <filesystem>
+#include <functional>
 
 #include "viewer/charts/chart.hpp"
+
+class QPainter;
 
 namespace underlap::viewer {
 
@@ -26,5 +30,19 @@ std::string extension_of(const std::filesystem::path&);
 /// MachineError if the file cannot be written.
 void write_chart(const std::filesystem::path& path, const Chart&, const Theme&, QSize size = kChartSize,
                  double scale = 1);
+
+/// Throws std::invalid_argument where a picture of `size` units, each `scale` pixels wide and high, has no pixels, or
+/// more than 100 million.
+void check_pixels(QSize size, double scale);
+
+/// A PNG file.
+std::string png_of(const QImage&);
+
+/// An SVG file of `size` units, `scale` CSS pixels each, of what `paint` paints.
+struct SvgText {
+  QString title;
+  QString description = {};
+};
+std::string svg_of(QSize size, double scale, const SvgText&, const std::function<void(QPainter&)>& paint);
 
 }  // namespace underlap::viewer

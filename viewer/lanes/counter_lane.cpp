@@ -4,8 +4,6 @@
 //   |  _|  |____|
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 
 #include "viewer/lanes/lane_painters.hpp"
 

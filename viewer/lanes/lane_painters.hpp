@@ -2,7 +2,6 @@
 #pragma once
 
 #include <QRect>
-#include <vector>
 
 #include "viewer/lanes/palette.hpp"
 #include "viewer/lanes/surface.hpp"
@@ -51,6 +50,10 @@ void paint_lane(const Lane&, const QRect& where, bool is_collapsed, const LaneCo
 /// Draws the pieces of the context as a row over a background: what is exposed over everything else, and never less
 /// than a few pixels.
 void paint_pieces(const QRect& where, QRgb background, const LaneContext&);
+
+/// Writes a label into every slice of a row that is wide enough for some letters: its purpose, or else its name. The
+/// label is in the widest part on whose color it is readable.
+void write_labels(const LaneRow&, const QRect& where, const LaneContext&);
 
 /// The texture that distinguishes paints of one color.
 Texture texture_of(Paint);

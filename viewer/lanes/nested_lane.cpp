@@ -3,10 +3,8 @@
 //   |[ iteration 12                ]|
 //   |[ forward     ][ backward ]    |
 #include <algorithm>
-#include <cstddef>
 
 #include "viewer/lanes/lane_painters.hpp"
-#include "viewer/lanes/slice_labels.hpp"
 
 namespace underlap::viewer {
 

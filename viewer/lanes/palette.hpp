@@ -3,7 +3,6 @@
 
 #include <QRgb>
 #include <array>
-#include <cstddef>
 
 #include "viewer/theme/theme.hpp"
 #include "viewer/timeline/shade.hpp"

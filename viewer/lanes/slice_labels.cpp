@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/lanes/slice_labels.hpp"
-
 #include <QHash>
 #include <algorithm>
 #include <cmath>
-#include <string_view>
-#include <utility>
-#include <vector>
+
+#include "viewer/lanes/lane_painters.hpp"
 
 namespace underlap::viewer {
 namespace {

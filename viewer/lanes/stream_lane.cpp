@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The work of one stream; slices that overlap lie in rows below each other.
 //   |[ fc1_fprop ][==== all_gather !!!!]|   of communication the hidden part is pale
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 
 #include "viewer/lanes/lane_painters.hpp"
-#include "viewer/lanes/slice_labels.hpp"
-#include "viewer/timeline/row_pieces.hpp"
 
 namespace underlap::viewer {
 

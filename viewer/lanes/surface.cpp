@@ -4,9 +4,7 @@
 #include <QFontMetrics>
 #include <QPainter>
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <utility>
 

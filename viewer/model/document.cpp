@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/compare/compare_report.hpp"
@@ -30,12 +29,10 @@ std::string title_of_two(const std::string& baseline, const std::string& candida
 }
 
 // What of runs was read: of a series that of each of its runs.
-std::vector<std::string> result_files(const fs::path& path) {
-  if (!fs::is_directory(path)) return {path.string()};
-  std::vector<std::string> files;
+void add_result_files(const fs::path& path, std::vector<std::string>& files) {
+  if (!fs::is_directory(path)) return files.push_back(path.string());
   if (fs::exists(path / gate::kBaselineFile)) files.push_back((path / gate::kBaselineFile).string());
   for (const fs::path& folder : report::run_folders(path)) files.push_back(report::find_results(folder)->string());
-  return files;
 }
 
 unsigned num_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
@@ -62,6 +59,7 @@ std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch&
   auto document = std::make_shared<TraceDocument>();
   document->path = path;
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);
+  document->files = document->traced.files;
   document->title = document->traced.cell.empty() ? title_of(path) : document->traced.cell;
   document->headline = analysis::headline(document->traced.trace, document->traced.summary);
   watch.say("laying out");
@@ -85,6 +83,8 @@ std::shared_ptr<RunDocument> open_run(const std::string& folder) {
   document->path = report::folder_of_run(folder).string();
   document->title = title_of(document->path);
   document->results = report::read_results(document->path);
+  document->files = {
+      report::find_results(document->path).value_or(fs::path(document->path) / report::kResultsFile).string()};
   document->summaries = report::summarise(document->results);
   return document;
 }
@@ -107,8 +107,7 @@ std::shared_ptr<GateDocument> judge_runs(const std::string& baseline, const std:
   const std::vector<compare::RunFigures> now = gate::runs_named(candidate, watch);
   watch.say("judging");
   document->report = gate::run_gate(before, now, {.is_forced = is_forced});
-  for (const std::string& path : {baseline, candidate})
-    for (const std::string& file : result_files(path)) document->files.push_back(file);
+  for (const std::string& path : {baseline, candidate}) add_result_files(path, document->files);
   return document;
 }
 
@@ -121,8 +120,7 @@ std::shared_ptr<ScalingDocument> scale_runs(const std::vector<std::string>& path
     if (watch.is_cancelled()) throw Cancelled();
     watch.say("reading " + run);
   });
-  for (const std::string& path : paths)
-    for (const std::string& file : result_files(path)) document->files.push_back(file);
+  for (const std::string& path : paths) add_result_files(path, document->files);
   return document;
 }
 
@@ -132,22 +130,11 @@ std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDo
   document->path = to->path;
   document->title = title_of_two(from->title, to->title);
   document->report = compare::report_of_traces(named(*from), named(*to), is_forced);
+  document->files = from->files;
+  document->files.insert(document->files.end(), to->files.begin(), to->files.end());
   document->from = std::move(from);
   document->to = std::move(to);
   return document;
-}
-
-std::vector<std::string> files_of(const Document& document) {
-  if (const auto* trace = dynamic_cast<const TraceDocument*>(&document)) return trace->traced.files;
-  if (dynamic_cast<const RunDocument*>(&document) != nullptr)
-    return {report::find_results(document.path).value_or(fs::path(document.path) / report::kResultsFile).string()};
-  if (const auto* judged = dynamic_cast<const GateDocument*>(&document)) return judged->files;
-  if (const auto* scaled = dynamic_cast<const ScalingDocument*>(&document)) return scaled->files;
-  const auto* comparison = dynamic_cast<const CompareDocument*>(&document);
-  if (comparison == nullptr) return {document.path};
-  std::vector<std::string> files = comparison->from->traced.files;
-  files.insert(files.end(), comparison->to->traced.files.begin(), comparison->to->traced.files.end());
-  return files;
 }
 
 std::string trace_file_of(const RunDocument& document, std::size_t cell) {

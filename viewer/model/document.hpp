@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/gate.hpp"
@@ -23,8 +21,9 @@ struct Document {
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
-  std::string path;   ///< as it was named
-  std::string title;  ///< short, for a tab
+  std::string path;                     ///< as it was named
+  std::string title;                    ///< short, for a tab
+  std::vector<std::string> files = {};  ///< that it was read from
 };
 
 /// The traces of one job, or of one cell of a run.
@@ -51,13 +50,11 @@ struct CompareDocument : Document {
 /// The result of `underlap gate --json`, read from a file or computed for the given runs.
 struct GateDocument : Document {
   gate::GateReport report;
-  std::vector<std::string> files;  ///< that it was read from
 };
 
 /// Runs of one matrix at several sizes.
 struct ScalingDocument : Document {
   report::ScalingReport report;
-  std::vector<std::string> files;  ///< that it was read from
 };
 
 /// What a file or folder is read as.
@@ -89,9 +86,6 @@ std::shared_ptr<ScalingDocument> scale_runs(const std::vector<std::string>& path
 /// comparable, unless `is_forced`.
 std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDocument> from,
                                                    std::shared_ptr<const TraceDocument> to, bool is_forced);
-
-/// The files that a document was read from.
-std::vector<std::string> files_of(const Document&);
 
 /// The file of a cell's trace, which may have been compressed since; empty if it does not exist.
 std::string trace_file_of(const RunDocument&, std::size_t cell);

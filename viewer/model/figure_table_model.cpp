@@ -5,9 +5,11 @@
 #include <utility>
 
 namespace underlap::viewer {
+namespace {
 
 using analysis::FigureUnit;
 
+// The text of a figure in a table; empty if unknown.
 QString figure_text(FigureUnit unit, std::optional<double> figure) {
   if (!figure) return {};
   switch (unit) {
@@ -20,6 +22,7 @@ QString figure_text(FigureUnit unit, std::optional<double> figure) {
   return QString::number(*figure, 'f', *figure == std::floor(*figure) ? 0 : 3);
 }
 
+// The unit of that text; empty for a number.
 QString unit_text(FigureUnit unit) {
   switch (unit) {
     case FigureUnit::time: return "ms";
@@ -30,6 +33,8 @@ QString unit_text(FigureUnit unit) {
   }
   return {};
 }
+
+}  // namespace
 
 void FigureTableModel::set_table(analysis::FigureTable table) {
   beginResetModel();
@@ -65,7 +70,7 @@ QVariant FigureTableModel::data(const QModelIndex& index, int role) const {
 
 QVariant FigureTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
-  if (role == Qt::TextAlignmentRole)
+  if (role == Qt::TextAlignmentRole && !table_.columns.empty())
     return QVariant((is_name(section) ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   const auto column = static_cast<std::size_t>(section);

@@ -31,10 +31,4 @@ class FigureTableModel : public QAbstractTableModel {
   analysis::FigureTable table_;
 };
 
-/// What a figure's text is in: "ms", "us", "%", "MB"; empty for a number.
-QString unit_text(analysis::FigureUnit unit);
-
-/// The text of a figure in a table: milliseconds, microseconds, percent, ...; empty if unknown.
-QString figure_text(analysis::FigureUnit unit, std::optional<double> figure);
-
 }  // namespace underlap::viewer

@@ -3,7 +3,6 @@
 
 #include <QJsonArray>
 #include <algorithm>
-#include <utility>
 
 namespace underlap::viewer {
 namespace {
@@ -38,22 +37,15 @@ QVariant LaneArrangement::data(const QModelIndex& index, int role) const {
     case Qt::CheckStateRole: return arranged.is_shown ? Qt::Checked : Qt::Unchecked;
     case kCollapsed: return arranged.is_collapsed;
     case kPinned: return arranged.is_pinned;
-    case kShown: return arranged.is_shown;
-    case kRank: return lane.rank;
-    case kLane: return static_cast<qulonglong>(arranged.lane);
     default: return {};
   }
 }
 
 bool LaneArrangement::setData(const QModelIndex& index, const QVariant& value, int role) {
-  if (!index.isValid() || !checkIndex(index, CheckIndexOption::IndexIsValid)) return false;
-  switch (role) {
-    case Qt::CheckStateRole: set_shown(index.row(), value.toInt() == Qt::Checked); return true;
-    case kCollapsed: set_collapsed(index.row(), value.toBool()); return true;
-    case kPinned: set_pinned(index.row(), value.toBool()); return true;
-    case kShown: set_shown(index.row(), value.toBool()); return true;
-    default: return false;
-  }
+  if (role != Qt::CheckStateRole || !index.isValid() || !checkIndex(index, CheckIndexOption::IndexIsValid))
+    return false;
+  set_shown(index.row(), value.toInt() == Qt::Checked);
+  return true;
 }
 
 Qt::ItemFlags LaneArrangement::flags(const QModelIndex& index) const {
@@ -79,7 +71,9 @@ void LaneArrangement::set_collapsed(int row, bool is_collapsed) {
   change(row, &ArrangedLane::is_collapsed, is_collapsed, kCollapsed);
 }
 
-void LaneArrangement::set_shown(int row, bool is_shown) { change(row, &ArrangedLane::is_shown, is_shown, kShown); }
+void LaneArrangement::set_shown(int row, bool is_shown) {
+  change(row, &ArrangedLane::is_shown, is_shown, Qt::CheckStateRole);
+}
 
 void LaneArrangement::set_pinned(int row, bool is_pinned) {
   if (row < 0 || row >= rowCount() || lanes_[static_cast<std::size_t>(row)].is_pinned == is_pinned) return;
@@ -145,7 +139,7 @@ QString LaneArrangement::key_of(std::size_t lane) const {
   return QString("%1/%2/%3").arg(of.rank).arg(static_cast<int>(of.kind)).arg(QString::fromStdString(of.name));
 }
 
-void LaneArrangement::change(int row, bool ArrangedLane::*what, bool value, Role role) {
+void LaneArrangement::change(int row, bool ArrangedLane::*what, bool value, int role) {
   if (row < 0 || row >= rowCount() || lanes_[static_cast<std::size_t>(row)].*what == value) return;
   lanes_[static_cast<std::size_t>(row)].*what = value;
   const QModelIndex changed = index(row);

@@ -3,8 +3,6 @@
 
 #include <QAbstractListModel>
 #include <QJsonObject>
-#include <cstddef>
-#include <vector>
 
 #include "viewer/timeline/timeline.hpp"
 
@@ -25,7 +23,7 @@ class LaneArrangement : public QAbstractListModel {
   Q_OBJECT
 
  public:
-  enum Role { kCollapsed = Qt::UserRole, kPinned, kShown, kRank, kLane };
+  enum Role { kCollapsed = Qt::UserRole, kPinned };
 
   explicit LaneArrangement(const Timeline& timeline, QObject* parent = nullptr);
 
@@ -56,7 +54,7 @@ class LaneArrangement : public QAbstractListModel {
 
  private:
   QString key_of(std::size_t lane) const;
-  void change(int row, bool ArrangedLane::*what, bool value, Role role);
+  void change(int row, bool ArrangedLane::*what, bool value, int role);
   void move_row(int from, int to);
   int num_pinned() const;
 

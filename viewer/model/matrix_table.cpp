@@ -4,19 +4,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstddef>
-#include <map>
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "profiler/compare/compare_report.hpp"
 
 namespace underlap::viewer {
 namespace {
 
+using analysis::FigureRow;
 using analysis::FigureTable;
 using analysis::FigureUnit;
 
@@ -95,6 +93,29 @@ FigureTable parts_table(const compare::TraceChange& change) {
                     {}};
   for (const compare::StepPart& part : compare::parts_of(change))
     table.rows.push_back({{(part.is_within ? "  " : "") + part.name}, {part.from_ns, part.to_ns, part.delta_ns()}});
+  return table;
+}
+
+FigureTable facts_table(const std::vector<FactsOfSide>& sides) {
+  FigureTable table{{{"", "fact"}}, {}, {}};
+  for (std::size_t side = 1; side <= sides.size(); ++side) {
+    const auto& [title, facts] = sides[side - 1];
+    table.names.push_back({title, title});
+    std::map<std::string, std::size_t> seen;  // how often, by label
+    std::size_t next = 0;                     // where a row that no side before had is put in
+    for (const Fact& fact : facts) {
+      std::size_t nth = seen[fact.label]++;
+      auto row = std::ranges::find_if(
+          table.rows, [&](const FigureRow& one) { return one.names.front() == fact.label && nth-- == 0; });
+      if (row == table.rows.end()) {
+        row = table.rows.insert(table.rows.begin() + static_cast<std::ptrdiff_t>(next),
+                                FigureRow{std::vector<std::string>(1 + sides.size()), {}});
+        row->names.front() = fact.label;
+      }
+      row->names[side] = fact.value;
+      next = static_cast<std::size_t>(row - table.rows.begin()) + 1;
+    }
+  }
   return table;
 }
 

@@ -2,10 +2,7 @@
 #include "viewer/model/operation_slices.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <string>
 #include <tuple>
-#include <utility>
 
 #include "viewer/timeline/lane_pairs.hpp"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "profiler/compare/operations.hpp"
 #include "viewer/timeline/timeline.hpp"

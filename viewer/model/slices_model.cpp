@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "viewer/timeline/slice_facts.hpp"
 

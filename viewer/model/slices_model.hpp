@@ -2,9 +2,6 @@
 #pragma once
 
 #include <QAbstractTableModel>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "viewer/timeline/timeline.hpp"
 

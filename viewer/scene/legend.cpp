@@ -2,10 +2,8 @@
 #include "viewer/scene/legend.hpp"
 
 #include <QFontMetrics>
-#include <QString>
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "viewer/lanes/lane_painters.hpp"
 

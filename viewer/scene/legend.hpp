@@ -3,7 +3,6 @@
 
 #include <QFont>
 #include <QRect>
-#include <cstdint>
 
 #include "viewer/lanes/palette.hpp"
 #include "viewer/lanes/surface.hpp"

@@ -3,7 +3,6 @@
 
 #include <QFontMetrics>
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace underlap::viewer {

@@ -4,8 +4,6 @@
 #include <QFont>
 #include <QRect>
 #include <QString>
-#include <cstdint>
-#include <vector>
 
 #include "viewer/lanes/palette.hpp"
 #include "viewer/lanes/surface.hpp"

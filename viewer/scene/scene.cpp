@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cmath>
 #include <future>
-#include <memory>
-#include <utility>
 
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/scene/rulers.hpp"

@@ -6,11 +6,7 @@
 #include <QRect>
 #include <QSize>
 #include <QString>
-#include <cstdint>
-#include <map>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "profiler/analysis/summary.hpp"
 #include "viewer/lanes/palette.hpp"
@@ -104,9 +100,6 @@ class Scene {
 
   /// What leads to a slice and away from it.
   const Links& links_of(std::uint32_t slice) const;
-
-  const Timeline& timeline() const { return timeline_; }
-  const analysis::Summary& summary() const { return summary_; }
 
  private:
   int height_of(const ArrangedLane&) const;

@@ -9,43 +9,6 @@
 namespace underlap::viewer {
 namespace {
 
-Theme make_light() {
-  Theme theme;
-  theme.background = QColor(0xff, 0xff, 0xff);
-  theme.surface = QColor(0xf4, 0xf5, 0xf7);
-  theme.grid = QColor(0xdf, 0xe2, 0xe6);
-  theme.text = QColor(0x1d, 0x21, 0x26);
-  theme.dim_text = QColor(0x5c, 0x65, 0x70);
-  theme.compute = QColor(0xb9, 0xc0, 0xc9);
-  theme.copy = QColor(0x8d, 0x9b, 0x8a);
-  theme.range = QColor(0xd5, 0xde, 0xe8);
-  theme.wait = QColor(0xe9, 0xe4, 0xd8);
-  theme.idle = QColor(0xec, 0xee, 0xf1);
-  theme.accent = QColor(0x1a, 0x5f, 0xd0);
-  theme.worse = QColor(0xb0, 0x3a, 0x00);
-  theme.better = QColor(0x00, 0x6b, 0x54);
-  return theme;
-}
-
-Theme make_dark() {
-  Theme theme;
-  theme.is_dark = true;
-  theme.background = QColor(0x17, 0x19, 0x1d);
-  theme.surface = QColor(0x20, 0x23, 0x28);
-  theme.grid = QColor(0x33, 0x38, 0x3f);
-  theme.text = QColor(0xe6, 0xe8, 0xeb);
-  theme.dim_text = QColor(0x9a, 0xa3, 0xad);
-  theme.compute = QColor(0x56, 0x5e, 0x69);
-  theme.copy = QColor(0x6d, 0x7c, 0x6a);
-  theme.range = QColor(0x35, 0x41, 0x50);
-  theme.wait = QColor(0x48, 0x43, 0x36);
-  theme.idle = QColor(0x24, 0x28, 0x2d);
-  theme.accent = QColor(0x6a, 0xa5, 0xff);
-  theme.worse = QColor(0xff, 0x9d, 0x66);
-  theme.better = QColor(0x4f, 0xd1, 0xae);
-  return theme;
-}
-
 QColor of_mode(Mode mode, bool is_dark) {
   if (mode != Mode::none) {
     const ModeColor& color = kModeColors[static_cast<std::size_t>(mode)];
@@ -66,12 +29,37 @@ int between(int over, int under, double share) {
 }  // namespace
 
 const Theme& Theme::light() {
-  static const Theme theme = make_light();
+  static const Theme theme{.background = QColor(0xff, 0xff, 0xff),
+                           .surface = QColor(0xf4, 0xf5, 0xf7),
+                           .grid = QColor(0xdf, 0xe2, 0xe6),
+                           .text = QColor(0x1d, 0x21, 0x26),
+                           .dim_text = QColor(0x5c, 0x65, 0x70),
+                           .compute = QColor(0xb9, 0xc0, 0xc9),
+                           .copy = QColor(0x8d, 0x9b, 0x8a),
+                           .range = QColor(0xd5, 0xde, 0xe8),
+                           .wait = QColor(0xe9, 0xe4, 0xd8),
+                           .idle = QColor(0xec, 0xee, 0xf1),
+                           .accent = QColor(0x1a, 0x5f, 0xd0),
+                           .worse = QColor(0xb0, 0x3a, 0x00),
+                           .better = QColor(0x00, 0x6b, 0x54)};
   return theme;
 }
 
 const Theme& Theme::dark() {
-  static const Theme theme = make_dark();
+  static const Theme theme{.is_dark = true,
+                           .background = QColor(0x17, 0x19, 0x1d),
+                           .surface = QColor(0x20, 0x23, 0x28),
+                           .grid = QColor(0x33, 0x38, 0x3f),
+                           .text = QColor(0xe6, 0xe8, 0xeb),
+                           .dim_text = QColor(0x9a, 0xa3, 0xad),
+                           .compute = QColor(0x56, 0x5e, 0x69),
+                           .copy = QColor(0x6d, 0x7c, 0x6a),
+                           .range = QColor(0x35, 0x41, 0x50),
+                           .wait = QColor(0x48, 0x43, 0x36),
+                           .idle = QColor(0x24, 0x28, 0x2d),
+                           .accent = QColor(0x6a, 0xa5, 0xff),
+                           .worse = QColor(0xff, 0x9d, 0x66),
+                           .better = QColor(0x4f, 0xd1, 0xae)};
   return theme;
 }
 

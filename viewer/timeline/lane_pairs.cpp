@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <utility>
-#include <vector>
 
 namespace underlap::viewer {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
+#include <optional>
 
 namespace underlap::viewer {
 namespace {
@@ -54,6 +54,70 @@ bool is_wide(const Segments& segments, std::size_t i, const View& view) {
   return static_cast<double>(segments.end_ns(i) - segments.begin_ns(i)) >= view.ns_per_pixel;
 }
 
+// Where the last member of a communication came, in pixels; nothing where that is not known.
+std::optional<float> arrival_x(const Timeline& timeline, std::uint32_t slice, const View& view) {
+  const CommunicationRecord* record = timeline.trace().communication(slice);
+  if (record == nullptr || record->last_arrival_ns == -1) return std::nullopt;
+  const std::int32_t rank = timeline.trace().track_of(slice).rank;
+  return static_cast<float>(view.x_of(static_cast<double>(timeline.time_of(rank, record->last_arrival_ns))));
+}
+
+// A row keeps a communication whole. Its rank's strip shows where compute runs at the same time:
+//   row    |     [ all_gather             ]   |
+//   strip  |####====####====!!!!!!!!====!!!###|
+//   drawn  |     [==  ======!!!!!!!!====!!]   |
+class Division {
+ public:
+  Division(const Timeline& timeline, const Lane& lane, const LaneRow& row, const View& view)
+      : timeline_(timeline), strip_(timeline.strip_of(lane.rank)), row_(row), view_(view) {}
+
+  void divide(const Piece& whole, std::vector<Piece>& pieces) {
+    const std::uint32_t slice = timeline_.slice_at(row_, row_.segments.begin_ns(whole.segment));
+    const std::uint8_t modes = row_.segments.shade(whole.segment).modes;
+    const std::optional<float> arrival = arrival_x(timeline_, slice, view_);
+    // Counted from the left end of what is seen of it, which is seldom the edge of a pixel.
+    const double seen_from = std::max(static_cast<double>(row_.segments.begin_ns(whole.segment)), view_.begin_ns);
+    const auto left = static_cast<float>(view_.x_of(seen_from));
+    find_pieces(strip_,
+                {.begin_ns = seen_from,
+                 .ns_per_pixel = view_.ns_per_pixel,
+                 .width = static_cast<int>(std::ceil(whole.right - left))},
+                parts_);
+    for (Piece part : parts_) {
+      part.left += left;
+      part.right = std::min(part.right + left, whole.right);
+      if (part.left >= part.right) continue;
+      if (part.base.paint != Paint::nothing) part.base = {Paint::hidden, modes};
+      if (part.exposed_share > 0) part.exposed.modes = modes;
+      add(part, arrival, pieces);
+    }
+  }
+
+ private:
+  // What is exposed waits until the last member comes, and transfers from there.
+  static void add(Piece part, std::optional<float> arrival, std::vector<Piece>& pieces) {
+    if (part.exposed_share <= 0) return pieces.push_back(part);
+    if (!arrival) {
+      part.exposed.paint = Paint::exposed_unsplit;
+      return pieces.push_back(part);
+    }
+    const bool is_cut = *arrival > part.left && *arrival < part.right;
+    part.exposed.paint = part.left < *arrival ? Paint::exposed_wait : Paint::exposed_transfer;
+    if (!is_cut || part.exposed_share < 1) return pieces.push_back(part);
+    Piece after = part;
+    part.right = after.left = *arrival;
+    after.exposed.paint = Paint::exposed_transfer;
+    pieces.push_back(part);
+    pieces.push_back(after);
+  }
+
+  const Timeline& timeline_;
+  const Segments& strip_;
+  const LaneRow& row_;
+  View view_;
+  std::vector<Piece> parts_;
+};
+
 }  // namespace
 
 void find_pieces(const Segments& segments, const View& view, std::vector<Piece>& pieces) {
@@ -73,6 +137,21 @@ void find_pieces(const Segments& segments, const View& view, std::vector<Piece>&
     pieces.push_back(pixel_piece(segments.content(i, next), pixel, view));
     i = next;
   }
+}
+
+void find_pieces(const Timeline& timeline, const Lane& lane, const LaneRow& row, const View& view,
+                 std::vector<Piece>& pieces) {
+  find_pieces(row.segments, view, pieces);
+  const auto is_divided = [](const Piece& piece) { return piece.segment != Piece::kNoSegment; };
+  if (std::ranges::none_of(pieces, is_divided)) return;
+  Division division(timeline, lane, row, view);
+  std::vector<Piece> divided;
+  for (const Piece& piece : pieces)
+    if (is_divided(piece))
+      division.divide(piece, divided);
+    else
+      divided.push_back(piece);
+  pieces.swap(divided);
 }
 
 }  // namespace underlap::viewer

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "viewer/timeline/segments.hpp"
+#include "viewer/timeline/timeline.hpp"
 
 namespace underlap::viewer {
 
@@ -36,5 +34,9 @@ struct Piece {
 /// The picture of a lane: at most as many pieces as pixels and segments. A segment of exposed communication, however
 /// short, is in the `exposed` of one. Replaces what `pieces` holds.
 void find_pieces(const Segments&, const View&, std::vector<Piece>& pieces);
+
+/// The picture of a row of a lane, with communication that is wide enough divided into what of
+/// it is hidden, waits and transfers, where that lies. Replaces what `pieces` holds.
+void find_pieces(const Timeline&, const Lane&, const LaneRow&, const View&, std::vector<Piece>& pieces);
 
 }  // namespace underlap::viewer

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <functional>
 #include <queue>
-#include <utility>
 
 #include "profiler/trace/saturating.hpp"
 

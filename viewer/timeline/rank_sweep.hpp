@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "profiler/trace/trace.hpp"
 #include "viewer/timeline/segments.hpp"

@@ -2,17 +2,14 @@
 #include "viewer/timeline/search.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstddef>
 #include <numeric>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "platform/threads/on_all_cores.hpp"
 

@@ -2,9 +2,7 @@
 #include "viewer/timeline/selection.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
+#include <cmath>
 
 #include "profiler/analysis/exposure.hpp"
 
@@ -13,15 +11,12 @@ namespace {
 
 using analysis::CommunicationSplit;
 using analysis::FigureColumn;
+using analysis::FigureRow;
 using analysis::FigureTable;
 using analysis::FigureUnit;
 using analysis::Window;
 
-bool is_chosen(const std::vector<std::int32_t>& ranks, std::int32_t rank) {
-  return ranks.empty() || std::ranges::find(ranks, rank) != ranks.end();
-}
-
-// The work of the chosen ranks that touches the selection, as a trace of its own.
+// The work that touches the selection, as a trace of its own.
 class Excerpt {
  public:
   explicit Excerpt(const Timeline& timeline) : trace_(timeline.trace()) {
@@ -62,15 +57,39 @@ double mean_of(const Selection& selection, std::int64_t (*part)(const analysis::
   return selection.ranks.empty() ? 0 : sum / static_cast<double>(selection.ranks.size());
 }
 
+using Line = std::pair<std::string, std::optional<double>>;
+
+// The times of a part, one line each: a line for the part and, for communication, an indented line for each column
+// after the first.
+std::vector<Line> lines_of(const FigureTable& parts) {
+  std::vector<Line> lines;
+  for (const FigureRow& row : parts.rows) {
+    const std::string& part = row.names.front();
+    const std::size_t indent = part.find_first_not_of(' ');
+    lines.emplace_back(part, row.figures.front());
+    const bool is_communication = row.figures[1].has_value();
+    for (std::size_t column = 1; column < parts.columns.size() && is_communication; ++column) {
+      if (parts.columns[column].unit != FigureUnit::time) continue;
+      const std::string& title = parts.columns[column].title;
+      lines.emplace_back(std::string(indent + 2, ' ') + part.substr(indent) + " " + title.substr(0, title.rfind(' ')),
+                         row.figures[column]);
+    }
+  }
+  return lines;
+}
+
+std::vector<FigureColumn> sides_and_change() {
+  return {{"baseline ms", "baseline"}, {"candidate ms", "candidate"}, {"change ms", "change"}};
+}
+
 }  // namespace
 
-Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t end_ns,
-                 const std::vector<std::int32_t>& ranks) {
+Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t end_ns) {
   Selection selection{.begin_ns = begin_ns, .end_ns = end_ns, .ranks = {}, .names = {}};
   Excerpt excerpt(timeline);
   BusyNames names;
   for (const Lane& lane : timeline.lanes()) {
-    if (lane.kind != LaneKind::stream || !is_chosen(ranks, lane.rank)) continue;
+    if (lane.kind != LaneKind::stream) continue;
     for (const LaneRow& row : lane.rows) {
       // One without length at the very end counts as the analysis counts it.
       const auto [from, to] = timeline.slices_within(row, begin_ns, end_ns + 1);
@@ -83,8 +102,7 @@ Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t e
   }
   std::vector<Window> windows;
   for (const std::int32_t rank : timeline.ranks())
-    if (is_chosen(ranks, rank))
-      windows.push_back({rank, -1, -1, timeline.trace_ns_of(rank, begin_ns), timeline.trace_ns_of(rank, end_ns)});
+    windows.push_back({rank, -1, -1, timeline.trace_ns_of(rank, begin_ns), timeline.trace_ns_of(rank, end_ns)});
   const std::vector<analysis::Split> splits = analysis::split_windows(excerpt.part(), windows);
   for (std::size_t i = 0; i < windows.size(); ++i) selection.ranks.push_back({windows[i].rank, splits[i]});
   for (const auto& [key, busy] : names) selection.names.push_back(busy);
@@ -146,6 +164,48 @@ FigureTable names_of(const Selection& selection, std::size_t most) {
     table.rows.push_back({{std::string(name_of(name.name)), std::string(to_string(name.kind))},
                           {count / ranks, busy / ranks, busy / count}});
   }
+  return table;
+}
+
+FigureTable parts_change(const Selection& baseline, const Selection& candidate) {
+  const auto before = lines_of(parts_of(baseline)), now = lines_of(parts_of(candidate));
+  FigureTable table{{{"part", "part"}}, sides_and_change(), {}};
+  // What a side has nothing of it has 0 of; what of it is not known stays so.
+  const auto figure_of = [](const std::vector<Line>& lines, const std::string& name) {
+    const auto line = std::ranges::find(lines, name, &Line::first);
+    return line == lines.end() ? std::optional(0.0) : line->second;
+  };
+  const auto add = [&](const std::string& name) {
+    const std::optional<double> from = figure_of(before, name), to = figure_of(now, name);
+    table.rows.push_back({{name}, {from, to, from && to ? std::optional(*to - *from) : std::nullopt}});
+  };
+  for (const auto& [name, figure] : now) add(name);
+  for (const auto& [name, figure] : before)
+    if (std::ranges::find(now, name, &Line::first) == now.end()) add(name);
+  return table;
+}
+
+FigureTable names_change(const Selection& baseline, const Selection& candidate, std::size_t most) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max(), kCount = 0, kTime = 1;
+  const FigureTable before = names_of(baseline, kAll), now = names_of(candidate, kAll);
+  FigureTable table{before.names, sides_and_change(), {}};
+  table.columns.push_back({"count before", "count_before", FigureUnit::number});
+  table.columns.push_back({"count after", "count_after", FigureUnit::number});
+  std::map<std::vector<std::string>, std::pair<const FigureRow*, const FigureRow*>> sides;
+  for (const FigureRow& row : before.rows) sides[row.names].first = &row;
+  for (const FigureRow& row : now.rows) sides[row.names].second = &row;
+  const auto figure = [](const FigureRow* row, std::size_t column) {
+    return row == nullptr ? std::nullopt : row->figures[column];
+  };
+  for (const auto& [names, rows] : sides) {
+    const auto& [from, to] = rows;
+    const double change = figure(to, kTime).value_or(0) - figure(from, kTime).value_or(0);
+    table.rows.push_back(
+        {names, {figure(from, kTime), figure(to, kTime), change, figure(from, kCount), figure(to, kCount)}});
+  }
+  std::ranges::stable_sort(table.rows, std::ranges::greater(),
+                           [](const FigureRow& row) { return std::abs(row.figures[2].value_or(0)); });
+  if (table.rows.size() > most) table.rows.resize(most);
   return table;
 }
 

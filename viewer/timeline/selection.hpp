@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "profiler/analysis/figure_table.hpp"
 #include "profiler/analysis/split.hpp"
 #include "viewer/timeline/timeline.hpp"
@@ -32,14 +28,20 @@ struct Selection {
   std::vector<SelectedName> names;  ///< by time, longest first
 };
 
-/// Splits [begin_ns, end_ns) of the timeline, of `ranks` (all where it is empty). In the time of what is selected.
-Selection select(const Timeline&, std::int64_t begin_ns, std::int64_t end_ns,
-                 const std::vector<std::int32_t>& ranks = {});
+/// Splits [begin_ns, end_ns) of the timeline. In the time of what is selected.
+Selection select(const Timeline&, std::int64_t begin_ns, std::int64_t end_ns);
 
 /// A row for each mode with communication: communication, exposed, wait, transfer; mean of the ranks. And above them
 /// compute, copies alone, idle. Wait and transfer are not known where no last arrival is.
 analysis::FigureTable parts_of(const Selection&);
 /// A row for each name: how often and how long it ran, mean of the ranks.
 analysis::FigureTable names_of(const Selection&, std::size_t most);
+
+/// The parts of two selections and their differences, a row each: compute, copies alone, idle, communication, and of
+/// that by mode what is exposed, waits and transfers. Means of the ranks of either side.
+analysis::FigureTable parts_change(const Selection& baseline, const Selection& candidate);
+
+/// The names in either of two selections, those first whose time differs most.
+analysis::FigureTable names_change(const Selection& baseline, const Selection& candidate, std::size_t most);
 
 }  // namespace underlap::viewer

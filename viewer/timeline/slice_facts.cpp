@@ -5,17 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <cstdlib>
 #include <optional>
-#include <string_view>
 
 #include "platform/json.hpp"
+#include "platform/numbers/median.hpp"
 #include "platform/room.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
-#include "viewer/timeline/slowdown.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -91,6 +88,16 @@ bool is_on(const Trace& trace, std::string_view knob) {
   return value != knobs.end() && value->is_string() && value->get<std::string>() == "true";
 }
 
+// The knob whose overlap hides communication of this tag, according to the trace; empty if the trace has no such knob.
+std::string hiding_knob(const Trace& trace, const Tag& tag) {
+  const nlohmann::ordered_json modes = json_in(trace, "overlap_knobs");
+  const auto knobs = modes.is_object() ? modes.find(std::string(to_string(tag.mode))) : modes.end();
+  if (knobs == modes.end() || !knobs->is_object()) return "";
+  for (const auto& [beginning, knob] : knobs->items())
+    if (knob.is_string() && name_of(tag.purpose).starts_with(beginning)) return knob.get<std::string>();
+  return "";
+}
+
 // Only where it could help: waiting for a peer is hidden by no overlap.
 void add_knob(const Timeline& timeline, const analysis::Summary& summary, const ExposedSlice& exposed, Facts& facts) {
   constexpr double kNearlyAll = 0.9;
@@ -120,6 +127,48 @@ void add_exposure(const Timeline& timeline, const analysis::Summary& summary, st
   if (exposed->unsplit_ns > 0)
     add(facts, "wait or transfer", "unknown: the trace does not record when the last member arrived");
   add_knob(timeline, summary, *exposed, facts);
+}
+
+// A compute slice during communication, compared with launches of the same kernel on its rank without communication.
+struct Slowdown {
+  std::int64_t beside_ns = 0;  // the part of the slice that ran during communication
+  std::int64_t num_alone = 0;  // launches that ran without communication
+  double median_alone_ns = 0;  // of their durations; 0 where there are none
+};
+
+// The time of a compute slice during communication. While a kernel runs, its rank's strip shows whether something
+// communicates.
+std::int64_t beside_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
+  const std::int64_t begin = timeline.begin_ns(slice), end = timeline.end_ns(slice);
+  std::int64_t beside = 0;
+  for (std::size_t i = strip.first_ending_after(begin); i < strip.size() && strip.begin_ns(i) < end; ++i)
+    if (strip.shade(i).paint == Paint::hidden)
+      beside += std::min(strip.end_ns(i), end) - std::max(strip.begin_ns(i), begin);
+  return beside;
+}
+
+// analysis::Launch decides which launches are compared. Returns nothing if the slice is not compute, or if less than
+// half of it ran during communication. Visits all slices of its rank: fast enough for a click, not for a frame.
+std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slice) {
+  const Trace& trace = timeline.trace();
+  if (trace.tag(slice).kind != Kind::compute) return std::nullopt;
+  const std::int32_t rank = trace.track_of(slice).rank;
+  const Segments& strip = timeline.strip_of(rank);
+  Slowdown slowdown{.beside_ns = beside_ns(timeline, strip, slice)};
+  if (2 * slowdown.beside_ns < trace.duration_ns()[slice] || slowdown.beside_ns == 0) return std::nullopt;
+  const analysis::Launch launch = analysis::launch_of(trace, slice);
+  std::vector<double> alone;
+  for (const Lane& lane : timeline.lanes()) {
+    if (lane.rank != rank || lane.kind != LaneKind::stream) continue;
+    for (const LaneRow& row : lane.rows)
+      for (const std::uint32_t i : row.slices)
+        if (trace.name(i) == launch.name && trace.tag(i).kind == Kind::compute && trace.duration_ns()[i] > 0 &&
+            analysis::launch_of(trace, i) == launch && beside_ns(timeline, strip, i) == 0)
+          alone.push_back(static_cast<double>(trace.duration_ns()[i]));
+  }
+  slowdown.num_alone = static_cast<std::int64_t>(alone.size());
+  slowdown.median_alone_ns = median(alone);
+  return slowdown;
 }
 
 void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
@@ -245,15 +294,6 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   add_communication(trace, slice, facts);
   add_shape(trace, slice, facts);
   return facts;
-}
-
-std::string hiding_knob(const Trace& trace, const Tag& tag) {
-  const nlohmann::ordered_json modes = json_in(trace, "overlap_knobs");
-  const auto knobs = modes.is_object() ? modes.find(std::string(to_string(tag.mode))) : modes.end();
-  if (knobs == modes.end() || !knobs->is_object()) return "";
-  for (const auto& [beginning, knob] : knobs->items())
-    if (knob.is_string() && name_of(tag.purpose).starts_with(beginning)) return knob.get<std::string>();
-  return "";
 }
 
 std::vector<std::uint32_t> members_of(const analysis::Summary& summary, std::uint32_t slice) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "profiler/analysis/summary.hpp"
 #include "viewer/timeline/timeline.hpp"
 
@@ -26,9 +22,6 @@ std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
 
 /// What a rank does at a moment, as its strip shows it: what, of which modes, for how long.
 std::vector<Fact> strip_facts_of(const Timeline&, std::int32_t rank, std::int64_t time_ns);
-
-/// The knob whose overlap hides communication of this tag, according to the trace; empty if the trace has no such knob.
-std::string hiding_knob(const Trace&, const Tag&);
 
 /// The slices of the other members of a communication, by rank; empty where it was not matched.
 std::vector<std::uint32_t> members_of(const analysis::Summary&, std::uint32_t slice);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "profiler/analysis/summary.hpp"
 #include "profiler/trace/reading.hpp"

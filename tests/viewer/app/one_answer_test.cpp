@@ -59,7 +59,6 @@ class TraceWindow : public Window, public testing::WithParamInterface<const char
 TEST_P(TraceWindow, AnswersAsAnalyzeDoes) {
   const QString trace = text(kResults / GetParam());
   const TracePage* page = opened(trace);
-  ASSERT_NE(page, nullptr);
   const auto* answer = page->findChild<QLabel*>("answer");
   ASSERT_NE(answer, nullptr);
   const QString printed = QString::fromStdString(output_of({"analyze", trace})).simplified();

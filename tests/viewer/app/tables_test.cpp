@@ -77,7 +77,6 @@ TEST_F(Tables, NamesOfMoreThanAThirdGiveWayBeforeTitles) {
 
 TEST_F(Tables, SlicesThatWereFoundAreSortedByATitle) {
   TracePage* page = opened(trace_file("trace.pftrace"));
-  ASSERT_NE(page, nullptr);
   page->find();
   page->search("r");
   ASSERT_EQ(page->found().slices().size(), 6U);
@@ -103,12 +102,8 @@ TEST_F(Tables, SlicesThatWereFoundAreSortedByATitle) {
 
 TEST_F(Tables, ChartScrollsToRowsThatHaveNoRoom) {
   const std::shared_ptr<RunDocument> run = open_run(UNDERLAP_RESULTS_FOLDER "/quick/paced");
-  ChartInput input;
-  input.name = run->path;
-  input.run = &run->results;
-  input.summaries = &run->summaries;
   ChartPanel panel;
-  panel.set_input(input);
+  panel.set_input({.name = run->path, .run = &run->results, .summaries = &run->summaries});
   panel.show_chart("matrix");
   panel.resize(600, 180);
   panel.show();

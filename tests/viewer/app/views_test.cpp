@@ -75,7 +75,6 @@ Trace two_blocks() {
 
 TEST_F(Views, TraceInBlocksOpensWithTheFirst) {
   page = opened(written("blocks.pftrace", two_blocks()));
-  ASSERT_NE(page, nullptr);
   timeline = page->timeline();
   const auto seen_ms = [&] {
     return std::pair{timeline->state().begin_ns / 1e6, timeline->state().ns_per_pixel * timeline->lanes_width() / 1e6};

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <QApplication>
+#include <QInputDialog>
 #include <QSettings>
 #include <QTest>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <string>
+#include <QTimer>
+#include <stdexcept>
 
 #include "platform/temporary_folder.hpp"
 #include "profiler/formats/format.hpp"
@@ -64,11 +64,13 @@ class Window : public testing::Test {
     EXPECT_TRUE(wait_until([&] { return !window->is_loading(); })) << window->last_error().toStdString();
   }
 
-  // The page that is shown once all is read; nullptr where it is of another kind.
+  // The page that is shown after everything is read. Throws if it is of another kind: the test fails then.
   template <class Page>
   Page* shown() {
     wait_for_reading();
-    return qobject_cast<Page*>(window->page());
+    auto* page = qobject_cast<Page*>(window->page());
+    if (page == nullptr) throw std::runtime_error("another page: " + window->last_error().toStdString());
+    return page;
   }
 
   void open(const QString& path) {
@@ -79,7 +81,7 @@ class Window : public testing::Test {
   TracePage* opened(const QString& path) {
     open(path);
     auto* page = shown<TracePage>();
-    if (page != nullptr) page->timeline()->setFocus();
+    page->timeline()->setFocus();
     return page;
   }
 
@@ -92,14 +94,28 @@ class Window : public testing::Test {
   ComparePage* compared() { return compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000)); }
 
   static std::string fact(const TracePage& page, const std::string& label) {
-    for (const Fact& one : page.facts().facts())
-      if (one.label == label) return one.value;
+    for (const analysis::FigureRow& row : page.facts().table().rows)
+      if (row.names.front() == label) return row.names.back();
     return "";
   }
 
   void press(QWidget* widget, int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
     QTest::keyClick(widget, static_cast<Qt::Key>(key), modifiers);
     QTest::qWait(1);
+  }
+
+  // Takes the first choice of the dialog that `ask` opens. Returns all choices.
+  static QStringList take_first_choice(const std::function<void()>& ask) {
+    QStringList offered;
+    QTimer::singleShot(0, [&offered] {
+      auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+      ASSERT_NE(dialog, nullptr);
+      offered = dialog->comboBoxItems();
+      dialog->setTextValue(offered.front());
+      dialog->accept();
+    });
+    ask();
+    return offered;
   }
 
   static int x_of(const TimelineView* view, double ns) {
@@ -123,7 +139,6 @@ class TraceInWindow : public Window {
  protected:
   void SetUp() override {
     page = opened(path);
-    ASSERT_NE(page, nullptr) << window->last_error().toStdString();
     timeline = page->timeline();
   }
 
@@ -135,10 +150,7 @@ class TraceInWindow : public Window {
 /// A window that compares two_ranks(0) with a trace in which communication begins 2 ms earlier, under compute.
 class ComparisonInWindow : public Window {
  protected:
-  void SetUp() override {
-    page = compared();
-    ASSERT_NE(page, nullptr) << window->last_error().toStdString();
-  }
+  void SetUp() override { page = compared(); }
 
   ComparePage* page = nullptr;
 };

@@ -66,12 +66,8 @@ TEST(ModesChart, OfATraceHasTheFiguresOfItsAnalysis) {
 }
 
 TEST(ModesChart, ClaimsNoWaitWhereNoneIsKnown) {
-  std::vector<report::CellSummary> summaries(1);
-  summaries[0].name = "cell";
-  summaries[0].modes["tp"] = {.comm_ms = 5, .exposed_ms = 2, .exposed_unsplit_ms = 2};
-  ChartInput input = paced().input();
-  input.summaries = &summaries;
-  const FigureTable table = table_of("modes", input);
+  const OneCell cell("tp", {.comm_ms = 5, .exposed_ms = 2, .exposed_unsplit_ms = 2});
+  const FigureTable table = table_of("modes", cell.input());
   EXPECT_EQ(figure(table, table.rows.at(0), "exposed_wait"), std::nullopt);
   EXPECT_EQ(figure(table, table.rows.at(0), "exposed_unsplit"), 2e6);
   EXPECT_EQ(figure(table, table.rows.at(0), "hidden"), 3e6);

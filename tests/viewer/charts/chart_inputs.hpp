@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "profiler/analysis/summary.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/gate.hpp"
@@ -41,6 +38,18 @@ const RecordedRun& modes();
 const RecordedRun& modelled();  ///< results/modes_modelled
 const RecordedTrace& trace_off();
 const RecordedTrace& trace_both();
+
+/// The input of a run with one cell, "cell", that communicates in one mode; without a mode in none.
+struct OneCell {
+  explicit OneCell(const std::string& mode = "", const report::PurposeSummary& communication = {}) : summaries(1) {
+    summaries[0].name = "cell";
+    if (!mode.empty()) summaries[0].modes[mode] = communication;
+  }
+
+  std::vector<report::CellSummary> summaries;
+
+  ChartInput input() const { return {.name = paced().name, .run = &paced().results, .summaries = &summaries}; }
+};
 
 /// off against both, by their traces.
 const compare::Comparison& off_to_both();

@@ -148,13 +148,8 @@ TEST(ModesPicture, AxisSaysItsUnitFirst) {
 }
 
 TEST(ModesPicture, AWaitIsHatchedAndATransferIsNot) {
-  std::vector<report::CellSummary> summaries(1);
-  summaries[0].name = "cell";
-  summaries[0].modes["pp"] = {
-      .comm_ms = 10, .exposed_ms = 8, .exposed_wait_ms = 4, .exposed_transfer_ms = 4, .exposed_unsplit_ms = 0};
-  ChartInput input = paced().input();
-  input.summaries = &summaries;
-  const Picture picture(make_chart("modes", input), Theme::light());
+  const OneCell cell("pp", {.comm_ms = 10, .exposed_ms = 8, .exposed_wait_ms = 4, .exposed_transfer_ms = 4});
+  const Picture picture(make_chart("modes", cell.input()), Theme::light());
   const auto colours_between = [&](double from, double to) {
     std::set<QRgb> colours;
     for (double x = picture.x(from) + 3; x < picture.x(to) - 3; ++x)
@@ -167,10 +162,7 @@ TEST(ModesPicture, AWaitIsHatchedAndATransferIsNot) {
 }
 
 TEST(ModesPicture, SaysThatThereIsNoCommunication) {
-  const std::vector<report::CellSummary> summaries(1);
-  ChartInput input = paced().input();
-  input.summaries = &summaries;
-  const Picture picture(make_chart("modes", input), Theme::light());
+  const Picture picture(make_chart("modes", OneCell().input()), Theme::light());
   EXPECT_TRUE(picture.has_near(Theme::light().dim_text, picture.plot.center().x(), picture.plot.center().y(), 40));
 }
 
@@ -178,13 +170,9 @@ TEST(ModesPicture, SaysThatThereIsNoCommunication) {
 TEST(ModesPicture, ShowsAModeThatNobodyRegistered) {
   const char* seventh = "seventh";
   ASSERT_FALSE(mode_from(seventh));
-  std::vector<report::CellSummary> summaries(1);
-  summaries[0].name = "cell";
-  summaries[0].modes[seventh] = {.comm_ms = 10, .exposed_ms = 6, .exposed_transfer_ms = 6};
-  ChartInput input = paced().input();
-  input.summaries = &summaries;
+  const OneCell cell(seventh, {.comm_ms = 10, .exposed_ms = 6, .exposed_transfer_ms = 6});
   for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
-    const Picture picture(make_chart("modes", input), *theme);
+    const Picture picture(make_chart("modes", cell.input()), *theme);
     for (const auto& [colour, ms] : {std::pair(theme->hidden(std::string_view(seventh)), 2),
                                      std::pair(theme->exposed(std::string_view(seventh)), 8)}) {
       EXPECT_EQ(picture.at(picture.x(ms), picture.y(0, 1)), colour);

@@ -5,7 +5,6 @@
 #include <QJsonArray>
 
 #include "tests/viewer/small_traces.hpp"
-#include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/lane_arrangement.hpp"
 #include "viewer/model/matrix_table.hpp"
@@ -95,7 +94,7 @@ TEST_F(Lanes, OutsideTheirRowsNothingHappens) {
   arrangement.set_pinned(-1, true);
   arrangement.set_collapsed(99, true);
   arrangement.move(99, 1);
-  EXPECT_FALSE(arrangement.setData(arrangement.index(99), true, LaneArrangement::kPinned));
+  EXPECT_FALSE(arrangement.setData(arrangement.index(99), Qt::Checked, Qt::CheckStateRole));
   EXPECT_EQ(arrangement.rowCount(), 6);
 }
 
@@ -136,19 +135,12 @@ TEST(SlicesModel, SaysWhatWasFound) {
   EXPECT_EQ(model.index(0, 0).data(SlicesModel::kSlice).toUInt(), 1U);
 }
 
-TEST(FactsModel, HasALabelAndAValueARow) {
-  FactsModel model;
+TEST(FactsTable, PutsTheSidesOfAComparisonBesideEachOther) {
+  FigureTableModel model;
   const QAbstractItemModelTester tester(&model, kFatal);
-  model.set_facts({{"name", "gemm"}, {"layer", "3"}});
-  EXPECT_EQ(model.index(1, 0).data().toString(), "layer");
-  EXPECT_EQ(model.index(1, 1).data().toString(), "3");
-}
-
-TEST(FactsModel, PutsTheSidesOfAComparisonBesideEachOther) {
-  FactsModel model;
-  const QAbstractItemModelTester tester(&model, kFatal);
-  model.set_sides({{"candidate", {{"name", "send"}, {"transfer", "1 MB"}, {"transfer", "2 MB"}, {"rank", "0"}}},
-                   {"baseline", {{"name", "send"}, {"wait", "1 us"}, {"transfer", "3 MB"}, {"rank", "0"}}}});
+  model.set_table(
+      facts_table({{"candidate", {{"name", "send"}, {"transfer", "1 MB"}, {"transfer", "2 MB"}, {"rank", "0"}}},
+                   {"baseline", {{"name", "send"}, {"wait", "1 us"}, {"transfer", "3 MB"}, {"rank", "0"}}}}));
   std::vector<std::string> rows;
   for (int row = 0; row < model.rowCount(); ++row) {
     std::string texts;
@@ -159,8 +151,10 @@ TEST(FactsModel, PutsTheSidesOfAComparisonBesideEachOther) {
   EXPECT_THAT(rows,
               ElementsAre("name|send|send|", "wait||1 us|", "transfer|1 MB|3 MB|", "transfer|2 MB||", "rank|0|0|"));
   EXPECT_EQ(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(), "baseline");
-  model.set_facts({});
-  EXPECT_EQ(model.rowCount(), 0);
+  model.set_table(facts_table({{"", {{"name", "gemm"}, {"layer", "3"}}}}));
+  EXPECT_EQ(model.index(1, 0).data().toString(), "layer");
+  EXPECT_EQ(model.index(1, 1).data().toString(), "3");
+  EXPECT_EQ(model.columnCount(), 2);
 }
 
 TEST(SlicesModel, SortsByFiguresAndBackAgainAndKeepsWhatIsSelected) {

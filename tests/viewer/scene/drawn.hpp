@@ -8,9 +8,6 @@
 #include <cmath>
 #include <set>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "viewer/scene/scene.hpp"
 

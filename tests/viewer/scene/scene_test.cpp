@@ -3,11 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <QApplication>
 #include <QBuffer>
-#include <QFontMetrics>
-#include <QImage>
-#include <QPainter>
 #include <QSvgGenerator>
 
 #include <algorithm>

@@ -2,10 +2,6 @@
 // What is written on a timeline, and whether it can be read.
 #include <gmock/gmock.h>
 
-#include <QApplication>
-#include <QImage>
-#include <QPainter>
-
 #include <algorithm>
 
 #include "tests/viewer/scene/drawn.hpp"

@@ -14,7 +14,7 @@
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/search.hpp"
-#include "viewer/timeline/selection_change.hpp"
+#include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {

@@ -8,7 +8,6 @@
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QLabel>
 #include <QLineEdit>
 #include <QSortFilterProxyModel>
 #include <QSpinBox>
@@ -16,20 +15,15 @@
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
-#include <QVBoxLayout>
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
-#include "viewer/app/pages/page_text.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
-#include "viewer/timeline/selection_change.hpp"
-#include "viewer/timeline/slice_facts.hpp"
+#include "viewer/timeline/selection.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -42,15 +36,31 @@ int num_steps(const Timeline& timeline) {
 // Below its title and the overview of its trace.
 QWidget* titled(const QString& title, TimelineView* timeline) {
   auto* panel = new QWidget;
-  auto* layout = new QVBoxLayout(panel);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = column_of(panel, 0, 0);
   auto* label = plain_label(title);
   label->setContentsMargins(8, 2, 8, 2);
   layout->addWidget(label);
   layout->addWidget(new OverviewBar(*timeline));
   layout->addWidget(timeline, 1);
   return panel;
+}
+
+// Of the first rank that has steps.
+const StepSpan* step_of(const Timeline& timeline, int nth) {
+  for (const StepSpan& step : timeline.steps())
+    if (step.rank == timeline.steps().front().rank && nth-- == 0) return &step;
+  return nullptr;
+}
+
+std::int64_t begin_of_step(const Timeline& timeline, int nth) {
+  const StepSpan* step = step_of(timeline, nth);
+  return step == nullptr ? 0 : step->begin_ns;
+}
+
+// Where steps are not known, of the whole trace.
+std::int64_t length_of_step(const Timeline& timeline, int nth) {
+  const StepSpan* step = step_of(timeline, nth);
+  return step == nullptr ? timeline.length_ns() : step->end_ns - step->begin_ns;
 }
 
 }  // namespace
@@ -65,8 +75,8 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       lanes_of_baseline_(new LanesPanel(baseline_->arrangement())),
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
-      settings_(new FactsModel(this)),
-      facts_(new FactsModel(this)),
+      settings_(new FigureTableModel(this)),
+      facts_(new FigureTableModel(this)),
       selection_(new SelectionPanel),
       step_(new QSpinBox),
       steps_(plain_label()),
@@ -75,10 +85,8 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
       found_text_(plain_label()),
       of_candidate_{{}, WorstExposed(*document_->to->timeline)},
       of_baseline_{{}, WorstExposed(*document_->from->timeline)} {
-  auto* heading_label = plain_label(heading());
-  heading_label->setWordWrap(true);
+  auto* heading_label = sentence_label(heading());
   heading_label->setContentsMargins(8, 4, 8, 4);
-  heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
 
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(titled(tr("candidate: %1").arg(text(document_->to->path)), candidate_));
@@ -86,9 +94,7 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   splitter->addWidget(make_panels());
   splitter->setSizes({300, 300, 220});
 
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(2);
+  auto* layout = column_of(this, 0, 2);
   layout->addWidget(heading_label);
   layout->addWidget(make_line());
   layout->addWidget(splitter, 1);
@@ -108,7 +114,9 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
 QWidget* ComparePage::make_panels() {
   panels_->setDocumentMode(true);
   panels_->addTab(make_tables(), tr("Differences"));
-  panels_->addTab(details_ = make_details(), tr("Details"));
+  details_ = make_table(facts_, tr("Details of the selected slice and of its counterpart"));
+  show_facts(Timeline::kNoSlice, Timeline::kNoSlice);
+  panels_->addTab(details_, tr("Details"));
   panels_->addTab(selection_, tr("Selection"));
   const auto& differing = document_->report.differences;
   if (!differing.empty()) panels_->addTab(make_settings(), tr("Different settings: %1").arg(differing.size()));
@@ -117,20 +125,13 @@ QWidget* ComparePage::make_panels() {
   return panels_;
 }
 
-QWidget* ComparePage::make_details() {
-  auto* table = make_table(facts_, tr("Details of the selected slice and of its counterpart"));
-  connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
-  return table;
-}
-
 QWidget* ComparePage::make_settings() {
   std::vector<Fact> facts;
   for (const compare::Difference& difference : document_->report.differences)
     facts.push_back({difference.what, difference.candidate + ", was " + difference.baseline});
   auto* table = make_table(settings_, tr("Settings and environment that differ between the sides"));
   table->horizontalHeader()->hide();
-  connect(settings_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
-  settings_->set_facts(std::move(facts));
+  settings_->set_table(facts_table({{"", std::move(facts)}}));
   return table;
 }
 
@@ -139,10 +140,8 @@ QWidget* ComparePage::make_tables() {
   auto* tables = new QSplitter(Qt::Horizontal);
   auto* operations = make_table(operations_, tr("Difference by operation"), FigureTableModel::kSort);
   auto* parts = make_table(parts_, tr("Difference by part of the step"));
-  for (QTableView* table : {parts, operations}) {
-    connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
-    tables->addWidget(table);
-  }
+  tables->addWidget(parts);
+  tables->addWidget(operations);
   tables->setSizes({420, 700});
   const auto go = [this](const QModelIndex& index) {
     const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(index.model());
@@ -195,11 +194,9 @@ int ComparePage::lane_row() {
 }
 
 ChartInput ComparePage::chart_input() const {
-  ChartInput input;
-  input.name = document_->path;
-  input.how_made = how_made(document_->to->traced.trace);
-  input.comparison = &document_->report.comparisons.front();
-  return input;
+  return {.name = document_->path,
+          .how_made = how_made(document_->to->traced.trace),
+          .comparison = &document_->report.comparisons.front()};
 }
 
 void ComparePage::set_theme(const Theme& theme) {
@@ -226,23 +223,6 @@ QString ComparePage::heading() const {
     all += tr("; one run per side, so run-to-run variation is unknown: underlap gate compares several");
   if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared anyway: %1\n%2").arg(text(report.forced), all);
   return all;
-}
-
-// Of the first rank that has steps.
-const StepSpan* ComparePage::step_of(const Timeline& timeline, int nth) const {
-  for (const StepSpan& step : timeline.steps())
-    if (step.rank == timeline.steps().front().rank && nth-- == 0) return &step;
-  return nullptr;
-}
-
-std::int64_t ComparePage::begin_of_step(const Timeline& timeline, int nth) const {
-  const StepSpan* step = step_of(timeline, nth);
-  return step == nullptr ? 0 : step->begin_ns;
-}
-
-std::int64_t ComparePage::length_of_step(const Timeline& timeline, int nth) const {
-  const StepSpan* step = step_of(timeline, nth);
-  return step == nullptr ? timeline.length_ns() : step->end_ns - step->begin_ns;
 }
 
 QString ComparePage::steps_text() const {
@@ -309,10 +289,10 @@ void ComparePage::show_slice(const TimelineView& of, std::uint32_t slice) {
 void ComparePage::show_facts(std::uint32_t of_candidate, std::uint32_t of_baseline) {
   std::vector<Fact> now = facts_of_side(*document_->to, of_candidate),
                     before = facts_of_side(*document_->from, of_baseline);
-  if (now.empty() && before.empty()) return facts_->set_facts({});
+  if (now.empty() && before.empty()) return facts_->set_table(facts_table({{"", {}}}));
   for (std::vector<Fact>* side : {&now, &before})
     if (side->empty()) side->push_back({"name", "no counterpart in this step"});
-  facts_->set_sides({{"candidate", std::move(now)}, {"baseline", std::move(before)}});
+  facts_->set_table(facts_table({{"candidate", std::move(now)}, {"baseline", std::move(before)}}));
 }
 
 std::vector<Fact> ComparePage::facts_of_side(const TraceDocument& side, std::uint32_t slice) const {
@@ -411,8 +391,6 @@ void ComparePage::search() {
 }
 
 void ComparePage::go_to_found(Towards towards) { go_to_next_of(*timeline(), side().found, towards); }
-
-void ComparePage::go_to_alike(Towards towards) { viewer::go_to_alike(*timeline(), towards); }
 
 void ComparePage::go_to_worst() { side().worst.go_to_next(*timeline()); }
 

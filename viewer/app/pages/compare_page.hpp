@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/selection_panel.hpp"
-#include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
-#include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
+#include "viewer/timeline/slice_facts.hpp"
 
 class QSpinBox;
 class QCheckBox;
@@ -35,9 +30,8 @@ class ComparePage : public Page {
   TimelineView* candidate() { return candidate_; }
   TimelineView* baseline() { return baseline_; }
   const CompareDocument& document() const { return *document_; }
-  const FigureTableModel& differences() const { return *operations_; }
-  const FactsModel& settings() const { return *settings_; }
-  const FactsModel& facts() const { return *facts_; }
+  const FigureTableModel& settings() const { return *settings_; }
+  const FigureTableModel& facts() const { return *facts_; }
   const SelectionPanel& selection() const { return *selection_; }
   /// The steps that are compared: "step 3", "step 3 vs. step 1009".
   QString steps_text() const;
@@ -50,7 +44,6 @@ class ComparePage : public Page {
   void restore(const QJsonObject&) override;
   void find() override;
   void go_to_found(Towards) override;
-  void go_to_alike(Towards) override;
   void go_to_worst() override;
 
   /// Compares the nth step of one side with the nth step of the other.
@@ -60,10 +53,6 @@ class ComparePage : public Page {
   void go_to_operation(int row);
 
  private:
-  const StepSpan* step_of(const Timeline&, int nth) const;
-  /// Of the step; where steps are not known, of all there is.
-  std::int64_t begin_of_step(const Timeline&, int nth) const;
-  std::int64_t length_of_step(const Timeline&, int nth) const;
   /// The offset of the candidate's times from the baseline's.
   std::int64_t shift_ns() const;
   /// Applies a change of one side's view to the other, whose own signals are ignored meanwhile.
@@ -77,7 +66,6 @@ class ComparePage : public Page {
   QWidget* make_line();
   QWidget* make_panels();
   QWidget* make_tables();
-  QWidget* make_details();
   QWidget* make_settings();
   void search();
   /// What is found, or worst, on the side that keys act on.
@@ -96,8 +84,8 @@ class ComparePage : public Page {
   LanesPanel* lanes_of_baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
-  FactsModel* settings_;
-  FactsModel* facts_;
+  FigureTableModel* settings_;
+  FigureTableModel* facts_;
   QWidget* details_ = nullptr;
   SelectionPanel* selection_;
   QSpinBox* step_;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/pages/loading_page.hpp"
 
-#include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QVBoxLayout>
 
 #include "viewer/app/labels.hpp"
 
@@ -13,13 +11,11 @@ namespace underlap::viewer {
 LoadingPage::LoadingPage(const QString& path, QWidget* parent)
     : QWidget(parent),
       path_(path),
-      text_(plain_label()),
+      text_(sentence_label()),
       bar_(new QProgressBar),
       cancel_(new QPushButton),
       go_on_(new QPushButton(tr("Compare anyway"))) {
-  text_->setWordWrap(true);
   text_->setAlignment(Qt::AlignCenter);
-  text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   bar_->setRange(0, 1000);
   bar_->setFixedWidth(600);
   bar_->setTextVisible(false);

@@ -35,8 +35,25 @@ class Page : public QWidget {
   virtual void restore(const QJsonObject&) {}
   virtual void find() {}
   virtual void go_to_found(Towards) {}
-  virtual void go_to_alike(Towards) {}
   virtual void go_to_worst() {}
+  /// On the timeline, to the next slice on the same rank that does the same as the selected one.
+  void go_to_alike(Towards);
+};
+
+/// Goes to the next found slice after the selected one; to the first if nothing is selected or none follows.
+void go_to_next_of(TimelineView&, const std::vector<std::uint32_t>& found, Towards);
+
+/// Goes from the worst exposed to the next worst.
+class WorstExposed {
+ public:
+  explicit WorstExposed(const Timeline&);
+
+  const std::vector<std::uint32_t>& slices() const { return slices_; }
+  void go_to_next(TimelineView&);
+
+ private:
+  std::vector<std::uint32_t> slices_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace underlap::viewer

@@ -2,16 +2,13 @@
 #include "viewer/app/pages/report_page.hpp"
 
 #include <QFontDatabase>
-#include <QLabel>
 #include <QPlainTextEdit>
 #include <QSplitter>
-#include <QVBoxLayout>
 
 #include "profiler/gate/reports.hpp"
 #include "profiler/report/scaling/scaling.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/labels.hpp"
-#include "viewer/app/pages/page_text.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -34,29 +31,15 @@ QString heading_of(const ScalingDocument& document) {
   return ReportPage::tr("NOT COMPARABLE, compared anyway: %1\n%2").arg(text(document.report.forced), made);
 }
 
-ChartInput input_of(const GateDocument& document) {
-  ChartInput input;
-  input.name = document.path;
-  input.gate = &document.report;
-  return input;
-}
-
-ChartInput input_of(const ScalingDocument& document) {
-  ChartInput input;
-  input.name = document.path;
-  input.scaling = &document.report;
-  return input;
-}
-
 }  // namespace
 
 ReportPage::ReportPage(std::shared_ptr<const GateDocument> judged, QWidget* parent)
     : ReportPage(judged, heading_of(*judged), gate::gate_text(judged->report, kFormat, gate::Rows::all),
-                 input_of(*judged), parent) {}
+                 {.name = judged->path, .gate = &judged->report}, parent) {}
 
 ReportPage::ReportPage(std::shared_ptr<const ScalingDocument> scaled, QWidget* parent)
     : ReportPage(scaled, heading_of(*scaled), report::scaling_text(scaled->report, kFormat, report::Details::included),
-                 input_of(*scaled), parent) {}
+                 {.name = scaled->path, .scaling = &scaled->report}, parent) {}
 
 ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& heading, const std::string& all,
                        const ChartInput& input, QWidget* parent)
@@ -66,10 +49,8 @@ ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& 
       all_(text(all)),
       input_(input),
       charts_(new ChartPanel) {
-  auto* label = plain_label(heading_);
-  label->setWordWrap(true);
+  auto* label = sentence_label(heading_);
   label->setContentsMargins(8, 4, 8, 4);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   auto* words = new QPlainTextEdit(all_);
   words->setReadOnly(true);
   words->setLineWrapMode(QPlainTextEdit::NoWrap);
@@ -80,8 +61,7 @@ ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& 
   splitter->addWidget(charts_);
   splitter->addWidget(text_);
   splitter->setSizes({500, 260});
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = column_of(this);
   layout->addWidget(label);
   layout->addWidget(splitter, 1);
   charts_->set_input(input_);

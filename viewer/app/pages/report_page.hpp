@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-
 #include "viewer/app/pages/page.hpp"
 #include "viewer/model/document.hpp"
 

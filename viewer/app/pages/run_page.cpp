@@ -3,19 +3,15 @@
 
 #include <QApplication>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStyledItemDelegate>
 #include <QTableView>
-#include <QVBoxLayout>
-#include <vector>
 
 #include "profiler/report/answer.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/labels.hpp"
-#include "viewer/app/pages/page_text.hpp"
 #include "viewer/app/tables.hpp"
 #include "viewer/model/matrix_table.hpp"
 
@@ -56,12 +52,8 @@ class NameDelegate : public QStyledItemDelegate {
 
 RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
     : Page(parent), document_(std::move(document)), matrix_(new FigureTableModel(this)), charts_(new ChartPanel) {
-  auto* heading_label = plain_label(heading());
-  heading_label->setWordWrap(true);
-  heading_label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   auto* table = make_table(matrix_, tr("Cells of the run"), FigureTableModel::kSort);
   table->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   auto* open = new QPushButton(tr("Open &trace"));
   auto* compare = new QPushButton(tr("&Compare two"));
   auto* judge = new QPushButton(tr("Compare with another &run..."));
@@ -81,22 +73,18 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
   connect(compare, &QPushButton::clicked, this, [this, table] { compare_cells(cells_of(*table)); });
 
   auto* buttons = new QHBoxLayout;
-  buttons->addWidget(open);
-  buttons->addWidget(compare);
-  buttons->addWidget(judge);
+  for (QPushButton* button : {open, compare, judge}) buttons->addWidget(button);
   buttons->addStretch(1);
   auto* left = new QWidget;
   auto* left_layout = new QVBoxLayout(left);
-  left_layout->addWidget(heading_label);
+  left_layout->addWidget(sentence_label(heading()));
   left_layout->addWidget(table, 1);
   left_layout->addLayout(buttons);
   auto* splitter = new QSplitter(Qt::Horizontal);
   splitter->addWidget(left);
   splitter->addWidget(charts_);
   splitter->setSizes({620, 620});
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(splitter);
+  column_of(this)->addWidget(splitter);
   setFocusProxy(table);
 
   matrix_->set_table(matrix_table(document_->summaries));
@@ -104,11 +92,7 @@ RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
 }
 
 ChartInput RunPage::chart_input() const {
-  ChartInput input;
-  input.name = document_->path;
-  input.run = &document_->results;
-  input.summaries = &document_->summaries;
-  return input;
+  return {.name = document_->path, .run = &document_->results, .summaries = &document_->summaries};
 }
 
 QList<QWidget*> RunPage::stops() { return {focusProxy(), charts_->focusProxy()}; }

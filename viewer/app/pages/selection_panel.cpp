@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/pages/selection_panel.hpp"
 
-#include <QLabel>
 #include <QSplitter>
 #include <QTableView>
-#include <QVBoxLayout>
 #include <QtConcurrent>
 #include <utility>
 
@@ -12,11 +10,6 @@
 #include "viewer/app/tables.hpp"
 
 namespace underlap::viewer {
-namespace {
-
-constexpr int kAfterDragging = 60;  // milliseconds
-
-}  // namespace
 
 SelectionPanel::SelectionPanel(QWidget* parent)
     : QWidget(parent), text_(plain_label()), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
@@ -24,12 +17,9 @@ SelectionPanel::SelectionPanel(QWidget* parent)
   for (FigureTableModel* model : {parts_, names_}) {
     auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
                              model == parts_ ? -1 : FigureTableModel::kSort);
-    connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
     split->addWidget(table);
   }
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(4, 4, 4, 4);
-  layout->setSpacing(4);
+  auto* layout = column_of(this, 4, 4);
   layout->addWidget(text_);
   layout->addWidget(split, 1);
   after_dragging_.setSingleShot(true);
@@ -42,6 +32,7 @@ SelectionPanel::SelectionPanel(QWidget* parent)
 
 void SelectionPanel::ask(Work work) {
   work_ = std::move(work);
+  constexpr int kAfterDragging = 60;  // milliseconds
   if (work_) return after_dragging_.start(kAfterDragging);
   after_dragging_.stop();
   show_figures({tr("Shift+drag over the timeline to select a range."), {}, {}});

@@ -5,6 +5,7 @@
 #include <QString>
 #include <QTimer>
 #include <QWidget>
+#include <cstddef>
 #include <functional>
 
 #include "viewer/model/figure_table_model.hpp"
@@ -12,6 +13,8 @@
 class QLabel;
 
 namespace underlap::viewer {
+
+inline constexpr std::size_t kNamesOfSelection = 200;  ///< rows of a table of names
 
 /// Statistics of a range of time.
 struct RangeFigures {

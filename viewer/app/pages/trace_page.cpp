@@ -5,25 +5,22 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QSplitter>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
-#include <QVBoxLayout>
 #include <QtConcurrent>
 #include <algorithm>
-#include <exception>
 #include <stdexcept>
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/breakdown.hpp"
 #include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
-#include "viewer/app/pages/page_text.hpp"
 #include "viewer/app/tables.hpp"
+#include "viewer/model/matrix_table.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
@@ -34,8 +31,8 @@ constexpr int kAfterTyping = 120;  // milliseconds
 
 // A click or Enter on a row of slices selects it on the timeline. A click on a title sorts; the third one stops
 // sorting.
-void go_on_activation(QTableView* table, SlicesModel* model, TimelineView* timeline) {
-  const auto go = [model, timeline](const QModelIndex& index) {
+void go_on_activation(QTableView* table, TimelineView* timeline) {
+  const auto go = [timeline](const QModelIndex& index) {
     if (index.isValid()) timeline->go_to(index.siblingAtColumn(0).data(SlicesModel::kSlice).toUInt());
   };
   table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
@@ -43,14 +40,6 @@ void go_on_activation(QTableView* table, SlicesModel* model, TimelineView* timel
   table->setSortingEnabled(true);
   QObject::connect(table, &QTableView::clicked, timeline, go);
   QObject::connect(table, &QTableView::activated, timeline, go);
-  QObject::connect(model, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
-}
-
-QVBoxLayout* tight(QWidget* widget) {
-  auto* layout = new QVBoxLayout(widget);
-  layout->setContentsMargins(4, 4, 4, 4);
-  layout->setSpacing(4);
-  return layout;
 }
 
 }  // namespace
@@ -61,7 +50,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
       timeline_(new TimelineView(document_)),
       panels_(new QTabWidget),
       lanes_(new LanesPanel(timeline_->arrangement())),
-      facts_(new FactsModel(this)),
+      facts_(new FigureTableModel(this)),
       selection_(new SelectionPanel),
       breakdown_(new FigureTableModel(this)),
       found_(new SlicesModel(*document_->timeline, this)),
@@ -73,9 +62,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
   splitter->setStretchFactor(0, 3);
   splitter->setStretchFactor(1, 1);
   splitter->setSizes({600, 230});
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(splitter);
+  column_of(this)->addWidget(splitter);
   panels_->setDocumentMode(true);
   panels_->addTab(make_details(), tr("Details"));
   panels_->addTab(selection_, tr("Selection"));
@@ -96,11 +83,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
 }
 
 ChartInput TracePage::chart_input() const {
-  ChartInput input;
-  input.name = document_->path;
-  input.trace = &document_->traced.trace;
-  input.summary = &document_->traced.summary;
-  return input;
+  return {.name = document_->path, .trace = &document_->traced.trace, .summary = &document_->traced.summary};
 }
 
 void TracePage::set_theme(const Theme& theme) { timeline_->set_theme(theme); }
@@ -118,9 +101,7 @@ int TracePage::lane_row() { return lanes_->hasFocus() ? lanes_->currentIndex().r
 
 QWidget* TracePage::make_timeline() {
   auto* panel = new QWidget;
-  auto* layout = new QVBoxLayout(panel);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = column_of(panel, 0, 0);
   if (const QString answer = answer_text(); !answer.isEmpty()) {
     auto* label = new QLabel(answer);
     label->setTextFormat(Qt::RichText);
@@ -148,7 +129,6 @@ QString TracePage::answer_text() const {
 QWidget* TracePage::make_details() {
   auto* table = make_table(facts_, tr("Details of the selected slice"));
   table->horizontalHeader()->hide();
-  connect(facts_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   return table;
 }
 
@@ -160,11 +140,11 @@ QWidget* TracePage::make_search() {
   query_->setClearButtonEnabled(true);
   found_text_ = plain_label();
   auto* table = make_table(found_, tr("Matching slices"));
-  go_on_activation(table, found_, timeline_);
+  go_on_activation(table, timeline_);
   auto* line = new QHBoxLayout;
   line->addWidget(query_, 1);
   line->addWidget(found_text_);
-  auto* layout = tight(panel);
+  auto* layout = column_of(panel, 4, 4);
   layout->addLayout(line);
   layout->addWidget(table, 1);
   search_after_typing_.setSingleShot(true);
@@ -179,7 +159,7 @@ QWidget* TracePage::make_search() {
 
 QWidget* TracePage::make_worst() {
   auto* table = make_table(worst_, tr("Longest exposed communication"));
-  go_on_activation(table, worst_, timeline_);
+  go_on_activation(table, timeline_);
   worst_->set_slices(worst_exposed_.slices());
   return table;
 }
@@ -191,13 +171,12 @@ QWidget* TracePage::make_analysis() {
   for (int i = 0; i < analysis::kNumBreakdowns; ++i)
     by->addItem(tr("by %1").arg(text(std::string(to_string(static_cast<analysis::Breakdown>(i))))));
   auto* table = make_table(breakdown_, tr("Analysis of the steps"), FigureTableModel::kSort);
-  connect(breakdown_, &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   // Computed when it is first shown, since it takes a while for a large trace.
   connect(panels_, &QTabWidget::currentChanged, this, [this, panel, by] {
     if (panels_->currentWidget() == panel && breakdown_->rowCount() == 0) ask_for_breakdown(by->currentIndex());
   });
   connect(by, &QComboBox::currentIndexChanged, this, &TracePage::ask_for_breakdown);
-  auto* layout = tight(panel);
+  auto* layout = column_of(panel, 4, 4);
   layout->addWidget(by, 0, Qt::AlignLeft);
   layout->addWidget(table, 1);
   return panel;
@@ -226,8 +205,8 @@ QString TracePage::trace_text() const {
 }
 
 void TracePage::show_facts(std::uint32_t slice) {
-  if (slice >= document_->traced.trace.size()) return facts_->set_facts({});
-  facts_->set_facts(facts_of(timeline_->timeline(), document_->traced.summary, slice));
+  if (slice >= document_->traced.trace.size()) return facts_->set_table({});
+  facts_->set_table(facts_table({{"", facts_of(timeline_->timeline(), document_->traced.summary, slice)}}));
   // A user who walks through a list keeps its panel.
   if (!panels_->isAncestorOf(QApplication::focusWidget())) panels_->setCurrentIndex(0);
 }
@@ -288,8 +267,6 @@ void TracePage::go_to_found(Towards towards) {
   go_to_next_of(*timeline_, found_->slices(), towards);
   panels_->setCurrentIndex(2);
 }
-
-void TracePage::go_to_alike(Towards towards) { viewer::go_to_alike(*timeline_, towards); }
 
 void TracePage::go_to_worst() { worst_exposed_.go_to_next(*timeline_); }
 

@@ -4,18 +4,12 @@
 #include <QFutureWatcher>
 #include <QTimer>
 #include <QWidget>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <vector>
 
 #include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/selection_panel.hpp"
-#include "viewer/app/pages/stepping.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/model/document.hpp"
-#include "viewer/model/facts_model.hpp"
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/slices_model.hpp"
 #include "viewer/timeline/search.hpp"
@@ -47,10 +41,9 @@ class TracePage : public Page {
   void restore(const QJsonObject& state) override { timeline_->restore(state); }
   void find() override;
   void go_to_found(Towards) override;
-  void go_to_alike(Towards) override;
   void go_to_worst() override;
 
-  const FactsModel& facts() const { return *facts_; }
+  const FigureTableModel& facts() const { return *facts_; }
   const FigureTableModel& selected_parts() const { return selection_->parts(); }
   const SlicesModel& found() const { return *found_; }
   void search(const QString& text);
@@ -77,7 +70,7 @@ class TracePage : public Page {
   TimelineView* timeline_;
   QTabWidget* panels_;
   LanesPanel* lanes_;
-  FactsModel* facts_;
+  FigureTableModel* facts_;
   SelectionPanel* selection_;
   FigureTableModel* breakdown_;
   SlicesModel* found_;

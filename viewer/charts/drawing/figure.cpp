@@ -2,17 +2,16 @@
 #include "viewer/charts/drawing/figure.hpp"
 
 #include <QAbstractAxis>
+#include <QAreaSeries>
 #include <QFontMetricsF>
 #include <QGraphicsItem>
 #include <QGraphicsLayout>
 #include <QGraphicsSceneResizeEvent>
 #include <QLegend>
+#include <QLineSeries>
 #include <QLogValueAxis>
-#include <QPainter>
 #include <QValueAxis>
-#include <algorithm>
-#include <cmath>
-#include <utility>
+#include <array>
 
 #include "viewer/charts/drawing/painting.hpp"
 
@@ -83,7 +82,11 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
     case Mark::square: return painter.fillRect(QRectF(middle.x() - 4, middle.y() - 4, 8, 8), entry.colour);
     case Mark::diamond: return draw_shape(painter, entry.colour, kDiamond, middle);
     case Mark::triangle: return draw_shape(painter, entry.colour, kTriangle, middle);
-    case Mark::interval: return draw_interval(painter, box.left(), box.right(), middle.y(), 8, entry.colour);
+    case Mark::interval:
+      draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 1.5);
+      for (const double x : {box.left(), box.right()})
+        draw_line(painter, {x, middle.y() - 4}, {x, middle.y() + 4}, entry.colour, 1.5);
+      return;
   }
 }
 
@@ -282,6 +285,56 @@ double tick_distance(double low, double high, int most) {
   for (const double factor : {1.0, 2.0, 5.0})
     if (factor * power >= least * (1 - 1e-9)) return factor * power;
   return 10 * power;
+}
+
+std::size_t place_of(std::vector<std::string>& known, const std::string& name) {
+  const auto found = std::ranges::find(known, name);
+  const auto place = static_cast<std::size_t>(found - known.begin());
+  if (found == known.end()) known.push_back(name);
+  return place;
+}
+
+PointShape point_shape(std::size_t index) {
+  using Mark = LegendEntry::Mark;
+  constexpr std::array kShapes{PointShape{QScatterSeries::MarkerShapeCircle, Mark::dot},
+                               PointShape{QScatterSeries::MarkerShapeRectangle, Mark::square},
+                               PointShape{QScatterSeries::MarkerShapeRotatedRectangle, Mark::diamond},
+                               PointShape{QScatterSeries::MarkerShapeTriangle, Mark::triangle}};
+  return kShapes.at(index % kShapes.size());
+}
+
+void add_line(QChart& chart, const QList<QPointF>& points, const QPen& pen, const QString& name) {
+  if (points.isEmpty()) return;
+  auto* line = new QLineSeries;
+  line->setName(name);
+  line->setPen(pen);
+  line->append(points);
+  chart.addSeries(line);
+}
+
+void add_marks(QChart& chart, const QList<QPointF>& points, const MarkStyle& style) {
+  if (points.isEmpty()) return;
+  auto* marks = new QScatterSeries;
+  marks->setMarkerShape(style.shape);
+  marks->setMarkerSize(style.size);
+  marks->setColor(style.inner);
+  marks->setPen(style.border == style.inner ? Qt::NoPen : QPen(style.border, 1.8));
+  marks->append(points);
+  chart.addSeries(marks);
+}
+
+void add_band(QChart& chart, const QPointF& corner, const QPointF& opposite, const QColor& colour) {
+  auto* area = new QAreaSeries;
+  const auto edge = [&](double y) {
+    auto* line = new QLineSeries(area);
+    line->append({{corner.x(), y}, {opposite.x(), y}});
+    return line;
+  };
+  area->setUpperSeries(edge(corner.y()));
+  area->setLowerSeries(edge(opposite.y()));
+  area->setBrush(colour);
+  area->setPen(Qt::NoPen);
+  chart.addSeries(area);
 }
 
 }  // namespace underlap::viewer

@@ -3,14 +3,17 @@
 
 #include <QChart>
 #include <QColor>
+#include <QList>
 #include <QMarginsF>
+#include <QPen>
+#include <QPointF>
+#include <QScatterSeries>
 #include <QString>
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "viewer/charts/chart.hpp"
 
@@ -125,5 +128,30 @@ class Figure : public QChart {
 
 /// A distance of ticks out of 1, 2 and 5 times a power of ten, with at most `most` of them from low to high.
 double tick_distance(double low, double high, int most);
+
+/// The index of a name among those that are known; one that is not known is added.
+std::size_t place_of(std::vector<std::string>& known, const std::string& name);
+
+/// The shape of points, and their mark in a legend.
+struct PointShape {
+  QScatterSeries::MarkerShape shape;
+  LegendEntry::Mark mark;
+};
+/// Another shape for each index; beyond the fourth they repeat.
+PointShape point_shape(std::size_t index);
+
+/// How a point is marked.
+struct MarkStyle {
+  QScatterSeries::MarkerShape shape = QScatterSeries::MarkerShapeCircle;
+  double size = 8;
+  QColor inner;
+  QColor border;
+};
+
+/// Each adds a series, which has no axis yet; one without points adds none.
+void add_line(QChart&, const QList<QPointF>& points, const QPen&, const QString& name = {});
+void add_marks(QChart&, const QList<QPointF>& points, const MarkStyle&);
+/// The area of a rectangle between two corners.
+void add_band(QChart&, const QPointF& corner, const QPointF& opposite, const QColor&);
 
 }  // namespace underlap::viewer

@@ -30,9 +30,7 @@ QFont chart_font(int pixels, bool is_bold) {
   return font;
 }
 
-double text_width(const QString& text, int pixels, bool is_bold) {
-  return QFontMetricsF(chart_font(pixels, is_bold)).horizontalAdvance(text);
-}
+double text_width(const QString& text, int pixels) { return QFontMetricsF(chart_font(pixels)).horizontalAdvance(text); }
 
 void draw_sentence(QPainter& painter, const QRectF& box, const QString& text, const QColor& colour, int pixels,
                    bool is_bold) {
@@ -68,12 +66,6 @@ void draw_dots(QPainter& painter, const QRectF& bar, const QColor& stripe) {
   painter.setBrush(stripe);
   for (double y = bar.top() + 3; y < bar.bottom() - 1; y += kStripeDistance)
     for (double x = bar.left() + 3; x < bar.right() - 1; x += kStripeDistance) painter.drawEllipse({x, y}, 0.9, 0.9);
-}
-
-void draw_interval(QPainter& painter, double low, double high, double y, double cap, const QColor& colour,
-                   double width) {
-  draw_line(painter, {low, y}, {high, y}, colour, width);
-  for (const double x : {low, high}) draw_line(painter, {x, y - cap / 2}, {x, y + cap / 2}, colour, width);
 }
 
 void draw_line(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& colour, double width) {

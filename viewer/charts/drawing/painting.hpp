@@ -15,7 +15,7 @@ inline constexpr int kTextPixels = 12;
 inline constexpr int kSmallPixels = 11;
 
 QFont chart_font(int pixels, bool is_bold = false);
-double text_width(const QString&, int pixels, bool is_bold = false);
+double text_width(const QString&, int pixels);
 
 /// One line of text in `box`, its end cut where it is longer.
 void draw_sentence(QPainter&, const QRectF& box, const QString&, const QColor&, int pixels = kTextPixels,
@@ -29,9 +29,6 @@ void draw_text(QPainter&, const QRectF& box, Qt::Alignment, const QString&, cons
 /// pattern of Qt's are neither smooth nor read by every program.
 void draw_hatching(QPainter&, const QRectF& bar, const QColor& stripe);
 void draw_dots(QPainter&, const QRectF& bar, const QColor& stripe);
-
-/// A line from low to high with caps, and around it nothing.
-void draw_interval(QPainter&, double low, double high, double y, double cap, const QColor&, double width = 1.5);
 
 /// A line of `colour` without caps.
 void draw_line(QPainter&, const QPointF& from, const QPointF& to, const QColor&, double width = 1);

@@ -4,13 +4,7 @@
 #include <QBarSet>
 #include <QHorizontalStackedBarSeries>
 #include <QLineSeries>
-#include <QPainter>
 #include <QValueAxis>
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <memory>
-#include <utility>
 
 #include "viewer/charts/drawing/painting.hpp"
 

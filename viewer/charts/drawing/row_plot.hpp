@@ -3,9 +3,6 @@
 
 #include <QRectF>
 #include <QString>
-#include <cstddef>
-#include <functional>
-#include <vector>
 
 #include "viewer/charts/drawing/figure.hpp"
 
