@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/METRICS.md must define every word that a table or a file of results uses.
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <filesystem>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/breakdown.hpp"
 #include "profiler/report/report_tables.hpp"
