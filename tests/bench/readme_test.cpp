@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generated parts of the documents: output of commands, tables of results/, golden schedules and the registered
 // techniques. A test fails where a part is stale, and rewrites it where UNDERLAP_UPDATE_GOLDEN is set.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <string_view>
 
 #include "impl/cp/attention.hpp"
 #include "impl/dp/technique.hpp"
@@ -140,7 +131,7 @@ std::string wins(std::istream&) {
                           off_to_on(off.exposed_ms, on.exposed_ms)});
   }
   const std::string text = render(table, {.width = kTerminalWidth});
-  EXPECT_THAT(text, testing::Not(testing::HasSubstr("not shown"))) << "too wide";
+  EXPECT_THAT(text, Not(HasSubstr("not shown"))) << "too wide";
   return fenced(text);
 }
 

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calibration's device part on the machine of queues: that it runs. Its times mean nothing.
-#include <cuda_runtime_api.h>
-#include <gmock/gmock.h>
-
-#include <memory>
-#include <string>
-
 #include "kernels/bf16.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
@@ -16,12 +10,10 @@
 #include "research/calibrate/rates/operation_works.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing::Each;
-using testing::SizeIs;
 
 class CalibratedGpu : public testing::Test {
  protected:
@@ -193,7 +185,7 @@ TEST_F(CalibratedGpu, ProbesQueues) {
   CudaGpu gpu(small_);
   for (const char* behind : {"nothing", "kernel", "wait", "record"})
     for (const bool same_queue : {false, true})
-      EXPECT_THAT(gpu.held(behind, same_queue, 2), Each(testing::AllOf(testing::Ge(-0.5), testing::Le(1.5))));
+      EXPECT_THAT(gpu.held(behind, same_queue, 2), Each(AllOf(testing::Ge(-0.5), testing::Le(1.5))));
 }
 
 }  // namespace

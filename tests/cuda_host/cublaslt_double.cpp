@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda_host/cublaslt_double.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
-#include "kernels/bf16.hpp"
 #include "kernels/fp8.hpp"
 #include "tests/cuda_host/machine.hpp"
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cublasLt.h>
-
 #include <array>
-#include <cstdint>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "kernels/bf16.hpp"

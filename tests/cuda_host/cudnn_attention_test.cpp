@@ -3,28 +3,20 @@
 // whether it takes them.
 #include "kernels/attention/cudnn_attention.hpp"
 
-#include <gmock/gmock.h>
-
-#include <memory>
-#include <stdexcept>
 #include <tuple>
 
-#include "kernels/attention/attention.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/implementations.hpp"
 #include "platform/errors.hpp"
 #include "tests/cuda_host/cudnn_double.hpp"
 #include "tests/cuda_host/machine.hpp"
-#include "tests/kernels/reference.hpp"
+#include "tests/kernels/attention_tensors.hpp"
 
 namespace underlap::test {
 namespace {
 
 using cuda::DqSums;
 using cuda_host::CudnnDouble;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 constexpr std::int64_t kLength = 11, kSequences = 2, kTokens = kSequences * kLength;
 
@@ -35,51 +27,18 @@ struct Shape {
   bool causal = true;
 };
 
-/// The tensors of both passes. q, k and v are columns of one tensor where the shape is packed; lse is one of several.
-struct Tensors {
-  explicit Tensors(const Shape& shape) : s(shape) {
-    for (View* view : {&q, &k, &v, &dout}) memory.randomize(*view);
-  }
-
-  View part(std::int64_t rows, std::int64_t cols, std::int64_t first) {
-    const std::int64_t all = (s.heads + 2 * s.groups) * s.head_size;
-    return memory.columns(DataType::bf16, rows, cols, s.packed ? all : cols, s.packed ? first : 0);
-  }
-  View queries() { return part(kTokens, wide, 0); }
-  View keys(std::int64_t first) { return part(kSequences * s.keys, narrow, first); }
-  Operation forward() const {
-    return kernels::attention_forward({.q = q,
-                                       .k = k,
-                                       .v = v,
-                                       .out = out,
-                                       .lse = lse,
-                                       .seq_length = kLength,
-                                       .head_size = s.head_size,
-                                       .kv_length = s.keys,
-                                       .causal = s.causal});
-  }
-  Operation backward() const {
-    return kernels::attention_backward({.q = q,
-                                        .k = k,
-                                        .v = v,
-                                        .out = out,
-                                        .lse = lse,
-                                        .dout = dout,
-                                        .dq = dq,
-                                        .dk = dk,
-                                        .dv = dv,
-                                        .seq_length = kLength,
-                                        .head_size = s.head_size,
-                                        .kv_length = s.keys,
-                                        .causal = s.causal});
-  }
-  Shape s;
-  Memory memory;
-  std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
-  View q = queries(), k = keys(wide), v = keys(wide + narrow);
-  View out = memory.dense(DataType::bf16, kTokens, wide), dout = memory.dense(DataType::bf16, kTokens, wide);
-  View lse = memory.columns(DataType::f32, s.heads, kTokens, kTokens + 3, 3);
-  View dq = queries(), dk = keys(wide), dv = keys(wide + narrow);
+/// lse is one of several.
+struct Tensors : AttentionTensors {
+  explicit Tensors(const Shape& shape)
+      : AttentionTensors({.sequences = kSequences,
+                          .seq_length = kLength,
+                          .heads = shape.heads,
+                          .groups = shape.groups,
+                          .head_size = shape.head_size,
+                          .packed = shape.packed,
+                          .kv_length = shape.keys,
+                          .causal = shape.causal,
+                          .lse_gap = 3}) {}
 };
 
 class HeapWorkspace final : public cuda::Workspace {
@@ -155,9 +114,8 @@ TEST_F(CudnnAttention, PlansOnceForEachPassAndShape) {
   run(large, large.forward(), attention);
   run(packed, packed.forward(), attention);
   EXPECT_EQ(fake.num_plans, 4);
-  EXPECT_THAT(attention.choices(),
-              testing::Contains(AllOf(HasSubstr("attention backward, 2 sequences of 11, 2 heads of 8"),
-                                      HasSubstr("cuDNN 9.19.0, engine 6, 512 bytes of workspace"))));
+  EXPECT_THAT(attention.choices(), Contains(AllOf(HasSubstr("attention backward, 2 sequences of 11, 2 heads of 8"),
+                                                  HasSubstr("cuDNN 9.19.0, engine 6, 512 bytes of workspace"))));
 }
 
 TEST_F(CudnnAttention, PlansATileByItsKeysAndByWhatIsHidden) {
@@ -166,9 +124,9 @@ TEST_F(CudnnAttention, PlansATileByItsKeysAndByWhatIsHidden) {
   for (Tensors* tensors : {&square, &full, &longer}) run(*tensors, tensors->forward(), attention);
   EXPECT_EQ(fake.num_plans, 3);
   const std::vector<std::string> choices = attention.choices();
-  EXPECT_THAT(choices, testing::Contains(HasSubstr("2 sequences of 11, 2 heads")));
-  EXPECT_THAT(choices, testing::Contains(HasSubstr("2 sequences of 11 against 11 keys, not causal, 2 heads")));
-  EXPECT_THAT(choices, testing::Contains(HasSubstr("2 sequences of 11 against 13 keys, 2 heads")));
+  EXPECT_THAT(choices, Contains(HasSubstr("2 sequences of 11, 2 heads")));
+  EXPECT_THAT(choices, Contains(HasSubstr("2 sequences of 11 against 11 keys, not causal, 2 heads")));
+  EXPECT_THAT(choices, Contains(HasSubstr("2 sequences of 11 against 13 keys, 2 heads")));
 }
 
 TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {

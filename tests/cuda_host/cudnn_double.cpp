@@ -2,13 +2,8 @@
 #include "tests/cuda_host/cudnn_double.hpp"
 
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <exception>
-#include <functional>
-#include <map>
 #include <stdexcept>
-#include <utility>
 
 #include "kernels/bf16.hpp"
 #include "tests/cuda_host/machine.hpp"

@@ -2,21 +2,16 @@
 // Whether cuDNN has engines for the graphs of attention: the library itself makes plans for GPUs that are described to
 // it, on a machine that has none. Nothing is executed.
 #include <dlfcn.h>
-#include <gmock/gmock.h>
 
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "kernels/attention/cudnn_attention_graph.hpp"
 #include "platform/errors.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
 
 /// A GPU as cuDNN describes one. Only the architecture and its shared memory are of importance here; the rest is an
 /// H200's.

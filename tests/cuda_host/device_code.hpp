@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 namespace underlap::cuda_host {
 
@@ -100,39 +101,27 @@ T __shfl_down_sync(unsigned mask, T value, unsigned by) {
 // Threads run one at a time: plain reads and writes are atomic.
 template <class T, class U>
 T atomicAdd(T* at, U value) {
-  const T old = *at;
-  *at = static_cast<T>(old + value);
-  return old;
+  return std::exchange(*at, static_cast<T>(*at + value));
 }
 template <class T, class U>
 T atomicMax(T* at, U value) {
-  const T old = *at;
-  *at = std::max(old, static_cast<T>(value));
-  return old;
+  return std::exchange(*at, std::max(*at, static_cast<T>(value)));
 }
 template <class T, class U>
 T atomicMin(T* at, U value) {
-  const T old = *at;
-  *at = std::min(old, static_cast<T>(value));
-  return old;
+  return std::exchange(*at, std::min(*at, static_cast<T>(value)));
 }
 template <class T, class U>
 T atomicOr(T* at, U value) {
-  const T old = *at;
-  *at = old | static_cast<T>(value);
-  return old;
+  return std::exchange(*at, *at | static_cast<T>(value));
 }
 template <class T, class U>
 T atomicExch(T* at, U value) {
-  const T old = *at;
-  *at = static_cast<T>(value);
-  return old;
+  return std::exchange(*at, static_cast<T>(value));
 }
 template <class T, class U, class V>
 T atomicCAS(T* at, U expected, V value) {
-  const T old = *at;
-  if (old == static_cast<T>(expected)) *at = static_cast<T>(value);
-  return old;
+  return std::exchange(*at, *at == static_cast<T>(expected) ? static_cast<T>(value) : *at);
 }
 
 template <class T>

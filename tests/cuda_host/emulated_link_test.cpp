@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each transfer moves, and how long the link takes for it.
-#include <gmock/gmock.h>
-
-#include <array>
-#include <vector>
-
 #include "tests/cuda_host/on_emulated_link.hpp"
 
 namespace underlap::cuda {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run_implementation on the machine of queues.
-#include <cuda_runtime_api.h>
-
-#include <memory>
 #include <stdexcept>
-#include <vector>
 
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/implementations.hpp"

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/emulated_link/link_report.hpp"
 
-#include <gmock/gmock.h>
-
 #include <vector>
+
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 LinkRecord record(unsigned long long start_us, unsigned long long end_us, unsigned long long out,
                   unsigned long long in = 0) {

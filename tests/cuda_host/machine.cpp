@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda_host/machine.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <utility>
 
 namespace underlap::cuda_host {
 

@@ -5,19 +5,13 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "tests/cuda_host/fibers.hpp"
 

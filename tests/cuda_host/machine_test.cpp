@@ -4,11 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <functional>
-#include <memory>
-#include <set>
 #include <stdexcept>
-#include <utility>
 
 #include "tests/cuda_host/device_code.hpp"
 

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm/matrix_products.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <memory>
-#include <vector>
-
 #include "kernels/cuda/implementations.hpp"
 #include "platform/errors.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/machine.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
 
 using cuda_host::CublasLtDouble;
 using kernels::GemmCall;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kM = 3, kN = 5, kK = 4;
 constexpr std::int64_t kMebibyte = 1 << 20;
@@ -305,13 +296,13 @@ TEST_F(Products, AskWithoutASplitWhereEverySplitLeavesSomethingOut) {
 }
 
 TEST_F(Products, TellOfAReleaseThatIsWrongBesideOthersOnThisGpu) {
-  EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(), testing::IsEmpty());
+  EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(), IsEmpty());
   cuda_host::Machine::instance().compute_capability = 100;
   EXPECT_THAT(MatrixProducts(CublasLtDouble::api()).notices(),
               ElementsAre(HasSubstr("cuBLASLt 13.1.0 may compute wrong products")));
   CublasLtApi mended = CublasLtDouble::api();
   mended.get_version = []() -> std::size_t { return 130'300; };
-  EXPECT_THAT(MatrixProducts(mended).notices(), testing::IsEmpty());
+  EXPECT_THAT(MatrixProducts(mended).notices(), IsEmpty());
 }
 
 TEST_F(Products, AdmitNoSumsInTheTypeOfTheResult) {

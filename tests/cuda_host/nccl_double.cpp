@@ -3,11 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <cstring>
-
 #include "impl/device/reduce.hpp"
 #include "tests/cuda_host/nccl_registrations.hpp"
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "impl/device/cuda/nccl/nccl_api.hpp"
 #include "tests/cuda_host/machine.hpp"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nccl.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <set>
 

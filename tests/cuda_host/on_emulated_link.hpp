@@ -2,20 +2,13 @@
 // The emulated link on the machine of queues, whose clock moves on only where kernels sleep: times are exact.
 #pragma once
 
-#include <cuda_runtime_api.h>
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
 #include "tests/cuda_host/machine.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 

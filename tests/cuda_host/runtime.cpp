@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of the CUDA runtime that Underlap calls, played by the machine of queues. Linked in place of the
 // runtime by tests that have no GPU.
-#include <cuda_runtime_api.h>
-
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <utility>
 
-#include "tests/cuda_host/fibers.hpp"
 #include "tests/cuda_host/machine.hpp"
 
 using underlap::cuda_host::Machine;

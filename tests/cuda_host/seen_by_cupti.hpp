@@ -3,11 +3,6 @@
 
 #include <cupti.h>  // ahead of the host's device code, whose macros have names of its members
 
-#include <cstdint>
-#include <functional>
-#include <utility>
-#include <vector>
-
 #include "tests/cuda_host/machine.hpp"
 #include "tests/profiler/collect/cupti/fake_cupti.hpp"
 

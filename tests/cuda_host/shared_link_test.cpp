@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers that share a link, what they take of the GPU, and what the link reports.
-#include <gmock/gmock.h>
-
-#include <array>
-#include <vector>
-
 #include "platform/errors.hpp"
 #include "tests/cuda_host/on_emulated_link.hpp"
 
@@ -13,7 +8,6 @@ namespace {
 
 using cuda_host::Machine;
 using cuda_host::virtual_clock;
-using testing::ElementsAre;
 
 TEST_F(OnEmulatedLink, TransfersOfTwoCommunicatorsShareTheRateWhetherBlocksSleepOrPoll) {
   for (const bool polls : {false, true}) {
@@ -86,10 +80,10 @@ TEST_F(OnEmulatedLink, TellsThatADriverHasNoCopyEnginesForIt) {
   const auto b = asked_for_by_one.connect(0, "b", group_of(4, 0), {.copy_engine = true}, {});
   const auto c = engines.connect(0, "c", group_of(4, 0), {}, {});
   EXPECT_TRUE(blocks.unmet().empty());
-  EXPECT_THAT(asked_for_by_one.unmet(), testing::SizeIs(1));
+  EXPECT_THAT(asked_for_by_one.unmet(), SizeIs(1));
   constexpr bool kCanAsk = CUDART_VERSION >= 12080;
   const std::string who = kCanAsk ? "the driver (CUDA 13.0) copies within a GPU by" : "a program built with CUDA 12.";
-  EXPECT_THAT(engines.unmet(), testing::ElementsAre(testing::HasSubstr(who)));
+  EXPECT_THAT(engines.unmet(), ElementsAre(HasSubstr(who)));
   Machine::instance().set_driver(13010);
   EXPECT_EQ(engines.unmet().empty(), kCanAsk);
 }

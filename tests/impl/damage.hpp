@@ -8,7 +8,6 @@
 #include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "impl/device/check/accesses.hpp"
 #include "impl/device/check/check.hpp"
@@ -56,6 +55,11 @@ inline View shrink(View& view) {
 inline void expect_well(const std::vector<Program>& programs, const check::CheckOptions& options = {}) {
   const check::CheckReport report = check::check_programs(programs, options);
   EXPECT_TRUE(report.findings.empty()) << text_of(report);
+}
+
+inline bool has_race(const std::vector<Program>& programs, const check::CheckOptions& options = {}) {
+  const check::CheckReport report = check::check_programs(programs, options);
+  return std::ranges::any_of(report.findings, [](const auto& f) { return f.kind == check::FindingKind::race; });
 }
 
 /// Lets every throttle pass at once.

@@ -2,21 +2,18 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/exposure.hpp"
+#include "tests/testing.hpp"
 
 /// Schedules in virtual time as text. Each folder of tests/data/schedules/<technique>/<case> holds input.yaml, which
 /// opens with what is exposed and why, and expected.txt: that, the timeline and the split. One column is a millisecond.
@@ -55,13 +52,6 @@ inline std::vector<std::string> golden_schedules(const Names& techniques) {
 }
 
 inline std::string technique_of(const std::string& golden) { return std::filesystem::path(golden).parent_path(); }
-
-/// Of a parameterised test.
-inline std::string golden_test_name(const testing::TestParamInfo<std::string>& golden) {
-  std::string name = golden.param;
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
-}
 
 inline YAML::Node golden_input(const std::string& golden) {
   return YAML::LoadFile(schedules_folder() / golden / "input.yaml");

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "impl/device/recording_device.hpp"
 #include "impl/device/sim/engine.hpp"

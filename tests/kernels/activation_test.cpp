@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
-#include <string>
 
 #include "kernels/activation/activation.hpp"
 
@@ -114,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Activation,
                                          ActivationCase{"gelu", kernels::gelu_forward, kernels::gelu_backward, gelu, 1},
                                          ActivationCase{"squared_relu", kernels::squared_relu_forward,
                                                         kernels::squared_relu_backward, squared_relu, 1}),
-                         [](const auto& parameter) { return std::string(parameter.param.name); });
+                         CaseName());
 
 }  // namespace
 }  // namespace underlap::test

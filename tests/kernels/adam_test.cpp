@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/adam/adam.hpp"
 
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <stdexcept>
-#include <string>
 
 #include "tests/kernels/reference.hpp"
 

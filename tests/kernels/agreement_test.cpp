@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA implementations against CPU implementations on random data, at sizes that fill several blocks: views whose rows
 // begin at multiples of 16 bytes, dense and strided, views that do not, and rows that end inside a group of 16 bytes.
-#include <string>
 #include <utility>
 
 #include "kernels/activation/activation.hpp"
@@ -269,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Agreement,
                                          Layout{"narrow", true, 50, 5, 3}, Layout{"wide", true, 3, 20480, 0},
                                          Layout{"several_warps", true, 70, 1600, 8},
                                          Layout{"half_a_block", true, 11, 5120, 0}),
-                         [](const auto& parameter) { return std::string(parameter.param.name); });
+                         CaseName());
 
 }  // namespace
 }  // namespace underlap::test

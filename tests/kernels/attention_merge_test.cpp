@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention_merge/attention_merge.hpp"
 
-#include <array>
 #include <stdexcept>
-#include <string>
 
 #include "tests/kernels/reference.hpp"
 
@@ -36,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, AttentionMerge,
                                          Layout{"odd_head", 4, 17, 5, 0, Placement::aligned},
                                          Layout{"odd", 2, 7, 8, 3, Placement::odd},
                                          Layout{"one", 1, 1, 1, 0, Placement::odd}),
-                         [](const auto& parameter) { return std::string(parameter.param.name); });
+                         CaseName());
 
 TEST_P(AttentionMerge, AddsTheExponentialsOfBoth) {
   const View step = numbers(DataType::f32, s.heads, s.tokens, 5), lse = numbers(DataType::f32, s.heads, s.tokens, 5);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
-#include <string>
 
 #include "kernels/copy/copy.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <limits>
 #include <stdexcept>
-#include <string>
 
 #include "kernels/cast/cast.hpp"
 #include "tests/kernels/reference.hpp"

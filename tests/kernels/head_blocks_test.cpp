@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
-#include <string>
 #include <tuple>
 
 #include "kernels/head_blocks/head_blocks.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the CPU implementations say about an index outside its table. A CUDA implementation only raises a bit.
-#include <gmock/gmock.h>
-
 #include <stdexcept>
 
 #include "kernels/cross_entropy/cross_entropy.hpp"
@@ -10,9 +8,6 @@
 
 namespace underlap::test {
 namespace {
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 TEST(IndexNames, CrossEntropyNamesTheTarget) {
   Memory memory;

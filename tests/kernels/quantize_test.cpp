@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/quantize/quantize.hpp"
 
-#include <gmock/gmock.h>
-
-#include <bit>
 #include <limits>
 #include <stdexcept>
 #include <tuple>
@@ -95,7 +92,7 @@ TEST(Fp8Scale, RefusesOtherFormats) {
   Memory memory;
   const View amax = memory.dense(DataType::f32, 1, 1), inverse_scale = memory.dense(DataType::f32, 1, 1);
   EXPECT_THAT([&] { kernels::fp8_scale(amax, inverse_scale, DataType::bf16); },
-              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("format is bf16, must be f8e4m3 or")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("format is bf16, must be f8e4m3 or")));
 }
 
 struct Conversion {
@@ -174,9 +171,9 @@ TEST(Quantize, OfTheCurrentScaleIsWithinHalfAStepOfEveryElement) {
 TEST(Quantize, NamesTheViewThatDoesNotFit) {
   Memory memory;
   const View x = memory.dense(DataType::bf16, 2, 3), q = memory.dense(DataType::f8e4m3, 3, 2);
-  EXPECT_THAT([&] { kernels::quantize(x, scalar(memory, 1), q); },
-              testing::ThrowsMessage<std::invalid_argument>(
-                  testing::HasSubstr("quantize: q is [3, 2] f8e4m3, must be [2, 3] f8e4m3 or f8e5m2")));
+  EXPECT_THAT(
+      [&] { kernels::quantize(x, scalar(memory, 1), q); },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("quantize: q is [3, 2] f8e4m3, must be [2, 3] f8e4m3 or f8e5m2")));
 }
 
 }  // namespace

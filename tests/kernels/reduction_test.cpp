@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reduction/reduction.hpp"
 
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <tuple>

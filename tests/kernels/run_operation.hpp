@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
 #include <new>
 #include <random>
-#include <span>
 #include <vector>
 
 #include "kernels/bf16.hpp"
 #include "kernels/fp8.hpp"
 #include "kernels/operation.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::test {
 

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <limits>
 #include <stdexcept>
-#include <string>
 
 #include "tests/kernels/reference.hpp"
 
@@ -47,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Stretches, SegmentedOperations,
                                          SegmentCase{"FromTheMiddle", 193, 19500, Placement::aligned},
                                          SegmentCase{"LastElementOfASegment", 191, 2, Placement::odd},
                                          SegmentCase{"BehindAllBegins", 30000, 64, Placement::aligned}),
-                         [](const auto& parameter) { return std::string(parameter.param.name); });
+                         CaseName());
 
 TEST_P(SegmentedOperations, AmaxIsThatOfEachSegmentAndOfWhatWasThere) {
   const View out = memory.row_of(DataType::f32, {0, 0, 9, 0, 0.5});

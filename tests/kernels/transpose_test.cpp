@@ -2,7 +2,6 @@
 #include "kernels/transpose/transpose.hpp"
 
 #include <stdexcept>
-#include <string>
 #include <tuple>
 
 #include "tests/kernels/reference.hpp"

@@ -3,11 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 namespace underlap::testing_support {
 namespace {
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/trace/trace.hpp"
 

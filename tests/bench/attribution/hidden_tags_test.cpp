@@ -4,20 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <filesystem>
-#include <map>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "bench/measure/measure.hpp"
 #include "bench/observe/observe.hpp"
 #include "impl/plan/layout/rank_layouts.hpp"
 #include "platform/status_line.hpp"
-#include "profiler/attribution/attribution.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/kineto_writer/writer.hpp"
 #include "tests/bench/attribution/hidden_tags.hpp"

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cluster/batch_job.hpp"
 
-#include <gmock/gmock.h>
-#include <stdexcept>
-
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 BatchJob small_job() {
   BatchJob job;

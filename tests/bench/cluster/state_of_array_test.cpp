@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cluster/state_of_array.hpp"
 
-#include <gmock/gmock.h>
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <string>
-
-#include "platform/file_lock.hpp"
 #include "profiler/report/results.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Stage = StateOfRun::Stage;
 using States = std::map<std::size_t, JobState>;
 

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cluster/state_of_run.hpp"
 
-#include <gmock/gmock.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <memory>
-#include <stdexcept>
 
 #include "platform/file_lock.hpp"
 #include "profiler/report/results.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using Stage = StateOfRun::Stage;
 
 std::string this_host() {

@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 #include <initializer_list>
-#include <map>
-#include <utility>
 
 #include "tests/bench/commands/program.hpp"
 

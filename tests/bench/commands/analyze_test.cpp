@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Analyzing a trace gives the split that the run wrote, and a damaged trace is said to be damaged.
-#include <map>
-
 #include "profiler/report/stalls.hpp"
 #include "profiler/report/statistics.hpp"
 #include "tests/bench/commands/program.hpp"

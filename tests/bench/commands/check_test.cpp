@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checking a configuration without running it.
-#include <chrono>
 #include <cstdio>
 
 #include "tests/bench/commands/program.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
-
 #include "profiler/formats/output_file.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 

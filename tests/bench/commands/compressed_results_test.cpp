@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands read the results of a run as zstd makes them, as recorded runs have them.
-#include <filesystem>
-
-#include "profiler/report/results.hpp"
 #include "tests/bench/commands/compressed_results.hpp"
 #include "tests/bench/commands/program.hpp"
 

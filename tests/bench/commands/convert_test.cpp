@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of one format written in another by the program itself.
-#include <algorithm>
-#include <map>
-#include <utility>
 
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/bench/commands/program.hpp"
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads what this machine has of the GPU's libraries, which the sanitizers know nothing of.
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {

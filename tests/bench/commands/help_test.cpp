@@ -2,8 +2,6 @@
 // What people read before they run anything: help, the manual, completion, lists.
 #include <stdio.h>
 
-#include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "tests/bench/commands/program.hpp"

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <chrono>
 #include <thread>
-#include <utility>
 
 #include "tests/bench/commands/program.hpp"
 
@@ -28,9 +26,9 @@ TEST_P(Signals, LeaveWhatWasFinishedAndResumeGoesOn) {
     EXPECT_THAT(outcome.err,
                 ContainsRegex(fmt::format("underlap: stopped by {}; [0-9]+ of 100000 blocks are kept in {}", name,
                                           folder.run())));
-    EXPECT_THAT(outcome.err, ::testing::EndsWith(fmt::format(
-                                 "; continue with: {} run {} -o {} --blocks 100000 --link-gbps 3 --resume\n",
-                                 UNDERLAP_PROGRAM, folder.config(), folder.run())));
+    EXPECT_THAT(outcome.err,
+                EndsWith(fmt::format("; continue with: {} run {} -o {} --blocks 100000 --link-gbps 3 --resume\n",
+                                     UNDERLAP_PROGRAM, folder.config(), folder.run())));
   }
   EXPECT_GE(folder.results().blocks_done, 1);
   for (const auto& trace : folder.traces()) expect_success({"analyze", trace});

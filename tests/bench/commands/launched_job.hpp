@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {

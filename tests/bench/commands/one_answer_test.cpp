@@ -2,21 +2,14 @@
 // The step and the exposed time of a cell or trace are the same figures on every path that prints them.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing::AnyOf;
 
 double ms_of_ns(const Json& ns) { return ns.get<double>() / 1e6; }
 
@@ -182,11 +175,7 @@ TEST_P(RecordedRun, HasOneAnswerOnEveryPath) {
 
 INSTANTIATE_TEST_SUITE_P(Results, RecordedRun,
                          testing::Values("quick/paced", "modes", "tp", "modelled", "modes_modelled", "h200/precision"),
-                         [](const auto& run) {
-                           std::string name = run.param;
-                           std::ranges::replace(name, '/', '_');
-                           return name;
-                         });
+                         CaseName());
 
 }  // namespace
 }  // namespace underlap::bench

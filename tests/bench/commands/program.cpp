@@ -7,11 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <sstream>
-#include <stdexcept>
 #include <thread>
 
 namespace underlap::bench {

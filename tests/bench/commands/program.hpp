@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gmock/gmock.h>
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "platform/json.hpp"
 #include "profiler/report/results.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 
@@ -24,13 +18,6 @@ namespace underlap::bench {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
 using testing_support::read_text;
 using testing_support::TemporaryFolder;
 using testing_support::write_text;

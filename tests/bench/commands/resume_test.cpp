@@ -3,8 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <optional>
-
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {

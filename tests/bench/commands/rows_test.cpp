@@ -2,15 +2,11 @@
 // What `underlap run` says of the cells of a matrix, and of those that it cannot run.
 #include <fmt/format.h>
 
-#include <string>
-
 #include "profiler/report/summary.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::Each;
 
 std::string sim_config(const std::string& more) {
   return "model: {num_layers: 2, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every size and choice that a first configuration may hold runs, and its cells agree.
-#include <map>
-#include <optional>
 #include <ostream>
 #include <thread>
 

@@ -4,8 +4,6 @@
 #include <pty.h>
 #include <unistd.h>
 
-#include <array>
-
 #include "platform/file_descriptor.hpp"
 #include "tests/bench/commands/program.hpp"
 

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "profiler/formats/format.hpp"
 #include "tests/bench/commands/program.hpp"
@@ -99,11 +97,7 @@ TEST_P(ReplayedSim, HasTheSameStep) {
 
 // A transfer that waits for a kernel's wave, a ring of kernels on several streams, and hosts that wait for messages.
 INSTANTIATE_TEST_SUITE_P(Cells, ReplayedSim, testing::Values("dp on", "tp on", "pp off", "pp zb_h1", "tp_cp_pp_dp on"),
-                         [](const auto& cell) {
-                           std::string name = cell.param;
-                           std::ranges::replace(name, ' ', '_');
-                           return name;
-                         });
+                         CaseName());
 
 TEST(Sim, ComputesTheHostsLossesWhereAsked) {
   const auto cells_with = [](const Words& more) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/launch/launch_environment.hpp"
 
-#include <gmock/gmock.h>
-
-#include <map>
 #include <stdexcept>
+
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::_, ::testing::AllOf, ::testing::Contains, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Not,
-    ::testing::Pair;
+using testing::_;
+using testing::Pair;
 
 std::vector<plan::Cell> cuda_cells(const std::string& more) {
   return plan::parse("model: {preset: tiny}\nrun: {backend: cuda}\n" + more, "config.yaml").cells;
@@ -18,15 +17,11 @@ std::vector<plan::Cell> cuda_cells(const std::string& more) {
 
 // Why these cells are not started by a caller with these variables; empty where they are.
 std::string refusal(const std::vector<plan::Cell>& cells, const std::map<std::string, std::string>& variables) {
-  try {
-    check_caller_environment(cells, [&](const std::string& name) {
-      const auto found = variables.find(name);
-      return found == variables.end() ? std::nullopt : std::optional(found->second);
-    });
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  const auto value_of = [&](const std::string& name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+  return thrown_by<std::invalid_argument>([&] { check_caller_environment(cells, value_of); });
 }
 
 TEST(LaunchEnvironment, IsThePlansSortedByName) {

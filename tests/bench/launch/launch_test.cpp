@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/launch/launch.hpp"
 
-#include <gmock/gmock.h>
-
-#include <map>
 #include <stdexcept>
+
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::AllOf, ::testing::HasSubstr, ::testing::ThrowsMessage;
 
 using Variables = std::map<std::string, std::string>;
 

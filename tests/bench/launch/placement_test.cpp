@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/launch/placement.hpp"
 
-#include <gmock/gmock.h>
-
-#include <filesystem>
-#include <string>
-#include <utility>
-
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::AllOf, ::testing::HasSubstr;
 
 Placement on(const std::vector<std::string>& nodes) {
   Placement placement{.launcher = "Slurm", .ranks = {}};
@@ -65,7 +58,7 @@ TEST(Placement, KnowsTheNumaNodeOfADevice) {
 }
 
 TEST(Placement, SaysWhereARankIsFarFromItsGpu) {
-  EXPECT_THAT(far_gpu_warning("0", 1), ::testing::HasSubstr("on NUMA node 0 but its GPU is on node 1"));
+  EXPECT_THAT(far_gpu_warning("0", 1), HasSubstr("on NUMA node 0 but its GPU is on node 1"));
   EXPECT_EQ(far_gpu_warning("0,1", 1), "");
   EXPECT_EQ(far_gpu_warning("1", 1), "");
   EXPECT_EQ(far_gpu_warning("0", std::nullopt), "");
@@ -95,7 +88,7 @@ TEST(Placement, KnowsWhatElseRunsOnTheCpusOfRankZero) {
   Placement placement = on({"n1", "n1", "n1", "n2"});
   for (std::size_t rank = 0; rank < 4; ++rank) placement.ranks[rank].pid = 100 + std::int64_t(rank);
   placement.ranks[2].cpus = "4-7";
-  EXPECT_THAT(placement.processes_beside_rank_zero(), ::testing::ElementsAre(101));
+  EXPECT_THAT(placement.processes_beside_rank_zero(), ElementsAre(101));
 }
 
 TEST(Placement, KnowsWhoSharesCpus) {

@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdint>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "bench/machine/cpu_load.hpp"
 

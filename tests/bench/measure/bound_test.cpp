@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure/bound.hpp"
 
-#include <gmock/gmock.h>
-
-#include <cstdlib>
-#include <set>
-#include <stdexcept>
-#include <utility>
-
 #include "impl/plan/layout/chunk_buckets.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::int32_t kRanksOfAStage = 4;  // or fewer
 
@@ -194,11 +185,11 @@ TEST_F(StepBoundOfATechnique, TakesWhatItAddsFromItsOwnTraceAndSaysSo) {
   const StepBound bound = this->bound([this] { return durations_of(own_); });
   ASSERT_TRUE(bound.ns) << bound.source;
   expect_near(bound.ns->ideal_ns, expected_ideal_ns(), 200);
-  EXPECT_THAT(bound.source, testing::AllOf(HasSubstr("fc2_fprop_ring_sum"), HasSubstr("from this cell's own trace")));
+  EXPECT_THAT(bound.source, AllOf(HasSubstr("fc2_fprop_ring_sum"), HasSubstr("from this cell's own trace")));
 }
 
 TEST_F(StepBoundOfATechnique, HasNoneWithoutItsOwnTrace) {
-  EXPECT_THAT(bound({}).source, testing::StartsWith("no duration of "));
+  EXPECT_THAT(bound({}).source, StartsWith("no duration of "));
   EXPECT_FALSE(bound([] { return durations_of(Trace{}); }).ns);
 }
 
@@ -217,7 +208,7 @@ TEST(StepBound, DoesNotAskForItsOwnTraceWithoutNeed) {
   const analysis::TransfersAlone alone = analysis::transfers_alone(trace);
   const StepBound bound = step_bound(config, {.no_comm = compute, .own = refuse, .off = &alone});
   EXPECT_TRUE(bound.ns);
-  EXPECT_THAT(bound.source, testing::Not(HasSubstr("own trace")));
+  EXPECT_THAT(bound.source, Not(HasSubstr("own trace")));
 }
 
 TEST(StepBound, SaysWhyThereIsNone) {

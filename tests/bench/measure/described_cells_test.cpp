@@ -3,12 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "impl/plan/plan.hpp"
 #include "profiler/report/summary.hpp"
 
 namespace underlap::bench {

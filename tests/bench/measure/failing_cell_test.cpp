@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cell whose rank fails is tried again; one that fails again is left out, and the others go on.
-#include <gmock/gmock.h>
-
 #include <cstdlib>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "bench/measure/measure.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/errors.hpp"
 #include "profiler/report/report.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::ElementsAre, ::testing::HasSubstr, ::testing::IsEmpty, ::testing::SizeIs, ::testing::ThrowsMessage;
 
 /// Starts ranks of tests/bench/ranks/rank_program.cpp.
 class TestStarter final : public RankStarter {
@@ -72,10 +66,10 @@ TEST_F(FailingCell, IsTriedAgainOnFreshRanksAndTheBlockWithIt) {
   EXPECT_EQ(starter->num_starts, 2);
   EXPECT_THAT(samples(outcome.results), ElementsAre(8, 8));
   EXPECT_THAT(outcome.invalid, IsEmpty());
-  EXPECT_THAT(outcome.results.cells[0].notes, testing::Each(testing::Not(HasSubstr("fresh ranks"))));
+  EXPECT_THAT(outcome.results.cells[0].notes, Each(Not(HasSubstr("fresh ranks"))));
   EXPECT_THAT(outcome.results.cells[1].notes,
-              testing::Contains(HasSubstr("block 2 was measured on fresh ranks, after this: rank 1 ended with exit "
-                                          "status 7")));
+              Contains(HasSubstr("block 2 was measured on fresh ranks, after this: rank 1 ended with exit "
+                                 "status 7")));
   EXPECT_THAT(outcome.results.resumed_at_blocks, ElementsAre(2));
 }
 
@@ -107,7 +101,7 @@ TEST_F(FailingCell, IsTakenUpAgainByResume) {
   EXPECT_EQ(outcome.results.blocks_done, 4);
   EXPECT_EQ(outcome.results.cells[1].failed_because, "");
   EXPECT_THAT(outcome.results.cells[1].notes,
-              testing::Contains(HasSubstr("from block 2 on, measured later than the other cells")));
+              Contains(HasSubstr("from block 2 on, measured later than the other cells")));
   EXPECT_THAT(measured("-1 none", true).invalid, IsEmpty());  // nothing is left to do
   EXPECT_EQ(starter->num_starts, 0);
 }
@@ -116,9 +110,9 @@ TEST_F(FailingCell, ThatIsTheLastOneEndsTheRun) {
   matrix = plan::parse(
       "model: {preset: tiny}\ndata_parallel_size: 2\nrun: {rank_processes: true, blocks: 3, steps: 2, trace: false}\n",
       "config.yaml");
-  EXPECT_THAT([&] { measured("1 exit 1 0"); }, ThrowsMessage<MachineError>(testing::AllOf(
-                                                   HasSubstr("block 1: rank 1 ended with exit status 7"),
-                                                   HasSubstr("no cell is left"), HasSubstr("1 of 3 blocks are kept"))));
+  EXPECT_THAT([&] { measured("1 exit 1 0"); },
+              ThrowsMessage<MachineError>(AllOf(HasSubstr("block 1: rank 1 ended with exit status 7"),
+                                                HasSubstr("no cell is left"), HasSubstr("1 of 3 blocks are kept"))));
 }
 
 TEST_F(FailingCell, WhoseInputIsBadIsNotTriedAgain) {

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "bench/measure/cell_traces.hpp"
 #include "bench/measure/kernel_files.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::ElementsAre, ::testing::IsEmpty;
 using Which = plan::KeptTraces::Which;
 
 // One measured step of so many ranks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure/run_folder.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 TEST(TraceFileName, IsAFilesNameHoweverLongTheCells) {
   const std::string a = trace_file_name(3, std::string(5000, 'a') + "x"),
                     b = trace_file_name(3, std::string(5000, 'a'));
-  EXPECT_THAT(a, ::testing::StartsWith("traces/03-aaa"));
+  EXPECT_THAT(a, StartsWith("traces/03-aaa"));
   EXPECT_LE(a.size() - std::string("traces/").size(), 255U);
   EXPECT_NE(a, b) << "their names differ behind what is cut";
   EXPECT_EQ(trace_file_name(3, "off"), "traces/03-off.pftrace");

@@ -2,19 +2,11 @@
 // Knobs held against synthetic traces. What a trace proves is tested with the evidence itself.
 #include "bench/observe/observe.hpp"
 
-#include <gmock/gmock.h>
-
-#include <stdexcept>
-
 #include "tests/profiler/report/step_of_a_rank.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 constexpr const char* kGrads = "comm_overlap.overlap_grad_reduce";
 constexpr const char* kParams = "comm_overlap.overlap_param_gather";
@@ -311,11 +303,7 @@ class CellOfATrace : public ::testing::Test {
     return cell_of_trace(matrix_, trace_, wanted).name;
   }
   std::string complaint(const std::optional<std::string>& wanted = {}) {
-    try {
-      return "chose " + chosen(wanted);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
+    return thrown_by<std::invalid_argument>([&] { chosen(wanted); });
   }
   plan::Matrix matrix_ = matrix_of("matrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n");
   Trace trace_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that asks for all modes finds a newly registered one, and needs no edit for it.
-#include <gmock/gmock.h>
-
 #include "bench/observe/observe.hpp"
 #include "bench/tune/space.hpp"
 #include "impl/plan/layout/rank_layouts.hpp"
@@ -10,6 +8,7 @@
 #include "impl/step/groups.hpp"
 #include "impl/step/techniques.hpp"
 #include "tests/profiler/report/step_of_a_rank.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
@@ -81,7 +80,7 @@ TEST(SeventhMode, IsObservedInOwnAndForeignTraces) {
 }
 
 TEST(SeventhMode, TellsTracesItsKnobs) {
-  EXPECT_THAT(knobs_by_purpose({}), testing::HasSubstr(R"("other":{"dispatch_":"model.moe_shared_expert_overlap")"));
+  EXPECT_THAT(knobs_by_purpose({}), HasSubstr(R"("other":{"dispatch_":"model.moe_shared_expert_overlap")"));
 }
 
 TEST(SeventhMode, NumbersRanks) {
@@ -98,7 +97,7 @@ TEST(SeventhMode, NumbersRanks) {
 
 TEST(SeventhMode, IsPlanned) {
   EXPECT_THAT(plan::cell_summary({.name = "", .values = {}, .plan = plan_with_size_2()}, {}),
-              testing::HasSubstr("TP 2, M7 2, DP 2"));
+              HasSubstr("TP 2, M7 2, DP 2"));
 }
 
 TEST(SeventhMode, IsSearched) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/cell_parts.hpp"
 
-#include <gmock/gmock.h>
-
 #include <numeric>
+
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(CellParts, HoldAsManyCellsAsFitInTheirOrder) {
   const std::vector<int> bytes{4, 4, 4, 9, 1, 20, 2};

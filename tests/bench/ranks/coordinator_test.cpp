@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/launch/coordinator.hpp"
 
-#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <thread>
 
 #include "bench/launch/agent.hpp"
@@ -15,12 +13,12 @@
 #include "bench/ranks/process_session.hpp"
 #include "platform/errors.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::AllOf, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::ThrowsMessage;
 
 constexpr milliseconds kPatience{20'000};
 
@@ -421,7 +419,7 @@ INSTANTIATE_TEST_SUITE_P(LaunchedRanks, FailingLaunchedRank,
                                            Deed{"stop", "stop", "is stopped (SIGSTOP"},
                                            Deed{"hang", "hang", "did not answer within"},
                                            Deed{"throw_late", "throw_late", "its disk is full"}),
-                         [](const auto& deed) { return deed.param.name; });
+                         CaseName());
 
 TEST_F(LaunchedRanks, WhoseAgentIsKilledEndAll) {
   ProcessSession& session = start("-1 all_hang");

@@ -3,37 +3,22 @@
 #include "bench/ranks/cuda_rank.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <array>
-#include <memory>
-#include <mutex>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
-#include "impl/plan/plan.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
-#include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
 #include "tests/cuda_host/seen_by_cupti.hpp"
 #include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
-#include "tests/profiler/collect/cupti/fake_cupti.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr const char* kModel =
     "model: {num_layers: 1, hidden_size: 16, ffn_hidden_size: 32, num_attention_heads: 2, num_query_groups: 1, "
@@ -101,7 +86,7 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
   std::set<std::string> purposes;
   for (std::size_t i = 0; i < run.trace.size(); ++i) purposes.emplace(name_of(run.trace.tag(i).purpose));
   for (const char* purpose : {"grad_reduce_scatter", "param_all_gather", "fc1_fprop", "adam"})
-    EXPECT_THAT(purposes, testing::Contains(purpose)) << fmt::format("{}", fmt::join(purposes, ", "));
+    EXPECT_THAT(purposes, Contains(purpose)) << fmt::format("{}", fmt::join(purposes, ", "));
   const auto windows = analysis::find_windows(run.trace).windows;
   ASSERT_THAT(windows, SizeIs(2));
   for (const analysis::Split& split : analysis::split_windows(run.trace, windows)) {
@@ -111,10 +96,10 @@ TEST_F(OnAPlayedGpu, EveryKernelOfATracedBlockIsTaggedAndMarksCutItsWindows) {
     EXPECT_EQ(split.exposed_unsplit_ns, split.exposed_ns());
   }
   EXPECT_THAT(run.losses, IsEmpty());
-  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("rank 0: emulated link of 1 GB/s")));
-  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("waiting for peers: not emulated")));
-  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows traced to event-timed")));
-  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("CUPTI against %globaltimer, ")));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("rank 0: emulated link of 1 GB/s")));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("waiting for peers: not emulated")));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("windows traced to event-timed")));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("CUPTI against %globaltimer, ")));
   EXPECT_THAT(run.capture_faults, IsEmpty());
 }
 
@@ -123,20 +108,19 @@ TEST_F(OnAPlayedGpu, ABlockOverCopyEnginesThatTheDriverDoesNotUseIsNotValid) {
       "data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,copy_engine', steps: 2, blocks: 1}\n";
   cuda_host::Machine::instance().set_driver(13000);
   rank_of(copied);
-  EXPECT_THAT(block(0, 3).invalid_because, testing::Contains(HasSubstr("rank 0: copy engines were requested, but")));
+  EXPECT_THAT(block(0, 3).invalid_because, Contains(HasSubstr("rank 0: copy engines were requested, but")));
   if (CUDART_VERSION < 12080) return;  // built so, nothing can be asked of any driver
   cuda_host::Machine::instance().set_driver(13010);
-  EXPECT_THAT(block(0, 3).invalid_because, testing::Not(testing::Contains(HasSubstr("copy engines"))));
+  EXPECT_THAT(block(0, 3).invalid_because, Not(Contains(HasSubstr("copy engines"))));
 }
 
 TEST_F(OnAPlayedGpu, NotesOfATracedCellSayOnceWhatItsCuptiCannotDo) {
   fake_.has_all_sync_records = false;
   rank_of(kEmulated);
-  const auto is_told =
-      testing::Contains("rank 0: this CUPTI (before CUDA 12.8) also records queries of unfinished work");
-  EXPECT_THAT(block(-1, 2).notes, testing::Not(is_told)) << "nobody keeps what a warm-up notes";
+  const auto is_told = Contains("rank 0: this CUPTI (before CUDA 12.8) also records queries of unfinished work");
+  EXPECT_THAT(block(-1, 2).notes, Not(is_told)) << "nobody keeps what a warm-up notes";
   EXPECT_THAT(block(0, 2).notes, is_told);
-  EXPECT_THAT(block(1, 2).notes, testing::Not(is_told));
+  EXPECT_THAT(block(1, 2).notes, Not(is_told));
 }
 
 /// The shapes of what ran, and of what had run when the first communicator was made.
@@ -170,9 +154,9 @@ TEST_F(OnAPlayedGpu, StepsLaunchNothingThatWasNotTriedBeforeTheFirstTransfer) {
 
 /// A fault of `cause` in what a block's records lack.
 auto has_fault(const char* cause, std::int64_t count, const std::string& example) {
-  return testing::Contains(testing::AllOf(
-      testing::Field(&report::CaptureFault::cause, cause), testing::Field(&report::CaptureFault::count, count),
-      testing::Field(&report::CaptureFault::example, testing::ContainsRegex(example))));
+  return Contains(AllOf(testing::Field(&report::CaptureFault::cause, cause),
+                        testing::Field(&report::CaptureFault::count, count),
+                        testing::Field(&report::CaptureFault::example, ContainsRegex(example))));
 }
 
 TEST_F(OnAPlayedGpu, ABlockWithAKernelThatNoOperationOwnsIsKeptWithItsCount) {
@@ -208,8 +192,8 @@ TEST_F(OnAPlayedGpu, ABlockThatLacksAMarkHasTheMarksOfEvents) {
   seen_->loss_of_every = cuda_host::SeenByCupti::Loss::record;
   const RankRun run = block(0, 3);
   EXPECT_THAT(run.trace.marks, SizeIs(3));
-  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("windows are timed by events")));
-  EXPECT_THAT(run.capture_faults, testing::Not(IsEmpty()));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("windows are timed by events")));
+  EXPECT_THAT(run.capture_faults, Not(IsEmpty()));
 }
 
 TEST_F(OnAPlayedGpu, StrictTracesFailABlockOfWhichRecordsWereLostAndNoWarmUp) {
@@ -222,8 +206,8 @@ TEST_F(OnAPlayedGpu, StrictTracesFailABlockOfWhichRecordsWereLostAndNoWarmUp) {
   rank_->run(0, 0, 2);
   seen_->hand_over();
   fake_.drop(3);
-  EXPECT_THAT([&] { rank_->take(0); }, testing::ThrowsMessage<MachineError>(testing::AllOf(
-                                           HasSubstr("run.trace is strict"), HasSubstr("CUPTI dropped 3 records"))));
+  EXPECT_THAT([&] { rank_->take(0); }, ThrowsMessage<MachineError>(AllOf(HasSubstr("run.trace is strict"),
+                                                                         HasSubstr("CUPTI dropped 3 records"))));
 }
 
 TEST_F(OnAPlayedGpu, AnUntracedBlockHasLossesAndMarksTimedByEvents) {
@@ -255,21 +239,16 @@ TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
 TEST_F(OnAPlayedGpu, WithoutMemoryForAllLayersSaysWhatFits) {
   cuda_host::Machine::instance().set_memory(std::size_t{1} << 20);
   settings_ = {{"model.num_layers", "400"}};
-  try {
-    rank_of(kEmulated, false);
-    FAIL() << "400 layers in a mebibyte";
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), testing::ContainsRegex("out of memory for tensor .* \\(.* is predicted to fit"));
-  }
+  EXPECT_THAT([&] { rank_of(kEmulated, false); },
+              ThrowsMessage<MachineError>(ContainsRegex("out of memory for tensor .* \\(.* is predicted to fit")));
 }
 
 TEST_F(OnAPlayedGpu, WithoutMemoryForALinkBesideTheTensorsSaysWhatTheyTake) {
   cuda_host::Machine::instance().set_memory(std::size_t{70} << 20);  // the staging of 16 blocks takes 83.9 MB
   EXPECT_THAT([&] { rank_of("data_parallel_size: 4\nrun: {backend: cuda, link: 'emulated:1GB/s,sms=16'}\n", false); },
-              testing::ThrowsMessage<MachineError>(
-                  testing::ContainsRegex("rank 0: communicator [a-z_]+ on GPU 0: out of memory for 83[0-9]+ bytes of "
-                                         "an emulated link: [0-9]+ are free; "
-                                         "tensors take [1-9][0-9]+ \\(")));
+              ThrowsMessage<MachineError>(ContainsRegex("rank 0: communicator [a-z_]+ on GPU 0: out of memory for "
+                                                        "83[0-9]+ bytes of an emulated link: [0-9]+ are free; "
+                                                        "tensors take [1-9][0-9]+ \\(")));
 }
 
 TEST_F(OnAPlayedGpu, LaunchesInDeterministicModeWhereTheModelAsksForIt) {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/meeting_place.hpp"
 
-#include <gmock/gmock.h>
-
-#include <chrono>
-#include <utility>
-#include <vector>
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
-using ::testing::ElementsAre, ::testing::IsEmpty, ::testing::Optional, ::testing::Pair;
+using testing::Optional;
+using testing::Pair;
 
 class MeetingPlaceTest : public ::testing::Test {
  protected:

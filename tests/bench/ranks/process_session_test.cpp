@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/process_session.hpp"
 
-#include <gmock/gmock.h>
 #include <signal.h>
 
-#include <filesystem>
 #include <thread>
 
-#include "impl/plan/plan.hpp"
-#include "platform/errors.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::AllOf, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Not, ::testing::ThrowsMessage;
 
 /// Two cells on two ranks of tests/bench/ranks/rank_program.cpp.
 struct Processes {
@@ -94,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(ProcessSession, FailingRank,
                                            Deed{"segv", "was killed by signal 11"}, Deed{"stop", "is stopped (SIGSTOP"},
                                            Deed{"hang", "did not answer within"},
                                            Deed{"throw_late", "rank 1: its disk is full;"}),
-                         [](const auto& deed) { return deed.param.name; });
+                         CaseName());
 
 TEST(ProcessSession, ARankThatConnectsLongAfterTheOthersIsWaitedFor) {
   Processes processes("1 build_late", "peer_timeout_s: 0.2");

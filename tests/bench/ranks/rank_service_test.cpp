@@ -4,13 +4,9 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
-#include <array>
-#include <exception>
 #include <future>
-#include <optional>
 
 #include "bench/ranks/rank_messages.hpp"
-#include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 
 namespace underlap::bench {

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/tune/plays.hpp"
 
-#include <gmock/gmock.h>
-
 #include <atomic>
 #include <initializer_list>
-#include <stdexcept>
 
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::ElementsAre;
 
 class PlaysTest : public ::testing::Test {
  protected:

@@ -2,11 +2,7 @@
 // The search against every combination of small spaces, and the parts that it rests on.
 #include "bench/tune/search.hpp"
 
-#include <gmock/gmock.h>
-
 #include <fmt/format.h>
-
-#include <string>
 
 #include "bench/tune/report.hpp"
 #include "bench/tune/space.hpp"
@@ -16,6 +12,7 @@
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "tests/profiler/temporary_folder.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -87,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Search, SmallSpace,
                                            Space{"Pipeline", "tensor_model_parallel_size: 1", kPipelineSpace},
                                            Space{"Tensor", "pipeline_model_parallel_size: 1, sequence_parallel: true",
                                                  kTensorSpace}),
-                         [](const ::testing::TestParamInfo<Space>& space) { return space.param.name; });
+                         CaseName());
 
 TEST(Search, TakesTheLeastRecomputationThatFits) {
   TuneRequest request = request_of("tensor_model_parallel_size: 1, pipeline_model_parallel_size: 1", kDataSpace, 2);
@@ -130,8 +127,8 @@ TEST(TuneText, SaysWhyAKnobCannotBeChangedAlone) {
   result.best[0].worth = {{"comm_overlap.some_knob", "true", "false", 1010, ""},
                           {"comm_overlap.other_knob", "true", "off", 0, "it needs some_knob"}};
   const std::string text = tune_text(job, result, plan::FlopConvention::full, {});
-  EXPECT_THAT(text, ::testing::HasSubstr("-: other_knob changed to off gives no step: it needs some_knob\n"));
-  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("some_knob changed to false")));
+  EXPECT_THAT(text, HasSubstr("-: other_knob changed to off gives no step: it needs some_knob\n"));
+  EXPECT_THAT(text, Not(HasSubstr("some_knob changed to false")));
 }
 
 // The steps of the files that are written, beside what the search says of them.
@@ -171,7 +168,7 @@ TEST(TuneJob, LeavesOutCellsThatChangeWhatIsComputedUnlessAskedForThem) {
   const TuneJob job(request);
   EXPECT_EQ(job.cells().size(), 1U);
   EXPECT_TRUE(job.cells().contains("off"));
-  EXPECT_THAT(job.notes(), ::testing::Contains(::testing::HasSubstr("left out, since a faster step there")));
+  EXPECT_THAT(job.notes(), Contains(HasSubstr("left out, since a faster step there")));
   request.all_cells = true;
   EXPECT_EQ(TuneJob(request).cells().size(), 3U);
 }

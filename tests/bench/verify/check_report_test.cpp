@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/verify/check_report.hpp"
 
-#include <gmock/gmock.h>
-
 #include <nlohmann/json.hpp>
+
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -37,8 +37,8 @@ TEST(CheckReportText, CountsWhatIsBeyondTwentyOfAKind) {
   std::vector<check::Finding> findings(25, finding(FindingKind::race, "race"));
   findings.push_back(finding(FindingKind::asymmetry, "other"));
   const std::string text = check_text({{cell(findings)}});
-  EXPECT_THAT(text, testing::HasSubstr("26 found"));
-  EXPECT_THAT(text, testing::EndsWith("  asymmetry: other\n    fix: mend other\n  race: 5 more\n"));
+  EXPECT_THAT(text, HasSubstr("26 found"));
+  EXPECT_THAT(text, EndsWith("  asymmetry: other\n    fix: mend other\n  race: 5 more\n"));
 }
 
 TEST(CheckReportJson, HoldsAllFindings) {
@@ -73,13 +73,12 @@ CheckedMatrix with_numerics() {
 }
 
 TEST(CheckReportText, GivesTheLabelOfEachCellAndOfEachValueOfAnAxis) {
-  EXPECT_THAT(check_text(with_numerics()),
-              testing::EndsWith("\nnumerics\n"
-                                "  shrunk: num_layers 32 -> 2, hidden_size 4096 -> 64\n"
-                                "  both: reference\n"
-                                "  both: lower_precision 2.5e-04, against first over 5 steps\n"
-                                "  both: not_checked\n"
-                                "  grad_reduce_in_fp32=false alone: lower_precision 2.5e-04\n"));
+  EXPECT_THAT(check_text(with_numerics()), EndsWith("\nnumerics\n"
+                                                    "  shrunk: num_layers 32 -> 2, hidden_size 4096 -> 64\n"
+                                                    "  both: reference\n"
+                                                    "  both: lower_precision 2.5e-04, against first over 5 steps\n"
+                                                    "  both: not_checked\n"
+                                                    "  grad_reduce_in_fp32=false alone: lower_precision 2.5e-04\n"));
 }
 
 TEST(CheckReportJson, HoldsTheNumerics) {
@@ -98,7 +97,7 @@ TEST(CheckReportVerdict, IsNotWellWhereACellIsAMismatch) {
   EXPECT_TRUE(is_well(matrix));
   matrix.numerics->mismatches.emplace_back("cell both differs");
   EXPECT_FALSE(is_well(matrix));
-  EXPECT_THAT(check_text(matrix), testing::EndsWith("  mismatch: cell both differs\n"));
+  EXPECT_THAT(check_text(matrix), EndsWith("  mismatch: cell both differs\n"));
 }
 
 }  // namespace

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/verify/numerics_check.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <utility>
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
 
 using report::NumericsLabel;
-using ::testing::IsEmpty;
 
 // Two cells, overlap off and on; `more` is appended.
 std::vector<plan::Cell> numerics_cells(const std::string& more = "") {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/verify/numerics_labels.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <tuple>
 
+#include "tests/testing.hpp"
+
 namespace underlap::bench {
 namespace {
 
 using report::NumericsLabel;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 // A matrix of made-up cells: axis overlap off or both, and what else a test changes.
 class LossLabels : public testing::Test {
@@ -175,7 +172,7 @@ TEST_F(LossLabels, NotANumberIsNeverEqual) {
 
 TEST_F(LossLabels, AReferenceWhoseLossIsNotFiniteIsAMismatch) {
   add("off", {5, std::numeric_limits<double>::infinity()});
-  EXPECT_THAT(label(), ::testing::ElementsAre(::testing::HasSubstr("the loss is infinite in block ")));
+  EXPECT_THAT(label(), ElementsAre(HasSubstr("the loss is infinite in block ")));
   EXPECT_EQ(of(0), NumericsLabel::mismatch);
 }
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/verify/shrunk_cells.hpp"
 
-#include <gmock/gmock.h>
-
 #include "impl/plan/layout/chunk_buckets.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::bench {
 namespace {
-
-using ::testing::Contains;
-using ::testing::IsEmpty;
 
 constexpr double kNothing = 1;  // as small as it goes
 constexpr double kMuch = 1e30;
@@ -83,7 +79,7 @@ TEST(ShrunkCells, KeepALayerInFp8) {
 TEST(ShrunkCells, BecomeNoSmallerThanTheyNeed) {
   const ShrunkCell shrunk =
       shrunk_cell("model: {preset: tiny}\ndata_parallel_size: 2\ntrain: {micro_batch_size: 64}\n", 2e10);
-  EXPECT_THAT(shrunk.changes, ::testing::ElementsAre("micro_batch_size 64 -> 1"));
+  EXPECT_THAT(shrunk.changes, ElementsAre("micro_batch_size 64 -> 1"));
 }
 
 // Two cells that share a global batch must still share it.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of libcuda before a rank starts.
-#include <cstddef>
 #include <cstdio>
 
 #include "tests/cuda_host/machine.hpp"

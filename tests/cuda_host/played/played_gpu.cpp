@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "tests/cuda_host/fibers.hpp"
 #include "tests/cuda_host/machine.hpp"
 
 namespace underlap::cuda_host {

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "platform/errors.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/cudnn_double.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An NVML of one GPU with steady clocks.
 #include <cstdio>
-#include <cstring>
 
 #include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/played/played_gpu.hpp"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every technique computes, on ranks of the host, against attention of one rank that has the whole sequence.
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <mutex>
 
 #include "impl/plan/config.hpp"
 #include "kernels/bf16.hpp"
@@ -199,9 +194,9 @@ TEST(AttentionTechniques, RefuseWhatCannotBeParted) {
       make_attention({&communicators, &config, shape, type});
     });
   };
-  EXPECT_THAT(failure({1, 7, 2, 2, 4}, plan::CpCommType::p2p), testing::HasSubstr("7 rows of each sequence"));
+  EXPECT_THAT(failure({1, 7, 2, 2, 4}, plan::CpCommType::p2p), HasSubstr("7 rows of each sequence"));
   EXPECT_THAT(failure({1, 8, 6, 3, 4}, plan::CpCommType::a2a),
-              testing::HasSubstr("the 2 ranks of an all-to-all must divide the 3"));
+              HasSubstr("the 2 ranks of an all-to-all must divide the 3"));
 }
 
 }  // namespace

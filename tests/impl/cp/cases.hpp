@@ -2,9 +2,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <ostream>
-#include <string>
 
 #include "impl/cp/attention.hpp"
 #include "impl/plan/config.hpp"

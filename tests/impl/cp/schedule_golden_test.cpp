@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timelines of one layer's attention on one rank; the others do as much at the same times. See
 // tests/impl/golden_schedule.hpp.
-#include <map>
-
 #include "tests/impl/cp/virtual_attention.hpp"
 #include "tests/impl/golden_schedule.hpp"
 
@@ -45,8 +43,7 @@ TEST_P(AttentionScheduleGolden, IsDrawnAsExpected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, AttentionScheduleGolden,
-                         testing::ValuesIn(testing_support::golden_schedules(technique_names())),
-                         testing_support::golden_test_name);
+                         testing::ValuesIn(testing_support::golden_schedules(technique_names())), CaseName());
 
 TEST(AttentionScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 

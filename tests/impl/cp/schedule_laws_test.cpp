@@ -2,8 +2,6 @@
 // What each context-parallel technique must leave exposed, to the nanosecond, and how many bytes it sends.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 #include "impl/device/sim/machine.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/impl/cp/virtual_attention.hpp"

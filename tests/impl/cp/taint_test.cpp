@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker against the simulator: where a run in virtual time meets two conflicting uses at once, with whatever
 // durations, the checker must have found the race.
-#include <gmock/gmock.h>
-
-#include <algorithm>
-
-#include "impl/device/check/check.hpp"
 #include "tests/impl/cp/virtual_attention.hpp"
-#include "tests/impl/virtual_time.hpp"
+#include "tests/impl/damage.hpp"
 
 namespace underlap::cp {
 namespace {
@@ -39,12 +34,6 @@ class TaintedAttention : public testing::TestWithParam<CpCase> {
 };
 INSTANTIATE_TEST_SUITE_P(Techniques, TaintedAttention, testing::ValuesIn(overlapped_cases()), CpCaseName());
 
-bool has_race(const std::vector<Program>& programs) {
-  const check::CheckReport report = check::check_programs(programs, {.connections = {}});
-  return std::ranges::any_of(report.findings,
-                             [](const auto& finding) { return finding.kind == check::FindingKind::race; });
-}
-
 TEST_P(TaintedAttention, MeetsNoConflictThatTheCheckerDidNotFind) {
   std::vector<Program> programs = VirtualAttention({.cp = GetParam(), .layers = 2}).record(1);
   EXPECT_FALSE(meets_a_conflict(programs));
@@ -55,7 +44,8 @@ TEST_P(TaintedAttention, MeetsNoConflictThatTheCheckerDidNotFind) {
     const std::uint64_t position = std::exchange(wait.awaited_position, 0);
     if (meets_a_conflict(programs)) {
       ++num_met;
-      EXPECT_TRUE(has_race(programs)) << describe(programs[kDamagedRank], wait) << " at " << i;
+      EXPECT_TRUE(testing_support::has_race(programs, {.connections = {}}))
+          << describe(programs[kDamagedRank], wait) << " at " << i;
     }
     wait.awaited_position = position;
   }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "impl/plan/config.hpp"
 #include "tests/impl/cp/cases.hpp"
 #include "tests/impl/virtual_time.hpp"

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
-#include <stdexcept>
-
 #include "impl/device/cuda/requirements.hpp"
 #include "platform/errors.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using ::testing::AllOf, ::testing::HasSubstr, ::testing::ThrowsMessage;
 
 template <int kVersion>
 int driver(int* version) {

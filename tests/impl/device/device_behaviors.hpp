@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gmock/gmock.h>
-
 #include <stdexcept>
-#include <vector>
 
 #include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 /// What every device with memory does, whatever its backend. Each function takes a device that has not begun.
 namespace underlap::testing_support {
@@ -16,7 +14,7 @@ inline void expect_a_stream_in_order(Device& device) {
   fill(device, stream, x, {1, 2, 3});
   for (int i = 0; i < 100; ++i) device.launch(stream, {}, add_one_to(flat(x)));
   device.synchronize();
-  EXPECT_THAT(read(device, x), testing::ElementsAre(101, 102, 103));
+  EXPECT_THAT(read(device, x), ElementsAre(101, 102, 103));
 }
 
 inline void expect_an_event_to_order_two_streams(Device& device, CpuImplementation fill_with_sevens) {
@@ -29,7 +27,7 @@ inline void expect_an_event_to_order_two_streams(Device& device, CpuImplementati
   device.wait(consumer, device.record(producer));
   device.launch(consumer, {}, copy_of(flat(x), flat(y)));
   device.synchronize();
-  EXPECT_THAT(read(device, y), testing::Each(7.0F));
+  EXPECT_THAT(read(device, y), Each(7.0F));
 }
 
 inline void expect_wrong_uses_to_be_refused(Device& device) {
@@ -39,7 +37,7 @@ inline void expect_wrong_uses_to_be_refused(Device& device) {
   EXPECT_THROW(device.launch(stream, {}, add_one_to(flat(x, 2, 3))), std::invalid_argument) << "outside";
   device.launch(stream, {}, copy_of(flat(x, 0, 2), flat(x, 2, 2)));
   device.synchronize();
-  EXPECT_THAT(read(device, x), testing::ElementsAre(1, 2, 1, 2)) << "a mistake leaves the device as it was";
+  EXPECT_THAT(read(device, x), ElementsAre(1, 2, 1, 2)) << "a mistake leaves the device as it was";
 }
 
 inline void expect_every_piece_of_every_collective_to_move(Device& device, const Group& group) {
@@ -61,9 +59,8 @@ inline void expect_every_piece_of_every_collective_to_move(Device& device, const
               {{.collective = Collective::all_reduce, .input = flat(own), .output = flat(most), .op = ReduceOp::max}});
   device.synchronize();
   const auto ranks_sum = static_cast<float>(n * (n - 1) / 2), last = static_cast<float>(n - 1);
-  EXPECT_THAT(read(device, sum),
-              testing::ElementsAre(ranks_sum, ranks_sum + 10.0F * static_cast<float>(n), -ranks_sum));
-  EXPECT_THAT(read(device, most), testing::ElementsAre(last, last + 10, 0));
+  EXPECT_THAT(read(device, sum), ElementsAre(ranks_sum, ranks_sum + 10.0F * static_cast<float>(n), -ranks_sum));
+  EXPECT_THAT(read(device, most), ElementsAre(last, last + 10, 0));
   for (int rank = 0; rank < n; ++rank) {
     EXPECT_EQ(read(device, all)[static_cast<std::size_t>(3 * rank + 1)], static_cast<float>(rank) + 10);
     EXPECT_EQ(read(device, exchanged)[static_cast<std::size_t>(3 * rank)], me);

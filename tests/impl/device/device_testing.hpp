@@ -2,11 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <initializer_list>
-#include <span>
-#include <string_view>
-#include <vector>
 
 #include "impl/device/device.hpp"
 

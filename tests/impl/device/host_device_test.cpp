@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/host/host_device.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include "kernels/bf16.hpp"
 #include "platform/errors.hpp"
@@ -15,19 +11,7 @@
 namespace underlap::host {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing_support::add_one_to;
-using testing_support::all_reduce;
-using testing_support::begin_with_communicator;
-using testing_support::begin_with_stream;
-using testing_support::communicate;
-using testing_support::copy_of;
-using testing_support::fill;
-using testing_support::operation_of;
-using testing_support::read;
+using namespace testing_support;  // NOLINT
 using namespace std::chrono_literals;
 
 void slow_fill(const Arguments& a) {
@@ -43,10 +27,10 @@ void run_one(Program program) {
   Ranks(1).run([&](HostDevice& device, const Group&) { program(device); });
 }
 
-TEST(HostDevice, RunsAStreamInOrder) { run_one(testing_support::expect_a_stream_in_order); }
+TEST(HostDevice, RunsAStreamInOrder) { run_one(expect_a_stream_in_order); }
 
 TEST(HostDevice, AnEventOrdersTwoStreams) {
-  run_one([](HostDevice& device) { testing_support::expect_an_event_to_order_two_streams(device, slow_fill); });
+  run_one([](HostDevice& device) { expect_an_event_to_order_two_streams(device, slow_fill); });
 }
 
 TEST(HostDevice, RecordsADependencyForEachWait) {
@@ -78,9 +62,7 @@ TEST(HostDevice, SynchronizeOnAnEventWaitsForWhatCameBeforeItAlone) {
   });
 }
 
-TEST(HostDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) {
-  run_one(testing_support::expect_wrong_uses_to_be_refused);
-}
+TEST(HostDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) { run_one(expect_wrong_uses_to_be_refused); }
 
 TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
   for (const CpuImplementation form : {write_behind_the_end, write_an_input}) {
@@ -98,22 +80,20 @@ TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
 class Collectives : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(GroupSizes, Collectives, testing::Values(1, 2, 3, 4));
 
-TEST_P(Collectives, MoveEveryPiece) {
-  Ranks(GetParam()).run(testing_support::expect_every_piece_of_every_collective_to_move);
-}
+TEST_P(Collectives, MoveEveryPiece) { Ranks(GetParam()).run(expect_every_piece_of_every_collective_to_move); }
 
 TEST_P(Collectives, MoveFp8ByteForByteAndRefuseItsSums) {
   Ranks(GetParam()).run([](HostDevice& device, const Group& group) {
     const Communicator dp = device.declare("dp", group);
     const Tensor x = device.allocate("x", DataType::f8e5m2, 3 * std::ssize(group.members));
     device.begin();
-    testing_support::expect_fp8_to_move_byte_for_byte(device, dp, group, x);
+    expect_fp8_to_move_byte_for_byte(device, dp, group, x);
     const View mine = flat(x, 3 * group.my_index, 3);
     EXPECT_THAT(
         [&] {
           communicate(device, dp, {{.collective = Collective::reduce_scatter, .input = flat(x), .output = mine}});
         },
-        testing::ThrowsMessage<std::invalid_argument>(HasSubstr("f8e5m2 is not summed")));
+        ThrowsMessage<std::invalid_argument>(HasSubstr("f8e5m2 is not summed")));
     EXPECT_THROW(communicate(device, dp, {{.collective = Collective::all_reduce, .input = mine, .output = mine}}),
                  std::invalid_argument);
   });

@@ -2,14 +2,11 @@
 // Bounds of small programs whose every duration is given: by the name of an operation, or the elements of a transfer.
 #include "impl/device/makespan.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <stdexcept>
-#include <string>
 
 #include "impl/device/recording_device.hpp"
 #include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
@@ -312,7 +309,7 @@ TEST(IdealBound, IsTheBusiestRankOrLink) {
 
 TEST(StepBounds, RefusesProgramsThatDoNotFit) {
   const auto expect_refused = [](const std::vector<Program>& programs, const char* why) {
-    EXPECT_THAT([&] { bounds_of(programs); }, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr(why)));
+    EXPECT_THAT([&] { bounds_of(programs); }, ThrowsMessage<std::invalid_argument>(HasSubstr(why)));
   };
   Rank alone(1);
   const Communicator c = alone.declare("dp");

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/matching.hpp"
 
-#include <gmock/gmock.h>
-
 #include "impl/device/call_partners.hpp"
 #include "impl/device/recording_device.hpp"
 #include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
-
-using testing::ElementsAre;
 
 class CallingRank {
  public:

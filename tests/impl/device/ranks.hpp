@@ -3,10 +3,10 @@
 
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "impl/device/host/host_device.hpp"
 #include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::host {
 
@@ -40,12 +40,7 @@ class Ranks {
   /// The same, and returns the message of the failure; empty where there was none.
   template <class Program>
   std::string run_and_catch(Program program) {
-    try {
-      run(program);
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return {};
+    return thrown_by([&] { run(program); });
   }
 
   Fabric& fabric() { return fabric_; }

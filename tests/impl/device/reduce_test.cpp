@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/reduce.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "kernels/bf16.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
-
-using ::testing::HasSubstr;
 
 template <class T>
 using Sources = std::vector<std::vector<T>>;
@@ -173,20 +167,16 @@ TEST(ReduceInRankOrder, MaxIsTheLargestSourceInEitherAccumulator) {
 TEST(ReduceInRankOrder, MaxPassesANanOverAsNcclDoes) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Reduction max{DataType::f32, Accumulator::wire, ReduceOp::max};
-  EXPECT_THAT(reduced(Sources<float>{{nan, -2, nan}, {-3, nan, nan}}, max),
-              ::testing::ElementsAre(-3, -2, ::testing::IsNan()));
+  EXPECT_THAT(reduced(Sources<float>{{nan, -2, nan}, {-3, nan, nan}}, max), ElementsAre(-3, -2, ::testing::IsNan()));
 }
 
 TEST(ReduceInRankOrder, RefusesWhatItCannotSum) {
-  const auto message = [](const Sources<float>& sources, DataType dtype, std::int64_t elements) -> std::string {
+  const auto message = [](const Sources<float>& sources, DataType dtype, std::int64_t elements) {
     float out = 0;
-    try {
+    return thrown_by<std::invalid_argument>([&] {
       reduce_in_rank_order(pointers(sources), {dtype, Accumulator::wire, ReduceOp::sum}, elements,
                            reinterpret_cast<std::byte*>(&out));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   EXPECT_THAT(message({}, DataType::f32, 1), HasSubstr("no source"));
   EXPECT_THAT(message({{1.0F}}, DataType::i32, 1), HasSubstr("i32"));

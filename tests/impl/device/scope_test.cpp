@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/scope.hpp"
 
-#include <gmock/gmock.h>
-
-#include <string>
-#include <vector>
-
 #include "impl/device/recording_device.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
-
-using testing::ElementsAre;
 
 class ScopeTest : public testing::Test {
  protected:
@@ -49,7 +43,7 @@ TEST_F(ScopeTest, HasNoStreamWaitForItself) {
   scope_.fork({compute_});
   scope_.join({compute_});
   scope_.follow(other_, other_);
-  EXPECT_THAT(program(), testing::IsEmpty());
+  EXPECT_THAT(program(), IsEmpty());
 }
 
 TEST_F(ScopeTest, TagsWhatItEnqueuesWithItsModeAndKeepsTheRest) {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/serial_points.hpp"
 
-#include <gmock/gmock.h>
-
-#include <map>
-#include <string>
-
 #include "impl/device/recording_device.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
-
-using testing::ElementsAre;
 
 // A program on two streams, whose launches have names.
 class Streams {

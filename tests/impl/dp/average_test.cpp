@@ -6,7 +6,6 @@
 
 #include "impl/dp/technique.hpp"
 #include "impl/plan/config.hpp"
-#include "kernels/elementwise/elementwise.hpp"
 #include "tests/impl/device/ranks.hpp"
 
 namespace underlap::dp {

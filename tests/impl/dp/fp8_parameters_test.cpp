@@ -4,10 +4,7 @@
 #include "impl/dp/fp8_parameters.hpp"
 #include "impl/plan/config.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
-#include <cstring>
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/fp8.hpp"
@@ -16,8 +13,6 @@
 
 namespace underlap::dp {
 namespace {
-
-using testing::ElementsAre;
 
 /// Embedding, norm and head around two fp8 weights and one that stays bf16, in the order of the forward pass.
 std::vector<plan::Parameter> small_model(bool with_fp8) {

@@ -44,7 +44,7 @@ TEST_P(ScheduleGolden, IsDrawnAsExpected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ScheduleGolden, testing::ValuesIn(testing_support::golden_schedules(technique_names())),
-                         testing_support::golden_test_name);
+                         CaseName());
 
 TEST(ScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 

@@ -2,7 +2,6 @@
 // What each data-parallel technique must leave exposed, to the nanosecond.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <set>
 
 #include "impl/plan/config.hpp"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <vector>
 
 #include "impl/device/recording_device.hpp"
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include "impl/dp/technique.hpp"
 #include "impl/plan/config.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "tests/impl/dp/schedule_text.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::dp {
 namespace {
-
-using testing::ElementsAre;
-using testing::SizeIs;
 
 // Four parameters of 128 elements in four buckets on rank 1 of 2: bucket 3 is the start of the model.
 class Techniques : public testing::Test {

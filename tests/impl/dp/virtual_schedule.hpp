@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "impl/dp/technique.hpp"
 #include "impl/plan/config.hpp"
 #include "tests/impl/virtual_time.hpp"

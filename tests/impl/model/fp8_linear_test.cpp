@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/fp8_linear.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
-#include <map>
-#include <optional>
 #include <random>
 
 #include "impl/device/recording_device.hpp"
@@ -285,7 +281,7 @@ TEST(Fp8Linear, RanksThatGatherAGradientShareItsScaleAndScaleTheirColumnsOfAnInp
 
 TEST(Fp8Linear, RefusesSizesThatGpusCannotMultiply) {
   RecordingDevice device;
-  const auto message_of = [&](std::int64_t in, std::int64_t output_tokens) -> std::string {
+  const auto message_of = [&](std::int64_t in, std::int64_t output_tokens) {
     Fp8Context context;
     context.device = &device;
     context.name = "proj";
@@ -293,15 +289,10 @@ TEST(Fp8Linear, RefusesSizesThatGpusCannotMultiply) {
     context.output_tokens = output_tokens;
     context.in = in;
     context.out = 32;
-    try {
-      Fp8Linear linear(context);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "nothing refused";
+    return thrown_by<std::invalid_argument>([&] { Fp8Linear linear(context); });
   };
-  EXPECT_THAT(message_of(24, 32), testing::HasSubstr("proj in fp8: 24 input features, must be a multiple of 16"));
-  EXPECT_THAT(message_of(32, 4), testing::HasSubstr("proj in fp8: 4 tokens per rank, must be a multiple of 8"));
+  EXPECT_THAT(message_of(24, 32), HasSubstr("proj in fp8: 24 input features, must be a multiple of 16"));
+  EXPECT_THAT(message_of(32, 4), HasSubstr("proj in fp8: 4 tokens per rank, must be a multiple of 8"));
 }
 
 TEST(Fp8Weights, AreThoseOfTheInnerLayersLinearLayersAlone) {
@@ -319,8 +310,8 @@ TEST(Fp8Weights, AreThoseOfTheInnerLayersLinearLayersAlone) {
       if (p.is_fp8) names.push_back(p.name);
     return names;
   };
-  EXPECT_THAT(marked(), testing::ElementsAre("layer1.proj", "layer1.qkv", "layer1.fc1", "layer1.fc2", "layer2.proj",
-                                             "layer2.qkv", "layer2.fc1", "layer2.fc2"));
+  EXPECT_THAT(marked(), ElementsAre("layer1.proj", "layer1.qkv", "layer1.fc1", "layer1.fc2", "layer2.proj",
+                                    "layer2.qkv", "layer2.fc1", "layer2.fc2"));
   config.mixed_precision.fp8_param_gather = false;
   EXPECT_TRUE(marked().empty());
   EXPECT_TRUE(multiplies_in_fp8(config, 1)) << "the recipe still does, by bf16 gathers";

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
 #include <cmath>
 
 #include "kernels/bf16.hpp"

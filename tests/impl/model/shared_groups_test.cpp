@@ -4,8 +4,6 @@
 #include "impl/model/shared_groups.hpp"
 #include "impl/plan/config.hpp"
 
-#include <gmock/gmock.h>
-
 #include "kernels/bf16.hpp"
 #include "tests/impl/device/ranks.hpp"
 
@@ -87,10 +85,10 @@ struct OnRank {
 };
 
 TEST(SharedGroups, CutTheRowsOfEachKeyHeadEvenly) {
-  EXPECT_THAT(rows_of_part(0), testing::ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(rows_of_part(1), testing::ElementsAre(8, 9, 12, 13));
-  EXPECT_THAT(rows_of_part(2), testing::ElementsAre(4, 5, 6, 7));
-  EXPECT_THAT(rows_of_part(3), testing::ElementsAre(10, 11, 14, 15));
+  EXPECT_THAT(rows_of_part(0), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(rows_of_part(1), ElementsAre(8, 9, 12, 13));
+  EXPECT_THAT(rows_of_part(2), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(rows_of_part(3), ElementsAre(10, 11, 14, 15));
 }
 
 TEST(SharedGroups, GiveEachRankItsOwnQueriesItsKeyAndItsValue) {

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/model/text_data.hpp"
 
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
-#include <vector>
 
 #include "impl/model/shipped_text.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::model {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 std::string error_of(const std::filesystem::path& path, std::int64_t seq_length) {
-  try {
-    TextData::open(path, seq_length, 1);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return {};
+  return thrown_by<std::invalid_argument>([&] { TextData::open(path, seq_length, 1); });
 }
 
 TEST(TextData, TargetsAreTheBytesThatFollow) {

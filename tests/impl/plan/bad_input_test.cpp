@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 TEST(BadInput, UnknownKeyNamesTheNearestOne) {
   EXPECT_THAT(errors_of("model: {preset: tiny}\ncomm_overlap:\n  overlap_grad_reduc: true\n"),
@@ -111,9 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(BadInput, NotYaml) { EXPECT_THAT(errors_of("a: [1, 2\nb: }"), Only("not YAML")); }
 
-TEST(BadInput, BinaryFile) {
-  EXPECT_THAT(errors_of(std::string("\x89PNG\r\n\x1a\n\0\0\0\xff", 12)), testing::SizeIs(1));
-}
+TEST(BadInput, BinaryFile) { EXPECT_THAT(errors_of(std::string("\x89PNG\r\n\x1a\n\0\0\0\xff", 12)), SizeIs(1)); }
 
 TEST(BadInput, EmptyFile) {
   for (const char* yaml : {"", "\n", "# only a comment\n", "---\n", "null\n", "~"})
@@ -165,11 +156,10 @@ TEST(BadInput, ManyErrorsAreCountedAndTheFirstOfThemTold) {
 TEST(BadInput, MissingFileAndDirectoryAreNamed) {
   const auto folder = std::filesystem::temp_directory_path();
   EXPECT_THAT([&] { load(folder / "underlap_no_such_file.yaml"); },
-              testing::ThrowsMessage<std::invalid_argument>(HasSubstr("underlap_no_such_file.yaml: no such file")));
-  EXPECT_THAT([&] { load(folder); }, testing::ThrowsMessage<std::invalid_argument>(HasSubstr("a folder")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("underlap_no_such_file.yaml: no such file")));
+  EXPECT_THAT([&] { load(folder); }, ThrowsMessage<std::invalid_argument>(HasSubstr("a directory")));
   for (const char* device : {"/dev/zero", "/dev/null", "/dev/full"})
-    EXPECT_THAT([&] { load(device); },
-                testing::ThrowsMessage<std::invalid_argument>(HasSubstr("a device, not a file")));
+    EXPECT_THAT([&] { load(device); }, ThrowsMessage<std::invalid_argument>(HasSubstr("a device, not a file")));
 }
 
 TEST(BadInput, ErrorsAreEachReportedOnce) {

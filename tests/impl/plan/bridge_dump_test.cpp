@@ -6,11 +6,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 /// A dump of a tiny model on two data-parallel ranks.
 std::string dump(const std::string& rest, const std::string& model = "") {
   return "_target_: megatron.bridge.training.config.ConfigContainer\ndata_parallel_size: 2\n"
@@ -54,7 +49,7 @@ TEST(BridgeDump, TheNumberOfGpusGivesTheDataParallelSize) {
       "_target_: x.ConfigContainer\nmodel: {preset: tiny, pipeline_model_parallel_size: 2, _target_: x.Provider}\n";
   const Plan plan = plan_of(model + "world_size: 8\n");
   EXPECT_EQ(plan.config.parallel.data_parallel_size, 4);
-  EXPECT_THAT(lines_of(plan.notices), testing::Not(told("the number of GPUs")));
+  EXPECT_THAT(lines_of(plan.notices), Not(told("the number of GPUs")));
   EXPECT_THAT(errors_of(model + "data_parallel_size: 2\nworld_size: 8\n"), Only("f:4:1: world_size is 8"));
 }
 
@@ -62,11 +57,11 @@ TEST(BridgeDump, DefaultsThatDoNothingGetNoNotice) {
   const std::string idle =
       "pipeline_model_parallel_size: 2, microbatch_group_size_per_vp_stage: 2, context_parallel_size: 2, "
       "hierarchical_context_parallel_sizes: [2, 1], seq_length: 64";
-  EXPECT_THAT(notices_of(dump("", idle)), testing::IsEmpty());
+  EXPECT_THAT(notices_of(dump("", idle)), IsEmpty());
   EXPECT_THAT(notices_of("model: {preset: tiny, " + idle + "}"),
               AllOf(told("microbatch_group_size_per_vp_stage has no"), told("parallel_sizes has no effect")));
   const std::string precision = "mixed_precision: {fp8_param_gather: false, num_layers_at_end_in_bf16: 3}\n";
-  EXPECT_THAT(notices_of(dump(precision)), testing::IsEmpty());
+  EXPECT_THAT(notices_of(dump(precision)), IsEmpty());
   EXPECT_FALSE(notices_of(kTinyModel + precision).empty());
 }
 
@@ -165,8 +160,8 @@ TEST(BridgeDump, FillsTheModelAsMegatronCoreDoes) {
 
 TEST(BridgeDump, SaysWhatItCannotKnow) {
   EXPECT_THAT(notices_of("model: {preset: tiny, _target_: x.Y, num_moe_experts: 8}"),
-              testing::AllOf(told("data_parallel_size is assumed to be 1"),
-                             told("the dense part of a model with 8 experts is planned")));
+              AllOf(told("data_parallel_size is assumed to be 1"),
+                    told("the dense part of a model with 8 experts is planned")));
 }
 
 // What BridgeGPTModelConfig and its TransformerConfig write since 2026.
@@ -225,7 +220,7 @@ TEST(BridgeDump, TakesHeadsAndPositionsOfOtherModelsThanLlama) {
   EXPECT_EQ(plan.config.model.rotary_base, 10'000);
   EXPECT_THAT(lines_of(plan.notices), told("model.rotary_base lists one for each kind of layer"));
   EXPECT_THAT(lines_of(plan.not_run), told("the angles of position_embedding_type yarn and mrope"));
-  EXPECT_THAT(plan_of(dump("", "position_embedding_type: rope")).not_run, testing::IsEmpty());
+  EXPECT_THAT(plan_of(dump("", "position_embedding_type: rope")).not_run, IsEmpty());
   EXPECT_THAT(errors_of(dump("", "num_attention_heads: 5, num_query_groups: 5")),
               Contains(HasSubstr("model.hidden_size is 128, which is not divisible by num_attention_heads (5)")));
   EXPECT_THAT(errors_of(dump("", "kv_channels: 31, position_embedding_type: rope")),
@@ -235,7 +230,7 @@ TEST(BridgeDump, TakesHeadsAndPositionsOfOtherModelsThanLlama) {
 
 TEST(BridgeDump, AModelThatIsMoreThanADecoderOfTextIsSaidToBe) {
   std::string wan = dump("");
-  EXPECT_THAT(notices_of(wan), testing::Not(told("is planned as one text decoder")));
+  EXPECT_THAT(notices_of(wan), Not(told("is planned as one text decoder")));
   wan.replace(wan.find("x.Provider"), 10, "x.WanModelProvider");
   EXPECT_THAT(notices_of(wan), told("WanModelProvider is planned as one text decoder"));
 }
@@ -247,7 +242,7 @@ TEST(BridgeDump, OfABackendThatNobodyNamedNothingIsSaid) {
   const auto sizes = [](const std::string& more) {
     return dump(more, "tensor_model_parallel_size: 2, sequence_parallel: true");
   };
-  EXPECT_THAT(notices_of(sizes(of_gpus)), testing::Not(told("run.backend is host")));
+  EXPECT_THAT(notices_of(sizes(of_gpus)), Not(told("run.backend is host")));
   EXPECT_THAT(notices_of(sizes(of_gpus + "run: {backend: host}\n")),
               AllOf(told("model.deterministic_mode has no effect: run.backend is host"),
                     told("ddp.nccl_ub has no effect: run.backend is host"),
@@ -282,15 +277,15 @@ TEST(BridgeDump, SettingsThatMegatronRefusesTogetherAreErrors) {
   });
   for (const std::string& legal : {recipe("bf16_with_fp8_current_scaling_mixed, " + reuse),
                                    dump("dataset: {_target_: x.Y, seq_length: 32}\n", "seq_length: 32")})
-    EXPECT_THAT(errors_of(legal), testing::IsEmpty()) << legal;
+    EXPECT_THAT(errors_of(legal), IsEmpty()) << legal;
 }
 
 TEST(BridgeDump, TimersThatAllRanksMeetForAreExposed) {
   EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 1}\n")).exposed), told("all ranks synchronize"));
   EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 1}\nmodel.barrier_with_L1_time: false\n")).exposed),
-              testing::Not(told("all ranks synchronize")));
+              Not(told("all ranks synchronize")));
   EXPECT_THAT(lines_of(plan_of(dump("logger: {timing_log_level: 0}\nmodel.barrier_with_L1_time: true\n")).exposed),
-              testing::Not(told("all ranks synchronize")));
+              Not(told("all ranks synchronize")));
 }
 
 }  // namespace

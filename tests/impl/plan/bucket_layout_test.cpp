@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/bucket_layout.hpp"
 
-#include <gmock/gmock.h>
-
 #include <initializer_list>
 #include <random>
 #include <stdexcept>
 
+#include "tests/testing.hpp"
+
 namespace underlap::plan {
 namespace {
-
-using testing::ElementsAre;
 
 std::vector<Parameter> parameters(std::initializer_list<std::int64_t> sizes) {
   std::vector<Parameter> result;

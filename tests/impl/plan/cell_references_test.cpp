@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/cell_references.hpp"
 
-#include <map>
-
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
 using Named = std::map<std::string, std::string>;
 
 const std::string kTwoRanks = "model: {preset: tiny}\ndata_parallel_size: 2\n";

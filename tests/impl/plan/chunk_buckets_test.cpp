@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/chunk_buckets.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <set>
 
+#include "tests/testing.hpp"
+
 namespace underlap::plan {
 namespace {
-
-using testing::ElementsAre;
 
 Config config_of(const std::string& yaml) {
   const Matrix matrix = parse(yaml, "f");
@@ -68,7 +65,7 @@ TEST(ChunkParameters, HaveBiasesWhereTheModelHasThem) {
 
 TEST(ChunkParameters, HaveHeadsAsLargeAsTheModelSaysAndBiasesOfQkvAlone) {
   const Config config = tiny("num_layers: 1, kv_channels: 48, add_qkv_bias: true, position_embedding_type: rope");
-  EXPECT_THAT(names_of(config, 0, 0), testing::AllOf(testing::Contains("layer0.qkv_bias"), testing::SizeIs(10)));
+  EXPECT_THAT(names_of(config, 0, 0), AllOf(Contains("layer0.qkv_bias"), SizeIs(10)));
   EXPECT_EQ(elements_of(config, 0, "layer0.qkv"), (4 + 2 * 2) * 48 * 128);
   EXPECT_EQ(elements_of(config, 0, "layer0.qkv_bias"), (4 + 2 * 2) * 48);
   EXPECT_EQ(elements_of(config, 0, "layer0.proj"), 128 * 4 * 48);
@@ -76,12 +73,11 @@ TEST(ChunkParameters, HaveHeadsAsLargeAsTheModelSaysAndBiasesOfQkvAlone) {
 
 TEST(ChunkParameters, ChunksTakeTurnsOverTheStages) {
   const Config config = tiny("pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2");
-  const auto has = [](std::string name) { return testing::Contains(std::move(name)); };
-  EXPECT_THAT(names_of(config, 0, 0), testing::AllOf(has("word_embedding"), has("layer0.qkv"), testing::SizeIs(8)));
-  EXPECT_THAT(names_of(config, 1, 0), testing::AllOf(has("layer1.qkv"), testing::SizeIs(6)));
-  EXPECT_THAT(names_of(config, 0, 1), testing::AllOf(has("layer2.fc2"), testing::SizeIs(6)));
-  EXPECT_THAT(names_of(config, 1, 1),
-              testing::AllOf(has("layer3.qkv"), has("final_norm"), has("head"), testing::SizeIs(8)));
+  const auto has = [](std::string name) { return Contains(std::move(name)); };
+  EXPECT_THAT(names_of(config, 0, 0), AllOf(has("word_embedding"), has("layer0.qkv"), SizeIs(8)));
+  EXPECT_THAT(names_of(config, 1, 0), AllOf(has("layer1.qkv"), SizeIs(6)));
+  EXPECT_THAT(names_of(config, 0, 1), AllOf(has("layer2.fc2"), SizeIs(6)));
+  EXPECT_THAT(names_of(config, 1, 1), AllOf(has("layer3.qkv"), has("final_norm"), has("head"), SizeIs(8)));
 }
 
 // A weight begins with values that follow from its number.

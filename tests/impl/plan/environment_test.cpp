@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
-
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
 namespace {
-
-using testing::HasSubstr;
 
 const std::string kTwoTensorRanks = "tensor_model_parallel_size: 2";
 const std::string kCp2 = "context_parallel_size: 2";

@@ -8,11 +8,7 @@
 namespace underlap::plan {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string kMixed =
     "model: {preset: tiny}\ndata_parallel_size: 2\nddp: {bucket_size: 5, overlap_param_gather: false}\n"
@@ -33,7 +29,7 @@ TEST(Findings, AreErrorsAloneWhereThereAreAny) {
 TEST(UnmetRequests, AreWhatIsOverruledAndWhatIsAskedOfNothing) {
   const std::string tiny = "model: {preset: tiny}\n";
   EXPECT_THAT(unmet_requests(plan_of(tiny + "comm_overlap: {tp_comm_overlap: true}\n")),
-              ElementsAre(testing::StartsWith("comm_overlap.tp_comm_overlap was requested as true and is false: ")));
+              ElementsAre(StartsWith("comm_overlap.tp_comm_overlap was requested as true and is false: ")));
   EXPECT_THAT(unmet_requests(plan_of("model: {preset: tiny, cp_comm_type: a2a}\n"
                                      "extensions: {cp_overlap: true, release_by_event: true}\n")),
               testing::UnorderedElementsAre("model.cp_comm_type was requested as \"a2a\" but has no effect: "
@@ -64,7 +60,7 @@ TEST(Findings, KnowFileLineAndColumn) {
 TEST(Findings, AreCommandsOfAGithubWorkflow) {
   EXPECT_EQ(to_github({{"exposed", "warning", {"a,b.yaml:3:5", "100 % of\nit: exposed"}}}),
             "::warning file=a%2Cb.yaml,line=3,col=5,title=underlap exposed::100 %25 of%0Ait: exposed\n");
-  EXPECT_THAT(to_github({{"notice", "note", {"f:1:1", "x"}}}), testing::StartsWith("::notice file=f,"));
+  EXPECT_THAT(to_github({{"notice", "note", {"f:1:1", "x"}}}), StartsWith("::notice file=f,"));
 }
 
 TEST(Findings, AreALogOfSarif) {
@@ -98,7 +94,7 @@ TEST(PlanDiff, LeavesOutWhatOneOfThemHasNoUseFor) {
   for (const Difference& d :
        differences(plan_of("model: {preset: tiny}"), plan_of("model: {preset: tiny, tensor_model_parallel_size: 2}")))
     names.push_back(d.what);
-  EXPECT_THAT(names, testing::Not(Contains("model.tp_comm_overlap_ag"))) << "at its default";
+  EXPECT_THAT(names, Not(Contains("model.tp_comm_overlap_ag"))) << "at its default";
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each folder of tests/data/plan holds input.yaml and expected.txt. UNDERLAP_UPDATE_GOLDEN=1 rewrites the latter.
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -43,8 +42,7 @@ TEST_P(PlanGolden, PlansAsExpected) {
   EXPECT_EQ(text, read_text(folder / "expected.txt"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, PlanGolden, testing::ValuesIn(cases()),
-                         [](const auto& golden) { return golden.param; });
+INSTANTIATE_TEST_SUITE_P(Cases, PlanGolden, testing::ValuesIn(cases()), CaseName());
 
 }  // namespace
 }  // namespace underlap::plan

@@ -6,10 +6,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 std::optional<EmulatedLink> link_of(std::string_view text) {
   std::vector<std::string> errors;
   const auto link = parse_link(text, errors);

@@ -4,11 +4,7 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Pair;
-using testing::StartsWith;
 
 const std::string kHead = "model: {preset: tiny}\ndata_parallel_size: 2\n";
 
@@ -122,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongMatrix{"{ddp.bucket_size: [1, 2], comm_overlap.bucket_size: [3]}", "both set"}));
 
 TEST(Matrix, EqualValuesOfAnAxisAreErrors) {
-  EXPECT_THAT(errors_of(kHead + "matrix: {run.steps: [1, 1]}"), testing::Contains(HasSubstr("has 1 twice")));
+  EXPECT_THAT(errors_of(kHead + "matrix: {run.steps: [1, 1]}"), Contains(HasSubstr("has 1 twice")));
 }
 
 TEST(Matrix, HasAtMost4096Cells) {
@@ -159,7 +155,7 @@ TEST(Matrix, TheShippedModesPlan) {
   EXPECT_THAT(cell_names(matrix), testing::IsSupersetOf(expected));
   for (const Cell& cell : matrix.cells) {
     const Config& c = cell.plan.config;
-    EXPECT_THAT(cell.plan.knobs, testing::Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
+    EXPECT_THAT(cell.plan.knobs, Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
     EXPECT_EQ(c.train.num_microbatches * c.train.micro_batch_size * c.parallel.data_parallel_size, 8) << cell.name;
     EXPECT_EQ(c.run.no_comm, cell.name.ends_with(" no_comm"));
     const bool has_stages = c.parallel.pipeline_model_parallel_size > 1;
@@ -173,7 +169,7 @@ TEST(Matrix, TheShippedModelledModesPlanAndFit) {
   EXPECT_THAT(error_lines(matrix), IsEmpty());
   for (const Cell& cell : matrix.cells) {
     EXPECT_EQ(cell.plan.config.run.hardware, "h100-sxm");
-    EXPECT_THAT(cell.plan.knobs, testing::Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
+    EXPECT_THAT(cell.plan.knobs, Each(testing::Field(&Knob::source, testing::Ne("gate")))) << cell.name;
     EXPECT_LE(cell.plan.peak_memory.total(), 80e9) << cell.name;
   }
 }

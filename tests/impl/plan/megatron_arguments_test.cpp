@@ -4,11 +4,7 @@
 namespace underlap::plan {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
 
 const std::string kModel =
     "--num-layers 8 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --vocab-size 1000 "
@@ -119,7 +115,7 @@ TEST(MegatronArguments, AreSaidWhereTheyCountForNothing) {
               is_told("the file of --tp-comm-overlap-cfg is not read"));
   EXPECT_THAT(plan_of(kModel + "--max-position-embeddings 4096").notices, is_told("and has 4096"));
   EXPECT_THAT(plan_of(kModel + "--max-position-embeddings 4096 --position-embedding-type rope").notices,
-              testing::Not(is_told("and has 4096")));
+              Not(is_told("and has 4096")));
 }
 
 TEST(MegatronArguments, SayWhatHeadsAndAttentionAre) {
@@ -147,17 +143,16 @@ TEST(MegatronArguments, OfOneKindMayNeedAnother) {
   const auto errors = [](const std::string& more) { return errors_of(kModel + more); };
   const std::string gathers = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather ";
   const std::string with_step = "--overlap-param-gather-with-optimizer-step ";
-  EXPECT_THAT(errors(with_step), testing::SizeIs(4));
+  EXPECT_THAT(errors(with_step), SizeIs(4));
   EXPECT_THAT(errors(gathers + with_step + "--ckpt-format torch"), Only("virtual pipeline stages"));
   EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2"),
               Only("needs --ckpt-format torch"));
-  EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2 --ckpt-format torch"),
-              testing::IsEmpty());
+  EXPECT_THAT(errors(gathers + with_step + "--num-layers-per-virtual-pipeline-stage 2 --ckpt-format torch"), IsEmpty());
   EXPECT_THAT(errors("--tensor-model-parallel-size 1 --sequence-parallel --tp-comm-overlap"),
               Only("needs --tensor-model-parallel-size above 1"));
   EXPECT_THAT(errors("--swiglu --squared-relu"), Only("are mutually exclusive"));
   EXPECT_THAT(errors("--squared-relu"), Only("needs --disable-bias-linear"));
-  EXPECT_THAT(errors("--squared-relu --disable-bias-linear"), testing::IsEmpty());
+  EXPECT_THAT(errors("--squared-relu --disable-bias-linear"), IsEmpty());
   EXPECT_THAT(errors("--cuda-graph-impl full_iteration"), Only("needs --no-check-for-nan"));
 }
 
@@ -166,8 +161,8 @@ TEST(MegatronArguments, WithoutAFormatAreOfFp32WhichIsSaid) {
   in_fp32.erase(in_fp32.find("--bf16"), 6);
   const auto fp32 = Contains(Field(&Message::message, HasSubstr("Megatron trains in fp32, which is not supported")));
   EXPECT_THAT(plan_of(in_fp32).notices, fp32);
-  EXPECT_THAT(plan_of(in_fp32 + "--fp16").notices, testing::Not(fp32));
-  EXPECT_THAT(plan_of(kModel).notices, testing::Not(fp32));
+  EXPECT_THAT(plan_of(in_fp32 + "--fp16").notices, Not(fp32));
+  EXPECT_THAT(plan_of(kModel).notices, Not(fp32));
   EXPECT_THAT(errors_of(kModel + "--fp16"), Contains(HasSubstr("accept only one of them")));
 }
 

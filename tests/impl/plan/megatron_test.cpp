@@ -3,11 +3,7 @@
 // UNDERLAP_MEGATRON_CASES names holds the answers.
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <string_view>
 
 #include "impl/plan/rules/resolution.hpp"
 #include "platform/input/input_file.hpp"

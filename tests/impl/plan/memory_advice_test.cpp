@@ -10,9 +10,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
-
 /// Settings of a cell: of the model, and those of other sections as whole lines.
 struct Settings {
   std::string model, rest;
@@ -51,7 +48,7 @@ std::string advice_of(const Settings& s, std::int64_t bytes) {
   const Config before = config_of(s);
   const std::string advice = advice_on_memory(before, bytes);
   const Matrix matrix = heeded(yaml_of(s), advice);
-  EXPECT_THAT(error_lines(matrix), testing::IsEmpty()) << advice;
+  EXPECT_THAT(error_lines(matrix), IsEmpty()) << advice;
   const Plan& plan = matrix.cells.front().plan;
   EXPECT_LE(plan.peak_memory.total(), bytes) << advice;
   EXPECT_EQ(plan.config.parallel.world_size(), before.parallel.world_size()) << advice;
@@ -123,8 +120,8 @@ TEST(MemoryAdvice, TakesTwoChangesWhereOneIsNotEnough) {
                           "recompute_method: block, recompute_num_layers: 4",
                       "train: {num_microbatches: 32}\n"};
   EXPECT_THAT(advice_of(one, bytes_of(both)),
-              testing::AllOf(StartsWith("recompute_granularity full"), HasSubstr("pipeline_model_parallel_size"),
-                             HasSubstr("on the same 8 ranks")));
+              AllOf(StartsWith("recompute_granularity full"), HasSubstr("pipeline_model_parallel_size"),
+                    HasSubstr("on the same 8 ranks")));
 }
 
 TEST(MemoryAdvice, LeavesAloneWhatIsTunedToASizeOrHasNoOtherStages) {

@@ -48,9 +48,9 @@ TEST(Memory, CountsLearnedPositionsAndHeadsOfAnotherSize) {
 
 TEST(Memory, BeyondAllCountingNamesTheFeaturesOfAHeadWhereTheyAreToBlame) {
   EXPECT_THAT(errors_of("model: {preset: tiny, num_attention_heads: 1000000000, kv_channels: 1000000000}"),
-              testing::Contains(testing::HasSubstr("model.kv_channels 1000000000")));
+              Contains(HasSubstr("model.kv_channels 1000000000")));
   EXPECT_THAT(errors_of("model: {preset: tiny, ffn_hidden_size: 1000000000, hidden_size: 1000000000}"),
-              testing::Contains(testing::HasSubstr("model.ffn_hidden_size 1000000000")));
+              Contains(HasSubstr("model.ffn_hidden_size 1000000000")));
 }
 
 TEST(Memory, TensorRanksSplitAllButNorms) {

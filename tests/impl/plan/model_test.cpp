@@ -4,9 +4,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(ModelPreset, NamesAreSortedAndEachPlans) {
   const auto names = preset_names();
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
@@ -37,7 +34,7 @@ TEST(ModelPreset, FieldsOverrideIt) {
 
 TEST(ModelPreset, UnknownNameListsAllAndTheNearest) {
   EXPECT_THAT(errors_of("model: {preset: llama3-9b}"),
-              ElementsAre(testing::AllOf(HasSubstr("nemotron4-340b, tiny"), HasSubstr("did you mean llama3-8b?"))));
+              ElementsAre(AllOf(HasSubstr("nemotron4-340b, tiny"), HasSubstr("did you mean llama3-8b?"))));
 }
 
 TEST(Model, WithoutPresetEverySizeMustBeGiven) {
@@ -45,9 +42,9 @@ TEST(Model, WithoutPresetEverySizeMustBeGiven) {
       "model: {num_layers: 2, hidden_size: 64, ffn_hidden_size: 96, num_attention_heads: 4, num_query_groups: 2, "
       "vocab_size: 256, seq_length: 32";
   EXPECT_EQ(plan_of(all + "}").config.model.head_size(), 16);
-  EXPECT_THAT(errors_of("\nmodel: {num_layers: 2}"),
-              ElementsAre(testing::AllOf(testing::StartsWith("f:2:1: "), HasSubstr("model.hidden_size, "),
-                                         HasSubstr("model.seq_length;"))));
+  EXPECT_THAT(
+      errors_of("\nmodel: {num_layers: 2}"),
+      ElementsAre(AllOf(StartsWith("f:2:1: "), HasSubstr("model.hidden_size, "), HasSubstr("model.seq_length;"))));
   EXPECT_THAT(errors_of("run: {steps: 1}"), Only("model.num_layers, "));
 }
 

@@ -4,10 +4,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::StartsWith;
-
 TEST(Override, IsStrongerThanTheFile) {
   const Matrix matrix = parse("model: {preset: tiny}\nrun: {link_gbps: 8, steps: 3}", "f", {{"run.link_gbps", "4"}});
   ASSERT_THAT(error_lines(matrix), IsEmpty());
@@ -68,7 +64,7 @@ TEST(Overrides, KeepTheCellsThatTheyName) {
     return names;
   };
   EXPECT_THAT(kept({{kOneCell, "num_microbatches=3"}, {kOneCell, "num_microbatches=1"}}),
-              testing::ElementsAre("num_microbatches=1", "num_microbatches=3"));
+              ElementsAre("num_microbatches=1", "num_microbatches=3"));
   EXPECT_EQ(kept({}).size(), 3U);
 }
 

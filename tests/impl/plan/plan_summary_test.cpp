@@ -3,18 +3,10 @@
 
 #include <sstream>
 
-#include "impl/plan/plan_text.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
 namespace {
-
-using testing::AllOf;
-using testing::AnyOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
 
 constexpr int kNarrow = 80;
 
@@ -48,9 +40,9 @@ const std::string kOnOff =
 
 TEST(PlanOverview, TellsCellsApartByWhatIsInEffect) {
   const std::string text = overview(parse(kOnOff, "f"), {.width = 160});
-  EXPECT_THAT(lines_of(text), Contains(AllOf(testing::StartsWith("on "), HasSubstr("overlap_grad_reduce"),
-                                             HasSubstr("overlap_param_gather"))));
-  EXPECT_THAT(lines_of(text), Contains(AllOf(testing::StartsWith("off "), Not(HasSubstr("overlap_")))));
+  EXPECT_THAT(lines_of(text),
+              Contains(AllOf(StartsWith("on "), HasSubstr("overlap_grad_reduce"), HasSubstr("overlap_param_gather"))));
+  EXPECT_THAT(lines_of(text), Contains(AllOf(StartsWith("off "), Not(HasSubstr("overlap_")))));
   EXPECT_THAT(text, Not(HasSubstr("preset"))) << "what is the same in all cells sets none apart";
 }
 
@@ -132,7 +124,7 @@ TEST(PlanOverview, SaysForWhichCellsRunRefusesIt) {
 }
 
 TEST(CommonNotices, AreThoseOfEveryCell) {
-  EXPECT_THAT(common_notices(parse(kOnOff, "f")), testing::IsEmpty()) << "bucket_size has an effect in one of them";
+  EXPECT_THAT(common_notices(parse(kOnOff, "f")), IsEmpty()) << "bucket_size has an effect in one of them";
   EXPECT_THAT(common_notices(parse(kOnOff + "run: {hardware: h100-sxm}\n", "f")), SizeIs(1));
 }
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
 #include <vector>
 
 #include "impl/plan/plan_text.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::plan {
 
@@ -23,7 +19,7 @@ inline std::vector<std::string> error_lines(const Matrix& matrix) { return lines
 inline std::vector<std::string> errors_of(const std::string& yaml) { return error_lines(parse(yaml, "f")); }
 
 /// Matches a list of one line that holds `text`.
-inline auto Only(const std::string& text) { return testing::ElementsAre(testing::HasSubstr(text)); }
+inline auto Only(const std::string& text) { return ElementsAre(HasSubstr(text)); }
 
 /// A configuration, and a part of the only error or notice that it has.
 struct OneMessage {
@@ -38,7 +34,7 @@ inline void expect_refused(const std::vector<OneMessage>& cases) {
 /// The plan of a configuration that must be right and has one cell.
 inline Plan plan_of(const std::string& yaml) {
   Matrix matrix = parse(yaml, "f");
-  EXPECT_THAT(error_lines(matrix), testing::IsEmpty()) << yaml;
+  EXPECT_THAT(error_lines(matrix), IsEmpty()) << yaml;
   EXPECT_EQ(matrix.cells.size(), 1U);
   return matrix.cells.front().plan;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/rank_layouts.hpp"
 
-#include <gmock/gmock.h>
-
 #include "impl/plan/plan.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -23,8 +22,8 @@ TEST(RankLayouts, NumberRanksAsMegatronDoes) {
       "tensor_model_parallel_size: 2, context_parallel_size: 2, pipeline_model_parallel_size: 2}\n"
       "data_parallel_size: 4\n");
   ASSERT_EQ(layouts.layouts.size(), 1U);
-  EXPECT_THAT(digits_of(layouts.layouts[0]), testing::ElementsAre(std::pair(Mode::tp, 2), std::pair(Mode::cp, 2),
-                                                                  std::pair(Mode::dp, 4), std::pair(Mode::pp, 2)));
+  EXPECT_THAT(digits_of(layouts.layouts[0]), ElementsAre(std::pair(Mode::tp, 2), std::pair(Mode::cp, 2),
+                                                         std::pair(Mode::dp, 4), std::pair(Mode::pp, 2)));
 }
 
 TEST(RankLayouts, CountExpertsOverContextAndDataParallelism) {
@@ -32,8 +31,8 @@ TEST(RankLayouts, CountExpertsOverContextAndDataParallelism) {
       "tensor_model_parallel_size: 2, sequence_parallel: true, context_parallel_size: 2, "
       "expert_model_parallel_size: 4, num_moe_experts: 8}\ndata_parallel_size: 4\n");
   ASSERT_EQ(layouts.layouts.size(), 2U);
-  EXPECT_THAT(digits_of(layouts.layouts[1]), testing::ElementsAre(std::pair(Mode::tp, 2), std::pair(Mode::ep, 4),
-                                                                  std::pair(Mode::dp, 2), std::pair(Mode::pp, 1)));
+  EXPECT_THAT(digits_of(layouts.layouts[1]), ElementsAre(std::pair(Mode::tp, 2), std::pair(Mode::ep, 4),
+                                                         std::pair(Mode::dp, 2), std::pair(Mode::pp, 1)));
 }
 
 }  // namespace

@@ -3,9 +3,6 @@
 
 #include "impl/plan/schema/schema.hpp"
 
-#include <algorithm>
-#include <set>
-
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
@@ -72,8 +69,7 @@ TEST(Schema, EveryKeyIsReadUnderEverySpellingAndReported) {
     const std::string value =
         dot == path.npos ? example(row) : "{" + std::string(path.substr(dot + 1)) + ": " + example(row) + "}";
     const Plan plan = parse(key + ": " + value, "f").cells.at(0).plan;
-    for (const Message& error : plan.errors)
-      EXPECT_THAT(error.message, testing::Not(testing::HasSubstr("unknown key"))) << path;
+    for (const Message& error : plan.errors) EXPECT_THAT(error.message, Not(HasSubstr("unknown key"))) << path;
     EXPECT_NE(knob_of(plan, std::string(row.path)).requested, Value()) << path;
   }
 }
@@ -174,10 +170,9 @@ TEST(Schema, AKeyWhoseEffectIsNotPlannedSaysWhatIsLacking) {
     const auto notices = [&](const std::string& written) {
       return plan_of(fmt::format("model: {{preset: tiny}}\n{}: {}\n", row.path, written)).notices;
     };
-    const auto is_told =
-        testing::Contains(testing::Field(&Message::message, testing::HasSubstr(std::string(row.lacks))));
+    const auto is_told = Contains(testing::Field(&Message::message, HasSubstr(std::string(row.lacks))));
     EXPECT_THAT(notices(value), is_told) << row.path;
-    EXPECT_THAT(notices(std::string(row.fallback)), testing::Not(is_told)) << row.path;
+    EXPECT_THAT(notices(std::string(row.fallback)), Not(is_told)) << row.path;
   }
   EXPECT_GE(num, 15);
 }

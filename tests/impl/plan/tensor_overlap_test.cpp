@@ -7,11 +7,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
 using enum TensorSlot;
 using enum TensorMethod;
 
@@ -71,9 +66,9 @@ TEST(UserbuffersPresets, SayWhatMegatronBridgeSays) {
 }
 
 TEST(TensorOverlapRules, WithoutUserbuffersEverySlotIsNcclOrWaitedFor) {
-  EXPECT_THAT(methods_of(tp4("")), testing::Each(nccl));
-  EXPECT_THAT(methods_of(tp4("extensions: {tp_async_collectives: false}\n")), testing::Each(waited));
-  EXPECT_THAT(methods_of("model: {preset: tiny}"), testing::Each(nccl));
+  EXPECT_THAT(methods_of(tp4("")), Each(nccl));
+  EXPECT_THAT(methods_of(tp4("extensions: {tp_async_collectives: false}\n")), Each(waited));
+  EXPECT_THAT(methods_of("model: {preset: tiny}"), Each(nccl));
   EXPECT_EQ(slot_outcome(plan_of(tp4("")), "qkv_fprop"), "nccl auto");
 }
 
@@ -229,10 +224,10 @@ TEST(TensorFp8, GathersTravelInFp8AndReductionsWhereAsked) {
 
 TEST(TensorFp8, ThePresetsTupleCountsAsTrueUnderFp8AndSaysSo) {
   const std::string cfg = with_cfg(kLlamaPreset);
-  const auto is_told = testing::Contains(HasSubstr("counts as true"));
+  const auto is_told = Contains(HasSubstr("counts as true"));
   EXPECT_TRUE(slot_of(llama(4) + kFp8 + cfg, proj_fprop).fp8_buf);
   EXPECT_THAT(notices_of(llama(4) + kFp8 + cfg), is_told);
-  EXPECT_THAT(notices_of(llama(4) + cfg), testing::Not(is_told));
+  EXPECT_THAT(notices_of(llama(4) + cfg), Not(is_told));
   EXPECT_TRUE(slot_of(tp4(kFp8 + with_cfg("{proj_fprop: {fp8_buf: [false]}}")), proj_fprop).fp8_buf);
 }
 

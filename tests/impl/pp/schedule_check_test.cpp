@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on recorded steps of every pipeline technique: each is well; without any one of its waits, or with any
 // one of its ranges a little smaller, it is not, and the finding names the place.
-#include <algorithm>
-
 #include "tests/impl/damage.hpp"
 #include "tests/impl/pp/techniques.hpp"
 

@@ -54,8 +54,7 @@ TEST_P(PipelineScheduleGolden, IsDrawnAsExpected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PipelineScheduleGolden,
-                         testing::ValuesIn(testing_support::golden_schedules(technique_names())),
-                         testing_support::golden_test_name);
+                         testing::ValuesIn(testing_support::golden_schedules(technique_names())), CaseName());
 
 TEST(PipelineScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 

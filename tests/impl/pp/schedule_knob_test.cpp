@@ -2,10 +2,6 @@
 // extensions.pipeline_schedule: its values are the schedules that are linked in, each where it can run.
 #include <fmt/format.h>
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "impl/pp/technique.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
@@ -14,10 +10,6 @@ namespace {
 
 using plan::errors_of;
 using plan::plan_of;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::string pipeline_of(int stages, int chunks, const std::string& schedule, const std::string& rest = "") {
   return "model: {preset: tiny, num_layers: 8, pipeline_model_parallel_size: " + std::to_string(stages) +

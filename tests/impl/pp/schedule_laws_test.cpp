@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pipelines must take and leave exposed, to the nanosecond.
-#include <gmock/gmock.h>
-
-#include <array>
-#include <filesystem>
 #include <numeric>
 
 #include "impl/plan/config.hpp"
-#include "profiler/analysis/exposure.hpp"
 #include "tests/impl/golden_schedule.hpp"
 #include "tests/impl/pp/techniques.hpp"
 
@@ -73,8 +68,7 @@ std::filesystem::path law_of(const TechniqueCase& t) {
 bool states_its_law(const TechniqueCase& t) { return std::filesystem::exists(law_of(t)); }
 
 class PipelineLaw : public testing::TestWithParam<TechniqueCase> {};
-INSTANTIATE_TEST_SUITE_P(Techniques, PipelineLaw, testing::ValuesIn(technique_cases()),
-                         [](const auto& parameter) { return parameter.param.name; });
+INSTANTIATE_TEST_SUITE_P(Techniques, PipelineLaw, testing::ValuesIn(technique_cases()), CaseName());
 
 TEST_P(PipelineLaw, TheBubbleIsThatOfTheStagesOverChunksTimesMicrobatches) {
   const TechniqueCase& t = GetParam();

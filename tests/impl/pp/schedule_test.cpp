@@ -2,21 +2,12 @@
 // Orders of passes against tables written by hand from Megatron Core's schedules.
 #include "impl/pp/schedule.hpp"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <memory>
-#include <string>
-
-#include "impl/device/recording_device.hpp"
-#include "impl/plan/config.hpp"
-#include "impl/pp/technique.hpp"
 #include "tests/impl/pp/virtual_pipeline.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::pp {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsSupersetOf;
 
 plan::Config config(std::int32_t stages, std::int32_t chunks, std::int64_t microbatches, std::int64_t group = 0) {
@@ -196,8 +187,8 @@ TEST(AlignedGathers, BeginWithTwoChunksAndGoOnWhereTheFirstMicrobatchOfAChunkIsD
   c.ddp.overlap_param_gather = c.ddp.align_param_gather = true;
   c.pipeline.overlap_p2p_comm = true;
   // Stage 0 begins chunk b with its third pass, and stage 1 is one pass behind.
-  EXPECT_THAT(heard(c, 0), testing::StartsWith("gather(0) gather(1) F0a F1a gather(2) F0b F1b gather(3) F0c F1c F0d"));
-  EXPECT_THAT(heard(c, 1), testing::StartsWith("gather(0) gather(1) F0a gather(2) F1a F0b gather(3) F1b F0c F1c"));
+  EXPECT_THAT(heard(c, 0), StartsWith("gather(0) gather(1) F0a F1a gather(2) F0b F1b gather(3) F0c F1c F0d"));
+  EXPECT_THAT(heard(c, 1), StartsWith("gather(0) gather(1) F0a gather(2) F1a F0b gather(3) F1b F0c F1c"));
 }
 
 TEST(AlignedGathers, AreNoneWithoutVirtualStages) {
@@ -224,8 +215,8 @@ TEST(AlignedReductions, WithoutVirtualStagesFollowTheLastPassButOnTheFirstStage)
 TEST(DeferredWgrads, AreFormedOnTheLastStageBeforeTheirGradientsAreReduced) {
   plan::Config c = config(2, 2, 2);
   c.pipeline.overlap_p2p_comm = c.pipeline.defer_embedding_wgrad_compute = true;
-  EXPECT_THAT(heard(c, 0), testing::Not(testing::HasSubstr("wgrads")));
-  EXPECT_THAT(heard(c, 1), testing::EndsWith("B1a wgrads"));
+  EXPECT_THAT(heard(c, 0), Not(HasSubstr("wgrads")));
+  EXPECT_THAT(heard(c, 1), EndsWith("B1a wgrads"));
   c.ddp.overlap_grad_reduce = true;
   EXPECT_EQ(heard(c, 1), "F0a F1a F0b B0b F1b B1b B0a B1a reduce(0) wgrads reduce(1)");
 }

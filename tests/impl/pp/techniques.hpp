@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <ostream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "impl/plan/config.hpp"
 #include "tests/impl/pp/virtual_pipeline.hpp"

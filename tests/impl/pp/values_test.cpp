@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pipeline computes is what its parts compute one after the other.
-#include <gmock/gmock.h>
-
-#include <cstring>
-
 #include "tests/impl/device/ranks.hpp"
 #include "tests/impl/pp/techniques.hpp"
 
@@ -88,8 +84,7 @@ class PipelineValues : public testing::TestWithParam<TechniqueCase> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Techniques, PipelineValues, testing::ValuesIn(technique_cases()),
-                         [](const auto& parameter) { return parameter.param.name; });
+INSTANTIATE_TEST_SUITE_P(Techniques, PipelineValues, testing::ValuesIn(technique_cases()), CaseName());
 
 TEST_P(PipelineValues, AreThoseOfOneStageAfterTheOtherWhateverATransferTakes) {
   for (const std::int32_t num_stages : {2, 4})

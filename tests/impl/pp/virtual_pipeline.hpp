@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "impl/plan/config.hpp"
 #include "tests/impl/pp/toy_stage.hpp"
 #include "tests/impl/virtual_time.hpp"

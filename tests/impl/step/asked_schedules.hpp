@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "impl/plan/config.hpp"
 #include "impl/plan/pipeline_schedules.hpp"
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker on recorded steps of every technique: each is well; without any one of its waits, or with any one of its
 // ranges a little smaller, it is not, and the finding names the place.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <regex>
 #include <tuple>
 
@@ -265,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(
              layers(3), recompute(plan::RecomputeMethod::uniform, 3)}},
         StepCase{"virtual_stages", {interleave, layers(8), recompute(plan::RecomputeMethod::uniform, 2)}},
         StepCase{"block", {interleave, layers(8), recompute(plan::RecomputeMethod::block, 1)}}),
-    [](const auto& parameter) { return parameter.param.name; });
+    CaseName());
 
 TEST_P(RecomputedStep, IsWell) {
   StepCase recomputed = GetParam();

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every product of tensor, context, pipeline, virtual-pipeline and data parallelism trains as one rank does.
-#include <gmock/gmock.h>
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <tuple>
-
 #include "impl/plan/plan.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/step_times.hpp"
@@ -145,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "model.kv_channels: 20\nmodel.add_qkv_bias: true\nmodel.position_embedding_type: rope\n",
                    2,
                    {kThreeModes}}),
-    [](const auto& parameter) { return parameter.param.name; });
+    CaseName());
 
 TEST_P(OtherModels, LearnAsOneRankDoes) {
   constexpr std::int32_t kFew = 10;
@@ -245,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(
                  kFp8 + recompute("uniform", 2)},
         OffAndOn{"hooks_in_place_of_alignment", kVirtual, kVirtual, "ddp: {align_grad_reduce: false}\n",
                  "comm_overlap: {align_param_gather: false}\n"}),
-    [](const auto& parameter) { return parameter.param.name; });
+    CaseName());
 
 TEST_P(OverlapInComposition, MovesNoBit) {
   const OffAndOn& c = GetParam();

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole training step on CudaDevice over the GPU and the NCCL that the host plays, against HostDevice.
-#include <gmock/gmock.h>
 #include <omp.h>
-
-#include <algorithm>
-#include <array>
-#include <initializer_list>
-#include <string>
 
 #include "impl/plan/config.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
@@ -17,15 +11,9 @@ namespace underlap {
 namespace {
 
 using cuda_host::NcclDouble;
-using testing::ElementsAreArray;
-using testing::IsEmpty;
-using testing_support::expect_same;
-using testing_support::largest_relative_difference;
-using testing_support::small_config;
-using testing_support::train;
-using testing_support::Training;
+using namespace testing_support;  // NOLINT
 
-/// testing_support::train() on the other device. `seed` chooses the order in which the GPU takes its streams,
+/// train() on the other device. `seed` chooses the order in which the GPU takes its streams,
 /// `connections` the hardware queues that they share; 0: one for each.
 Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::RunImplementation run_implementation,
                        std::uint64_t seed = 1, int connections = 0) {
@@ -43,10 +31,10 @@ Training train_on_cuda(const plan::Config& config, std::int32_t steps, cuda::Run
     for (std::int32_t i = 0; i < steps; ++i) trainer.step(0);
     losses[static_cast<std::size_t>(group.my_index)] = trainer.take_losses();
     EXPECT_EQ(device.take_marks().size(), static_cast<std::size_t>(steps));
-    if (group.my_index == 0) result.parameters = testing_support::parameters_of(device, trainer.buffers());
+    if (group.my_index == 0) result.parameters = parameters_of(device, trainer.buffers());
   });
   EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
-  result.losses = testing_support::mean_losses(losses);
+  result.losses = mean_losses(losses);
   return result;
 }
 
@@ -96,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                   c.optimizer.clip_grad = 1;
                 },
                 1e-4}),
-    [](const auto& test) { return test.param.name; });
+    CaseName());
 
 TEST_P(Reduction, TrainsToTheBitAsOnTheHost) {
   for (const std::int32_t ranks : {1, 2}) expect_bits_of_host(with_overlap(config(ranks)), 4, {1});
@@ -121,18 +109,17 @@ plan::TensorOverlap on_small_gpu(plan::TensorOverlap overlap) {
   return overlap;
 }
 
-class TensorOverlaps : public testing::TestWithParam<testing_support::TensorOverlapCase> {
+class TensorOverlaps : public testing::TestWithParam<TensorOverlapCase> {
  protected:
   static plan::Config config() {
-    plan::Config config = with_overlap(testing_support::small_tensor_config(2, 2));
+    plan::Config config = with_overlap(small_tensor_config(2, 2));
     config.tensor_overlap = on_small_gpu(GetParam().overlap);
     config.parallel.sequence_parallel = GetParam().sequence_parallel;
     config.extensions.tp_ring_transport = "nccl";
     return config;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(testing_support::all_tensor_overlap_cases()),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Techniques, TensorOverlaps, testing::ValuesIn(all_tensor_overlap_cases()), CaseName());
 
 TEST_P(TensorOverlaps, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
   expect_bits_of_host(config(), 3, {1, 2});
@@ -142,7 +129,7 @@ TEST(CudaTrainer, TrainsUnderEveryScheduleToTheBitAsOnTheHost) {
   plan::Config config = with_overlap(small_config(2));
   config.parallel.pipeline_model_parallel_size = 2;
   config.train.num_microbatches = 3;
-  for (const std::string& schedule : testing_support::asked_schedules()) {
+  for (const std::string& schedule : asked_schedules()) {
     config.extensions.pipeline_schedule = schedule;
     SCOPED_TRACE(schedule);
     expect_bits_of_host(config, 3, {1});
@@ -174,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, PipelinesAndContexts,
                                                    c.parallel.context_parallel_size = 2;
                                                    c.context.cp_comm_type = {plan::CpCommType::all_gather};
                                                  }}),
-                         [](const auto& test) { return test.param.name; });
+                         CaseName());
 
 TEST_P(PipelinesAndContexts, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesItsStreams) {
   plan::Config config = with_overlap(small_config(2));
@@ -182,22 +169,21 @@ TEST_P(PipelinesAndContexts, TrainToTheBitAsOnTheHostInWhateverOrderTheGpuTakesI
   expect_bits_of_host(config, 3, {1, 2});
 }
 
-std::vector<testing_support::TensorOverlapCase> cases_with_rings() {
-  std::vector<testing_support::TensorOverlapCase> cases = testing_support::tensor_overlap_cases();
-  std::erase_if(cases, [](const testing_support::TensorOverlapCase& c) {
+std::vector<TensorOverlapCase> cases_with_rings() {
+  std::vector<TensorOverlapCase> cases = tensor_overlap_cases();
+  std::erase_if(cases, [](const TensorOverlapCase& c) {
     return std::ranges::none_of(c.overlap.slots, [](const plan::TensorSlotOverlap& slot) {
       return slot.method == plan::TensorMethod::ring_exchange;
     });
   });
   return cases;
 }
-class Rings : public testing::TestWithParam<testing_support::TensorOverlapCase> {};
-INSTANTIATE_TEST_SUITE_P(Techniques, Rings, testing::ValuesIn(cases_with_rings()),
-                         [](const auto& test) { return test.param.name; });
+class Rings : public testing::TestWithParam<TensorOverlapCase> {};
+INSTANTIATE_TEST_SUITE_P(Techniques, Rings, testing::ValuesIn(cases_with_rings()), CaseName());
 
 TEST_P(Rings, TrainToTheBitAsOnTheHostWithHopsByCopyEnginesAtOneAndEightConnections) {
   for (const auto& [tp, dp, connections] : {std::array{2, 2, 1}, std::array{2, 2, 8}, std::array{4, 1, 1}}) {
-    plan::Config config = with_overlap(testing_support::small_tensor_config(tp, dp));
+    plan::Config config = with_overlap(small_tensor_config(tp, dp));
     config.tensor_overlap = on_small_gpu(GetParam().overlap);
     config.extensions.tp_ring_transport = "copy_engine";
     SCOPED_TRACE(testing::Message() << tp << " ranks, " << connections << " connections");
@@ -206,18 +192,17 @@ TEST_P(Rings, TrainToTheBitAsOnTheHostWithHopsByCopyEnginesAtOneAndEightConnecti
   EXPECT_EQ(cuda_host::Machine::instance().num_freed_while_open, 0);
 }
 
-class Fp8TensorOverlaps : public testing::TestWithParam<testing_support::TensorOverlapCase> {
+class Fp8TensorOverlaps : public testing::TestWithParam<TensorOverlapCase> {
  protected:
   static plan::Config config() {
-    plan::Config config = testing_support::small_tensor_config(2, 1);
-    testing_support::multiply_in_fp8(config);
+    plan::Config config = small_tensor_config(2, 1);
+    multiply_in_fp8(config);
     config.tensor_overlap = on_small_gpu(GetParam().overlap);
     config.extensions.tp_ring_transport = "nccl";
     return config;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Techniques, Fp8TensorOverlaps, testing::ValuesIn(testing_support::fp8_overlap_cases()),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Techniques, Fp8TensorOverlaps, testing::ValuesIn(fp8_overlap_cases()), CaseName());
 
 TEST_P(Fp8TensorOverlaps, TrainToTheBitAsOnTheHostAndWithCudaFormsWithinTheirTolerance) {
   expect_bits_of_host(config(), 2, {1});
@@ -225,8 +210,8 @@ TEST_P(Fp8TensorOverlaps, TrainToTheBitAsOnTheHostAndWithCudaFormsWithinTheirTol
 }
 
 TEST(CudaTrainer, TrainsTensorParallelWithCudaFormsWithinTheirTolerance) {
-  plan::Config config = testing_support::small_tensor_config(2, 1);
-  config.tensor_overlap = on_small_gpu(testing_support::tensor_overlap_cases()[2].overlap);
+  plan::Config config = small_tensor_config(2, 1);
+  config.tensor_overlap = on_small_gpu(tensor_overlap_cases()[2].overlap);
   config.extensions.tp_ring_transport = "nccl";
   expect_cuda_forms_near_host(config, 2);
 }
@@ -252,14 +237,14 @@ TEST(CudaTrainer, NcclKnowsTheBuffersOfParametersAndGradientsWhereThatIsAskedFor
 }
 
 TEST(CudaTrainer, CollectivesBesideGemmsHaveTheClustersOfTheirSlot) {
-  plan::Config config = testing_support::small_tensor_config(2, 1);
+  plan::Config config = small_tensor_config(2, 1);
   config.tensor_overlap[plan::TensorSlot::qkv_dgrad] = {.method = plan::TensorMethod::bulk, .num_sm = 2, .cga_size = 2};
   (void)train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host);
   std::vector<std::pair<int, int>> asked;  // blocks and clusters
   for (const auto& [of, hints] : NcclDouble::instance().configs())
     asked.emplace_back(hints.maxCTAs, hints.cgaClusterSize);
-  EXPECT_THAT(asked, testing::Contains(std::pair(2, 2)).Times(2)) << "one communicator of two ranks";
-  EXPECT_THAT(asked, testing::Contains(std::pair(NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT)));
+  EXPECT_THAT(asked, Contains(std::pair(2, 2)).Times(2)) << "one communicator of two ranks";
+  EXPECT_THAT(asked, Contains(std::pair(NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT)));
 }
 
 TEST(CudaTrainer, RefusesPartialSumsThatNcclCannotKeep) {
@@ -267,7 +252,7 @@ TEST(CudaTrainer, RefusesPartialSumsThatNcclCannotKeep) {
   config.ddp.grad_reduce_in_fp32 = false;
   config.extensions.reduce_accumulator = "fp32";
   EXPECT_THAT([&] { train_on_cuda(config, 1, cuda::run_cpu_implementation_on_host); },
-              testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("reduce_accumulator")));
+              ThrowsMessage<std::runtime_error>(HasSubstr("reduce_accumulator")));
 }
 
 }  // namespace

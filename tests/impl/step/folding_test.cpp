@@ -2,9 +2,7 @@
 // Of ranks that do the same one is simulated. What it shows is, to the nanosecond, what it shows where all are; and
 // ranks fold only where they record the same programs.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <algorithm>
 #include <map>
 
 #include "impl/device/recording_device.hpp"
@@ -14,6 +12,7 @@
 #include "impl/step/simulation.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
@@ -101,8 +100,7 @@ std::vector<FoldingCase> folding_cases() {
 }
 
 class Folded : public testing::TestWithParam<FoldingCase> {};
-INSTANTIATE_TEST_SUITE_P(Steps, Folded, testing::ValuesIn(folding_cases()),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Steps, Folded, testing::ValuesIn(folding_cases()), CaseName());
 
 struct Simulated {
   Folding folding;
@@ -264,7 +262,7 @@ TEST(Folding, PlaysSixteenOf16384) {
 TEST(Folding, PlaysOneOfAMillion) {
   plan::Config config;
   config.parallel.data_parallel_size = 1 << 20;
-  EXPECT_THAT(fold_ranks(config, 8).simulated, testing::ElementsAre(0));
+  EXPECT_THAT(fold_ranks(config, 8).simulated, ElementsAre(0));
 }
 
 }  // namespace

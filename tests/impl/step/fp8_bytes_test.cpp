@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an fp8 recipe makes of the bytes that tensor parallelism moves: gathers are halved and nothing else.
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <array>
-#include <map>
-
 #include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
@@ -39,8 +33,7 @@ bool is_gather(const std::string& purpose) {
 }
 
 class Fp8Bytes : public testing::TestWithParam<TensorOverlapCase> {};
-INSTANTIATE_TEST_SUITE_P(Techniques, Fp8Bytes, testing::ValuesIn(tensor_overlap_cases()),
-                         [](const auto& parameter) { return parameter.param.name; });
+INSTANTIATE_TEST_SUITE_P(Techniques, Fp8Bytes, testing::ValuesIn(tensor_overlap_cases()), CaseName());
 
 TEST_P(Fp8Bytes, AreHalfForGathersAndTheSameForTheRest) {
   plan::Config config = testing_support::small_tensor_config(4, 1);

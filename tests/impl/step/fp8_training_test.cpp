@@ -6,10 +6,7 @@
 namespace underlap {
 namespace {
 
-using testing::ElementsAreArray;
-using testing_support::largest_relative_difference;
-using testing_support::small_config;
-using testing_support::train;
+using namespace testing_support;  // NOLINT
 
 plan::Config fp8_config(std::int32_t ranks, bool fp8_gather) {
   plan::Config config = small_config(ranks);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/step/groups.hpp"
 
-#include <gmock/gmock.h>
-
 #include <tuple>
 
 #include "impl/cp/sequence_part.hpp"
 #include "impl/plan/config.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
-
-using testing::ElementsAre;
 
 // Sixteen ranks, two of each kind.
 plan::Config two_of_each() {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer enqueues for the shapes that a model can have, in order.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include "impl/plan/plan.hpp"
 #include "impl/step/record_programs.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 /// The name of an operation; of a bias's gradient also what it is made of.
 std::string described(const Program& program, const ProgramCommand& command) {

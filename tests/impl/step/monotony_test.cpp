@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // No step gets shorter because a machine got slower: exactly so where its devices have room for all that is on them,
 // with every queue, wait and meeting of the engine; and where they share, but for what another order of sharing costs.
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <memory>
 
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/plan.hpp"

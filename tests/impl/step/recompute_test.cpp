@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recomputed layers: what runs again, what it costs, and what is not kept any more.
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <array>
-
 #include "impl/device/makespan.hpp"
 #include "impl/plan/plan.hpp"
 #include "impl/step/record_programs.hpp"
-#include "impl/step/simulation.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
@@ -66,8 +60,7 @@ std::vector<WorkCase> work_cases() {
 }
 
 class RecomputedLayer : public testing::TestWithParam<WorkCase> {};
-INSTANTIATE_TEST_SUITE_P(Techniques, RecomputedLayer, testing::ValuesIn(work_cases()),
-                         [](const auto& parameter) { return std::string(parameter.param.name); });
+INSTANTIATE_TEST_SUITE_P(Techniques, RecomputedLayer, testing::ValuesIn(work_cases()), CaseName());
 
 TEST_P(RecomputedLayer, RunsItsForwardPassAgainTransfersIncluded) {
   const Work kept = last_work(GetParam().config, 1);

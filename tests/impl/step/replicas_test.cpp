@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every tensor-parallel rank holds whole stays the same on all, and as it is on one rank alone.
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <map>
-
 #include "impl/plan/config.hpp"
 #include "tests/impl/step/training.hpp"
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bound of the recorded schedule of a step against the closed form of a data-parallel step.
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <numeric>
 
 #include "impl/device/makespan.hpp"
-#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/training.hpp"
 
@@ -122,7 +118,7 @@ TEST(GatherOrder, FollowsTheForwardPassFromTheTiedEmbeddingOn) {
   config.ddp.overlap_param_gather = true;
   config.ddp.bucket_size = 12'000;
   const std::vector<std::string> events = gathers_and_first_uses(record_step(config));
-  EXPECT_THAT(events, testing::ElementsAre("gather 1", "gather 0", "embedding_fprop", "qkv_fprop"))
+  EXPECT_THAT(events, ElementsAre("gather 1", "gather 0", "embedding_fprop", "qkv_fprop"))
       << "bucket 1 reaches from the tied embedding to proj, 0 holds the rest";
 }
 

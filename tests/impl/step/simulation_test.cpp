@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training in virtual time: the same values as on real streams, and the same times on every machine.
-#include <gmock/gmock.h>
-#include <omp.h>
-
-#include "impl/plan/config.hpp"
 #include "impl/step/simulation.hpp"
-#include "profiler/analysis/exposure.hpp"
 #include "tests/impl/step/step_times.hpp"
-#include "tests/impl/step/training.hpp"
 
 namespace underlap {
 namespace {
 
-using testing_support::small_config;
-using testing_support::StepTimes;
-using testing_support::train;
-using testing_support::Training;
+using namespace testing_support;  // NOLINT
 
 constexpr std::int32_t kSimulatedSteps = 4;
 
@@ -27,7 +18,7 @@ Training simulate(plan::Config config, const sim::TimeModel& times) {
   Training result;
   result.traces = {simulation.play(0, kSimulatedSteps)};
   EXPECT_EQ(simulation.memory()->num_conflicts(), 0);
-  result.losses = testing_support::mean_losses(simulation.take_losses());
+  result.losses = mean_losses(simulation.take_losses());
   const dp::Buffers& buffers = simulation.buffers(0);
   std::vector<bf16> parameters(static_cast<std::size_t>(buffers.layout.elements));
   simulation.memory()->download(0, flat(buffers.params), std::as_writable_bytes(std::span(parameters)));
@@ -73,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                               c.optimizer.clip_grad = 0.5;
                               c.train.num_microbatches = 2;
                             }}),
-    [](const auto& variant) { return variant.param.name; });
+    CaseName());
 
 TEST_P(SimulatedTraining, ComputesWhatRealStreamsCompute) {
   plan::Config config = small_config(2);

@@ -3,8 +3,6 @@
 
 #include <omp.h>
 
-#include <vector>
-
 #include "impl/plan/config.hpp"
 #include "impl/step/simulation.hpp"
 #include "tests/impl/step/training.hpp"

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checker against the simulator: where a run in virtual time meets two conflicting uses at once, with whatever
 // durations, the checker must have found the race.
-#include <gmock/gmock.h>
-
-#include "impl/device/check/check.hpp"
-#include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
+#include "tests/impl/damage.hpp"
 #include "tests/impl/step/step_times.hpp"
-#include "tests/impl/step/training.hpp"
-#include "tests/impl/virtual_time.hpp"
 
 namespace underlap {
 namespace {
@@ -27,19 +22,13 @@ bool meets_a_conflict(const std::vector<Program>& programs) {
   return false;
 }
 
-bool has_race(const std::vector<Program>& programs) {
-  const check::CheckReport report = check::check_programs(programs);
-  return std::ranges::any_of(report.findings,
-                             [](const auto& finding) { return finding.kind == check::FindingKind::race; });
-}
-
 TEST(TaintAndChecker, WhatARunMeetsTheCheckerHasFound) {
   plan::Config config = testing_support::small_config(2);
   config.model.num_layers = 1;
   config.ddp.bucket_size = 8000;
   config.ddp.overlap_grad_reduce = config.ddp.overlap_param_gather = true;
   const std::vector<Program> right = record_programs(config, 2, Detail::operations);
-  EXPECT_FALSE(has_race(right));
+  EXPECT_FALSE(testing_support::has_race(right));
   EXPECT_FALSE(meets_a_conflict(right));
   int num_waits = 0;
   int num_met = 0;
@@ -50,7 +39,8 @@ TEST(TaintAndChecker, WhatARunMeetsTheCheckerHasFound) {
     const bool is_met = meets_a_conflict(programs);
     ++num_waits;
     num_met += is_met ? 1 : 0;
-    EXPECT_TRUE(!is_met || has_race(programs)) << describe(right[0], right[0].commands[i]) << " at " << i;
+    EXPECT_TRUE(!is_met || testing_support::has_race(programs))
+        << describe(right[0], right[0].commands[i]) << " at " << i;
   }
   EXPECT_GT(num_met, num_waits / 2) << "most races show at some length of transfers";
 }

@@ -2,14 +2,9 @@
 // What techniques say of themselves, against the programs that are recorded where they are in effect.
 #include "impl/step/techniques.hpp"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <set>
-
-#include "impl/plan/plan.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/record_programs.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap {
 namespace {
@@ -63,8 +58,7 @@ std::vector<Case> cases() {
 }
 
 class TechniqueFactsTest : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Cases, TechniqueFactsTest, testing::ValuesIn(cases()),
-                         [](const auto& technique) { return technique.param.name; });
+INSTANTIATE_TEST_SUITE_P(Cases, TechniqueFactsTest, testing::ValuesIn(cases()), CaseName());
 
 /// The purposes of a mode's communication on rank 0.
 std::set<std::string> purposes_of(const plan::Config& config, Mode mode) {
@@ -147,11 +141,11 @@ TEST(TechniquesInEffect, FollowFromTheConfiguration) {
     for (const TechniqueInEffect& technique : techniques_in_effect(config_of(c))) all.emplace(technique.name);
     return all;
   };
-  EXPECT_THAT(names(cases()[0]), testing::IsEmpty());
+  EXPECT_THAT(names(cases()[0]), IsEmpty());
   EXPECT_THAT(names({"", "context_parallel_size: 2", ""}),
-              testing::ElementsAre("grad_reduce_after_backward", "p2p_attention", "param_gather_before_forward"));
+              ElementsAre("grad_reduce_after_backward", "p2p_attention", "param_gather_before_forward"));
   EXPECT_THAT(names({"", "tensor_model_parallel_size: 4", ""}),
-              testing::ElementsAre("asynchronous_collective", "blocking_scatter"));
+              ElementsAre("asynchronous_collective", "blocking_scatter"));
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <ostream>
-#include <string>
-#include <vector>
 
 #include "impl/plan/config.hpp"
 #include "tests/impl/step/training.hpp"

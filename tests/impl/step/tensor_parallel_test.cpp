@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training over tensor-parallel groups: every technique gives what one rank alone gives.
-#include <gmock/gmock.h>
-
-#include <map>
-#include <set>
-
 #include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "tests/impl/step/step_times.hpp"
@@ -13,19 +8,13 @@
 namespace underlap {
 namespace {
 
-using testing_support::all_slots;
-using testing_support::all_tensor_overlap_cases;
-using testing_support::largest_relative_difference;
-using testing_support::multiply_in_fp8;
-using testing_support::small_tensor_config;
-using testing_support::tensor_overlap_cases;
-using testing_support::TensorOverlapCase;
+using namespace testing_support;  // NOLINT
 
 constexpr std::int32_t kTensorSteps = 20;
 constexpr double kTolerance = 2e-3;  // between runs whose sums have another order, in fp8 too
 
 std::vector<double> losses_of(const plan::Config& config, double ns_per_byte = 0.5) {
-  return testing_support::simulated_losses(config, ns_per_byte, kTensorSteps);
+  return simulated_losses(config, ns_per_byte, kTensorSteps);
 }
 
 plan::Config with_overlap(plan::Config config, const plan::TensorOverlap& overlap) {
@@ -78,14 +67,13 @@ TEST_P(TensorParallelTraining, MovesNoBitThatNcclWouldNotMove) {
   const auto off = losses_of(with_overlap(config, {}));
   const auto on = losses_of(with_overlap(config, overlap().overlap), 5);
   if (overlap().reorders && size() > 2)  // two numbers have one sum
-    EXPECT_THAT(largest_relative_difference(on, off), testing::AllOf(testing::Gt(0), testing::Lt(kTolerance)));
+    EXPECT_THAT(largest_relative_difference(on, off), AllOf(testing::Gt(0), testing::Lt(kTolerance)));
   else
     EXPECT_EQ(on, off);
 }
 
 class Fp8Reduction : public testing::TestWithParam<TensorOverlapCase> {};
-INSTANTIATE_TEST_SUITE_P(Techniques, Fp8Reduction, testing::ValuesIn(testing_support::fp8_overlap_cases()),
-                         [](const auto& parameter) { return parameter.param.name; });
+INSTANTIATE_TEST_SUITE_P(Techniques, Fp8Reduction, testing::ValuesIn(fp8_overlap_cases()), CaseName());
 
 // e4m3 rounds to a sixteenth of a value at most, e5m2 to an eighth.
 TEST_P(Fp8Reduction, LearnsAsOneInBf16DoesWithinItsRoundings) {
@@ -94,7 +82,7 @@ TEST_P(Fp8Reduction, LearnsAsOneInBf16DoesWithinItsRoundings) {
   const auto in_bf16 = losses_of(with_overlap(config, {}));
   const auto in_fp8 = losses_of(with_overlap(config, GetParam().overlap));
   EXPECT_LT(in_fp8.back(), in_fp8.front() - 0.5);
-  EXPECT_THAT(largest_relative_difference(in_fp8, in_bf16), testing::AllOf(testing::Gt(0), testing::Lt(5e-3)));
+  EXPECT_THAT(largest_relative_difference(in_fp8, in_bf16), AllOf(testing::Gt(0), testing::Lt(5e-3)));
 }
 
 // In layers of bf16 they are what their fields say without fp8_buf.
@@ -130,9 +118,9 @@ TEST(TensorParallelTraining, OnWholeActivationsExchangesTheseAndNothingElse) {
   for (const ProgramCommand& command : programs.front().commands)
     if (command.type == ProgramCommand::Type::communicate && command.tag.mode == Mode::tp)
       purposes.emplace(name_of(command.tag.purpose));
-  EXPECT_THAT(purposes, testing::ElementsAre("embedding_all_reduce", "fc1_wgrad_all_reduce", "fc2_fprop_all_reduce",
-                                             "head_wgrad_all_reduce", "loss_max_all_reduce", "loss_sum_all_reduce",
-                                             "proj_fprop_all_reduce", "qkv_wgrad_all_reduce"));
+  EXPECT_THAT(purposes, ElementsAre("embedding_all_reduce", "fc1_wgrad_all_reduce", "fc2_fprop_all_reduce",
+                                    "head_wgrad_all_reduce", "loss_max_all_reduce", "loss_sum_all_reduce",
+                                    "proj_fprop_all_reduce", "qkv_wgrad_all_reduce"));
 }
 
 TEST(TensorParallelTraining, RunsWithoutTransfersWhateverIsInBuffersThatNobodyFilled) {
@@ -147,13 +135,13 @@ TEST(TensorParallelTraining, LearnsOnRealStreamsAndSockets) {
   const plan::TensorOverlap overlap = tensor_overlap_cases()[3].overlap;
   const auto losses = [](plan::Config config, const plan::TensorOverlap& with, auto change) {
     change(config);
-    return testing_support::train(with_overlap(config, with), 4).losses;
+    return train(with_overlap(config, with), 4).losses;
   };
   const auto alone = [&](auto change) {
     plan::Config config = small_tensor_config(1, 1);
     change(config);
     config.train.num_microbatches = 2;
-    return testing_support::train(config, 4).losses;
+    return train(config, 4).losses;
   };
   const plan::Config four = small_tensor_config(2, 2);
   EXPECT_LT(largest_relative_difference(losses(four, overlap, no_change), alone(no_change)), kTolerance);

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
-#include <cmath>
-
 #include "impl/plan/plan.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/training.hpp"
@@ -10,13 +6,7 @@
 namespace underlap {
 namespace {
 
-using testing::ElementsAreArray;
-using testing_support::expect_same;
-using testing_support::largest_relative_difference;
-using testing_support::small_config;
-using testing_support::train;
-using testing_support::Training;
-using testing_support::with_overlap;
+using namespace testing_support;  // NOLINT
 
 TEST(Trainer, LossFalls) {
   const Training run = train(small_config(1), 60);
@@ -54,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
                                   c.model.share_embeddings_and_output_weights = true;
                                   c.model.activation = plan::Activation::gelu;
                                 }}),
-    [](const auto& test) { return test.param.name; });
+    CaseName());
 
 // Other buckets lay the parameters out in another way, so losses are compared alone.
 TEST_P(Overlap, LeavesLossesBitIdentical) {
@@ -159,7 +149,7 @@ TEST(Trainer, EverySchedulePutsNoOtherBitIntoLosses) {
   config.parallel.pipeline_model_parallel_size = 2;
   config.train.num_microbatches = 5;
   const Training megatron = train(config, 6);
-  for (const std::string& schedule : testing_support::asked_schedules())
+  for (const std::string& schedule : asked_schedules())
     for (const bool is_batched : {true, false}) {
       config.extensions.pipeline_schedule = schedule;
       config.pipeline.batch_p2p_comm = is_batched;

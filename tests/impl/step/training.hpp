@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "impl/plan/config.hpp"
 #include "impl/step/trainer.hpp"
 #include "kernels/bf16.hpp"
-#include "tests/impl/device/device_testing.hpp"
 #include "tests/impl/device/ranks.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::testing_support {
 
@@ -77,7 +71,7 @@ struct Training {
 };
 
 inline void expect_same(const Training& actual, const Training& expected, const std::string& what) {
-  EXPECT_THAT(actual.losses, testing::ElementsAreArray(expected.losses)) << what;
+  EXPECT_THAT(actual.losses, ElementsAreArray(expected.losses)) << what;
   EXPECT_TRUE(actual.parameters == expected.parameters) << what;
 }
 

@@ -8,11 +8,11 @@
 // the tails. E = 1 - 0.037 / 11.2 = 99.7 %.
 // GEMM and reduce-scatter: the exchanges hide likewise; 8 partial sums are read and one is written, 113 MB at 864 GB/s
 // and 0.9 or 0.146 ms. E = 1 - 0.146 / 12.273 = 98.8 %.
-#include <gmock/gmock.h>
 
 #include "impl/device/sim/machine.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/impl/tp/virtual_slot.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::tp {
 namespace {
@@ -52,7 +52,7 @@ class FluxL20 : public testing::TestWithParam<FluxRow> {
 INSTANTIATE_TEST_SUITE_P(Rows, FluxL20,
                          testing::Values(FluxRow{"AllGatherAndGemm", SlotKind::gather, 5.746, 16.946, 95.6},
                                          FluxRow{"GemmAndReduceScatter", SlotKind::scatter, 5.392, 17.664, 97.2}),
-                         [](const auto& row) { return row.param.name; });
+                         CaseName());
 
 TEST_P(FluxL20, HidesWhatFluxHides) {
   const double gemm = gemm_ms(), off = step_ms(TensorMethod::nccl), on = step_ms(TensorMethod::ring_exchange);

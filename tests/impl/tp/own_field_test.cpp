@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A technique's own field of a slot. This file declares two that no other file knows: a flag and a number.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "impl/plan/plan_words.hpp"
 #include "impl/plan/slots/slot_fields.hpp"
 #include "impl/tp/technique.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::tp {
 namespace {
@@ -17,8 +14,6 @@ namespace {
 using plan::TensorMethod;
 using plan::TensorSlot;
 using plan::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 bool is_ring_gather(TensorSlot slot, TensorMethod method) {
   return method == TensorMethod::ring_exchange && plan::gathers(slot, method);
@@ -64,7 +59,7 @@ TEST(OwnField, IsPrintedInJsonAndInTheTable) {
   const plan::Knob& slot = slot_of(plan, "qkv_fprop");
   EXPECT_THAT(plan::to_json_text(slot.effective), HasSubstr(R"("fp8_buf":false,"multicast":true,"window":4})"));
   EXPECT_EQ(plan::slot_text(slot.effective), "ring_exchange sm1 cga1 window=4 +multicast");
-  EXPECT_THAT(plan::to_json_text(slot_of(plan, "fc2_fprop").effective), testing::Not(HasSubstr("window")));
+  EXPECT_THAT(plan::to_json_text(slot_of(plan, "fc2_fprop").effective), Not(HasSubstr("window")));
 }
 
 TEST(OwnField, IsLaidOverWhatWasWrittenBefore) {
@@ -74,14 +69,13 @@ TEST(OwnField, IsLaidOverWhatWasWrittenBefore) {
 }
 
 TEST(OwnField, IsCheckedAtItsPlace) {
-  EXPECT_THAT(
-      texts_of(plan_of("{qkv_fprop: {window: 9}}").errors),
-      ElementsAre(AllOf(testing::StartsWith("f:2:81: "), HasSubstr("window must be a whole number from 1 to 8"))));
+  EXPECT_THAT(texts_of(plan_of("{qkv_fprop: {window: 9}}").errors),
+              ElementsAre(AllOf(StartsWith("f:2:81: "), HasSubstr("window must be a whole number from 1 to 8"))));
   EXPECT_THAT(texts_of(plan_of("{qkv_fprop: {multicasts: true}}").errors),
               ElementsAre(HasSubstr("did you mean multicast?")));
   const plan::Plan elsewhere = plan_of("{fc2_fprop: {multicast: true}}");
   EXPECT_THAT(texts_of(elsewhere.notices),
-              testing::Contains(HasSubstr("fc2_fprop.multicast has no effect: only a ring that gathers sends")));
+              Contains(HasSubstr("fc2_fprop.multicast has no effect: only a ring that gathers sends")));
   EXPECT_EQ(plan::read_field(kMulticast, elsewhere.config.tensor_overlap[TensorSlot::fc2_fprop]), Value(false));
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timelines of one slot on one rank; the others do the same at the same time. See tests/impl/golden_schedule.hpp.
-#include <map>
-
 #include "tests/impl/golden_schedule.hpp"
 #include "tests/impl/tp/virtual_slot.hpp"
 
@@ -70,8 +68,7 @@ TEST_P(TensorScheduleGolden, IsDrawnAsExpected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, TensorScheduleGolden,
-                         testing::ValuesIn(testing_support::golden_schedules(technique_names())),
-                         testing_support::golden_test_name);
+                         testing::ValuesIn(testing_support::golden_schedules(technique_names())), CaseName());
 
 TEST(TensorScheduleGolden, EveryTechniqueHasACase) { testing_support::expect_a_case_of_each(technique_names()); }
 

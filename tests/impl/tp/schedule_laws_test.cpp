@@ -2,8 +2,6 @@
 // What each tensor-parallel technique must leave exposed, to the nanosecond.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 #include "impl/device/sim/machine.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/impl/tp/virtual_slot.hpp"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "impl/plan/config.hpp"
 #include "impl/tp/technique.hpp"
 #include "kernels/gemm/gemm.hpp"

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention/attention.hpp"
 
-#include <gmock/gmock.h>
-
 #include <stdexcept>
 
-#include "tests/kernels/reference.hpp"
+#include "tests/kernels/attention_tensors.hpp"
 
 namespace underlap::test {
 namespace {
 
-/// A shape, and whether q, k and v are columns of one packed tensor.
-struct AttentionShape {
-  std::int64_t sequences, seq_length, heads, groups, head_size;
-  bool packed = false;
-  std::int64_t kv_length = 0;  ///< 0: as many as queries
-  bool causal = true;
-
-  std::int64_t keys() const { return kv_length == 0 ? seq_length : kv_length; }
-  std::int64_t tokens() const { return sequences * seq_length; }
-  /// The keys that query i sees: from `first` on, how many.
-  std::int64_t first_key(std::int64_t i) const { return i / seq_length * keys(); }
-  std::int64_t seen(std::int64_t i) const { return causal ? i % seq_length + 1 + keys() - seq_length : keys(); }
-};
+/// The keys that query i sees: from `first_key` on, how many.
+std::int64_t first_key(const AttentionShape& s, std::int64_t i) { return i / s.seq_length * s.keys(); }
+std::int64_t seen(const AttentionShape& s, std::int64_t i) {
+  return s.causal ? i % s.seq_length + 1 + s.keys() - s.seq_length : s.keys();
+}
 
 struct Inputs {
   Matrix q, k, v;
@@ -43,7 +33,7 @@ double score(const Inputs& in, const AttentionShape& s, std::int64_t head, std::
 
 void attend(const Inputs& in, const AttentionShape& s, std::int64_t head, std::int64_t i, Outputs& to) {
   const std::int64_t group = head / (s.heads / s.groups);
-  const std::int64_t first = s.first_key(i), end = first + s.seen(i);
+  const std::int64_t first = first_key(s, i), end = first + seen(s, i);
   std::vector<double> weights;
   for (std::int64_t j = first; j < end; ++j) weights.push_back(score(in, s, head, i, j));
   const double largest = *std::ranges::max_element(weights);
@@ -60,54 +50,18 @@ void attend(const Inputs& in, const AttentionShape& s, std::int64_t head, std::i
 }
 
 Outputs reference(const Inputs& in, const AttentionShape& s) {
-  Outputs to{Matrix(s.tokens(), s.heads * s.head_size), Matrix(s.heads, s.tokens())};
+  Outputs to{Matrix(s.tokens(), s.wide()), Matrix(s.heads, s.tokens())};
   for (std::int64_t head = 0; head < s.heads; ++head) {
     for (std::int64_t i = 0; i < s.tokens(); ++i) attend(in, s, head, i, to);
   }
   return to;
 }
 
-struct Views {
-  View q, k, v;
-};
-
-Views make(Memory& memory, const AttentionShape& s) {
-  const std::int64_t wide = s.heads * s.head_size, narrow = s.groups * s.head_size;
-  if (!s.packed) {
-    const std::int64_t keys = s.sequences * s.keys();
-    return {memory.dense(DataType::bf16, s.tokens(), wide), memory.dense(DataType::bf16, keys, narrow),
-            memory.dense(DataType::bf16, keys, narrow)};
-  }
-  const View q = memory.columns(DataType::bf16, s.tokens(), wide, wide + 2 * narrow, 0);
-  View k = q, v = q;
-  k.cols = v.cols = narrow;
-  k.offset = wide;
-  v.offset = wide + narrow;
-  return {q, k, v};
-}
-
-class Attention : public testing::TestWithParam<AttentionShape> {
+class Attention : public testing::TestWithParam<AttentionShape>, protected AttentionTensors {
  protected:
-  void SetUp() override {
-    for (const View& view : {qkv.q, qkv.k, qkv.v}) memory.randomize(view);
-    run_operation(memory, kernels::attention_forward({.q = qkv.q,
-                                                      .k = qkv.k,
-                                                      .v = qkv.v,
-                                                      .out = out,
-                                                      .lse = lse,
-                                                      .seq_length = s.seq_length,
-                                                      .head_size = s.head_size,
-                                                      .kv_length = s.kv_length,
-                                                      .causal = s.causal}));
-  }
+  Attention() : AttentionTensors(GetParam()) { run_operation(memory, forward()); }
 
-  Inputs inputs() { return {memory.get(qkv.q), memory.get(qkv.k), memory.get(qkv.v)}; }
-
-  AttentionShape s = GetParam();
-  Memory memory;
-  Views qkv = make(memory, s);
-  View out = memory.dense(DataType::bf16, s.tokens(), s.heads* s.head_size);
-  View lse = memory.dense(DataType::f32, s.heads, s.tokens());
+  Inputs inputs() { return {memory.get(q), memory.get(k), memory.get(v)}; }
 };
 
 TEST_P(Attention, ForwardAgreesWithTheReference) {
@@ -117,21 +71,7 @@ TEST_P(Attention, ForwardAgreesWithTheReference) {
 }
 
 TEST_P(Attention, BackwardAgreesWithFiniteDifferences) {
-  const View dout = memory.randomize(memory.dense(DataType::bf16, s.tokens(), s.heads * s.head_size));
-  const Views d = make(memory, s);
-  run_operation(memory, kernels::attention_backward({.q = qkv.q,
-                                                     .k = qkv.k,
-                                                     .v = qkv.v,
-                                                     .out = out,
-                                                     .lse = lse,
-                                                     .dout = dout,
-                                                     .dq = d.q,
-                                                     .dk = d.k,
-                                                     .dv = d.v,
-                                                     .seq_length = s.seq_length,
-                                                     .head_size = s.head_size,
-                                                     .kv_length = s.kv_length,
-                                                     .causal = s.causal}));
+  run_operation(memory, backward());
   const Matrix weights = memory.get(dout);
   const auto gradient = [&](Matrix Inputs::*which) {
     Inputs in = inputs();
@@ -140,9 +80,9 @@ TEST_P(Attention, BackwardAgreesWithFiniteDifferences) {
       return inner_product(reference(in, s).out, weights);
     });
   };
-  expect_close(memory.get(d.q), gradient(&Inputs::q), kBf16Input);
-  expect_close(memory.get(d.k), gradient(&Inputs::k), kBf16Input);
-  expect_close(memory.get(d.v), gradient(&Inputs::v), kBf16Rounded);
+  expect_close(memory.get(dq), gradient(&Inputs::q), kBf16Input);
+  expect_close(memory.get(dk), gradient(&Inputs::k), kBf16Input);
+  expect_close(memory.get(dv), gradient(&Inputs::v), kBf16Rounded);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
@@ -192,52 +132,19 @@ TEST_F(AttentionLimits, CostCountsTheCausalPairs) {
   EXPECT_EQ(cost.bytes_written, 2 * 16 * 32 + 4 * 4 * 16);
   EXPECT_EQ(cost.work, Work::attention_forward);
   EXPECT_EQ(cost.extent, (std::array<std::int64_t, 3>{8, 8, 2 * 4}));
-  const View dq = memory.dense(DataType::bf16, 16, 32), dk = memory.dense(DataType::bf16, 16, 16),
-             dv = memory.dense(DataType::bf16, 16, 16), dout = memory.dense(DataType::bf16, 16, 32);
-  const Operation backward = kernels::attention_backward({.q = q,
-                                                          .k = k,
-                                                          .v = v,
-                                                          .out = out,
-                                                          .lse = lse,
-                                                          .dout = dout,
-                                                          .dq = dq,
-                                                          .dk = dk,
-                                                          .dv = dv,
-                                                          .seq_length = 8,
-                                                          .head_size = 8});
+  const Operation backward = AttentionTensors({2, 8, 4, 2, 8}).backward();
   EXPECT_EQ(backward.cost().flops, 2.5 * cost.flops);
   EXPECT_EQ(backward.cost().work, Work::attention_backward);
   EXPECT_EQ(backward.cost().extent, cost.extent);
   EXPECT_EQ(backward.cost().bytes_written, 2 * 16 * (32 + 16 + 16));
-  const Operation tile = kernels::attention_backward({.q = memory.dense(DataType::bf16, 8, 32),
-                                                      .k = k,
-                                                      .v = v,
-                                                      .out = memory.dense(DataType::bf16, 8, 32),
-                                                      .lse = memory.dense(DataType::f32, 4, 8),
-                                                      .dout = memory.dense(DataType::bf16, 8, 32),
-                                                      .dq = memory.dense(DataType::bf16, 8, 32),
-                                                      .dk = dk,
-                                                      .dv = dv,
-                                                      .seq_length = 4,
-                                                      .head_size = 8,
-                                                      .kv_length = 8,
-                                                      .causal = false});
+  const Operation tile = AttentionTensors({2, 4, 4, 2, 8, false, 8, false}).backward();
   EXPECT_EQ(tile.cost().flops, 2 * 4 * 32 * 5 * 2.0 * 8) << "32 pairs";
   EXPECT_EQ(tile.cost().extent, (std::array<std::int64_t, 3>{8, 8, 2 * 4})) << "blocks own keys";
 }
 
-TEST_F(AttentionLimits, CostOfATileCountsItsPairs) {
-  const auto tile = [&](std::int64_t seq_length, std::int64_t kv_length, bool causal) {
-    return kernels::attention_forward({.q = memory.dense(DataType::bf16, 2 * seq_length, 32),
-                                       .k = memory.dense(DataType::bf16, 2 * kv_length, 16),
-                                       .v = memory.dense(DataType::bf16, 2 * kv_length, 16),
-                                       .out = memory.dense(DataType::bf16, 2 * seq_length, 32),
-                                       .lse = memory.dense(DataType::f32, 4, 2 * seq_length),
-                                       .seq_length = seq_length,
-                                       .head_size = 8,
-                                       .kv_length = kv_length,
-                                       .causal = causal})
-        .cost();
+TEST(AttentionCost, OfATileCountsItsPairs) {
+  const auto tile = [](std::int64_t seq_length, std::int64_t kv_length, bool causal) {
+    return AttentionTensors({2, seq_length, 4, 2, 8, false, kv_length, causal}).forward().cost();
   };
   constexpr double kPair = 2 * 4 * 4.0 * 8;  // sequences, heads, operations of a pair
   EXPECT_EQ(tile(8, 8, false).flops, 64 * kPair);
@@ -252,20 +159,19 @@ TEST_F(AttentionLimits, RefusesAQueryWithoutAKeyAndKeysThatDoNotFit) {
   kernels::AttentionForward tensors{
       .q = q, .k = k, .v = v, .out = out, .lse = lse, .seq_length = 8, .head_size = 8, .kv_length = 7};
   EXPECT_THAT([&] { kernels::attention_forward(tensors); },
-              testing::ThrowsMessage<std::invalid_argument>(
-                  testing::HasSubstr("kv_length is 7, must be at least seq_length with causal attention")));
+              ThrowsMessage<std::invalid_argument>(
+                  HasSubstr("kv_length is 7, must be at least seq_length with causal attention")));
   tensors.causal = false;
   tensors.kv_length = -1;
   EXPECT_THROW(kernels::attention_forward(tensors), std::invalid_argument);
   tensors.kv_length = 9;  // two sequences have 18 of them, k has 16
   EXPECT_THAT([&] { kernels::attention_forward(tensors); },
-              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("k is [16, 16]")));
+              ThrowsMessage<std::invalid_argument>(HasSubstr("k is [16, 16]")));
 }
 
 TEST_F(AttentionLimits, NamesTheSizesThatDoNotDivide) {
-  EXPECT_THAT([&] { forward(5, 8); },
-              testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("tokens is 16")));
-  EXPECT_THAT([&] { forward(8, 7); }, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr("head_size 7")));
+  EXPECT_THAT([&] { forward(5, 8); }, ThrowsMessage<std::invalid_argument>(HasSubstr("tokens is 16")));
+  EXPECT_THAT([&] { forward(8, 7); }, ThrowsMessage<std::invalid_argument>(HasSubstr("head_size 7")));
   EXPECT_THROW(forward(8, 32), std::invalid_argument);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 
-#include <gmock/gmock.h>
-
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -106,7 +104,7 @@ TEST(GemmFp8Shapes, ThatGpusCannotMultiplyAreRefusedEverywhere) {
   const auto expect_refused = [&](const char* why, auto change) {
     Fp8Product p = product_of(memory, DataType::f8e4m3, DataType::f8e4m3, DataType::bf16);
     change(p);
-    EXPECT_THAT([&] { gemm_fp8(p); }, testing::ThrowsMessage<std::invalid_argument>(testing::HasSubstr(why)));
+    EXPECT_THAT([&] { gemm_fp8(p); }, ThrowsMessage<std::invalid_argument>(HasSubstr(why)));
   };
   expect_refused("K is 24, must be a multiple of 16", [&](Fp8Product& p) {
     p.a = memory.dense(DataType::f8e4m3, kFp8M, 24);

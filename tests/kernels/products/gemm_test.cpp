@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm/gemm.hpp"
 
-#include <gmock/gmock.h>
-
-#include <cmath>
 #include <stdexcept>
-#include <tuple>
 
 #include "tests/kernels/reference.hpp"
 
@@ -205,8 +201,8 @@ TEST_F(Gemm, CostCarriesTheMargin) {
 TEST_F(Gemm, RefusesViewsThatDoNotFit) {
   const View wide = memory.dense(DataType::bf16, kN, kK + 1);
   EXPECT_THAT([&] { gemm_fprop(x, wide, y); },
-              testing::ThrowsMessage<std::invalid_argument>(testing::AllOf(
-                  testing::HasSubstr("gemm_fprop: w is [37, 25] bf16"), testing::HasSubstr("[37, 24] bf16"))));
+              ThrowsMessage<std::invalid_argument>(
+                  AllOf(HasSubstr("gemm_fprop: w is [37, 25] bf16"), HasSubstr("[37, 24] bf16"))));
   View leaves_its_tensor = w, overlaps_itself = w;
   leaves_its_tensor.offset = 1;
   overlaps_itself.leading_dimension = kK - 1;

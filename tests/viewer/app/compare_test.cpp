@@ -7,9 +7,8 @@
 #include <QTabWidget>
 
 #include "profiler/gate/named_runs.hpp"
-#include "profiler/gate/words.hpp"
-#include "profiler/report/scaling/read_scaling.hpp"
-#include "profiler/report/scaling/scaling_report.hpp"
+#include "profiler/gate/reports.hpp"
+#include "profiler/report/scaling/scaling.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
 #include "viewer/app/pages/loading_page.hpp"
 #include "viewer/app/pages/report_page.hpp"

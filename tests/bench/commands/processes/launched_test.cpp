@@ -4,14 +4,11 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "platform/network/tcp.hpp"
 #include "profiler/formats/format.hpp"

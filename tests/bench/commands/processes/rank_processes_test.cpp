@@ -2,9 +2,6 @@
 // Ranks as processes, through the program: what a user sees when one of them, or the run itself, is lost.
 #include <signal.h>
 
-#include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <thread>
 
 #include "tests/bench/commands/program.hpp"

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deadlocks, transfers whose sides do not fit or never come, and orders of issue, on two to four ranks.
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <stdexcept>
 #include <tuple>
 
 #include "tests/impl/device/check/rank_programs.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::check {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
 
 std::size_t at(std::int32_t rank) { return static_cast<std::size_t>(rank); }
 
@@ -55,11 +48,10 @@ TEST(Deadlocks, RingInWhichAllSendFirst) {
                                  "send waits for rank 3; rank 3 ring: send waits for rank 0")));
   const Finding shortened = ring(40, false).report().findings.at(0);
   EXPECT_EQ(shortened.kind, FindingKind::deadlock);
-  EXPECT_THAT(
-      shortened.what,
-      testing::AllOf(StartsWith("rank 0 ring: send waits for rank 1; "),
-                     HasSubstr("waits for rank 6; (29 more in between); rank 35 ring: send waits for rank 36; "),
-                     testing::EndsWith("; rank 39 ring: send waits for rank 0")));
+  EXPECT_THAT(shortened.what,
+              AllOf(StartsWith("rank 0 ring: send waits for rank 1; "),
+                    HasSubstr("waits for rank 6; (29 more in between); rank 35 ring: send waits for rank 36; "),
+                    EndsWith("; rank 39 ring: send waits for rank 0")));
   EXPECT_EQ(shortened.commands.size(), 40U);
 }
 

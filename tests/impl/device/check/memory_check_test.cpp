@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races, reads of what nobody wrote, and the lives of buffers, each in the smallest program that has one.
-#include <gmock/gmock.h>
-
 #include "tests/impl/device/check/rank_programs.hpp"
+
+#include "tests/testing.hpp"
 
 namespace underlap::check {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class MemoryCheckTest : public testing::Test {
  protected:
@@ -62,7 +59,7 @@ TEST_F(MemoryCheckTest, StridedViewsAreNamedWithTheirRows) {
 TEST_F(MemoryCheckTest, APaceIsNoOrder) {
   r_.device.throttle(r_.b, r_.device.record(r_.a));
   r_.read(r_.b, "read_b", flat(r_.x));
-  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::StartsWith("race: rank 0 a: begin writes x[0, 64)")));
+  EXPECT_THAT(ranks_.findings(), ElementsAre(StartsWith("race: rank 0 a: begin writes x[0, 64)")));
 }
 
 TEST_F(MemoryCheckTest, ReadBeforeAWriteIsARaceToo) {
@@ -80,7 +77,7 @@ TEST_F(MemoryCheckTest, AReadDoesNotHideTheWriteBeforeIt) {
   r_.order(r_.b, r_.a);
   r_.read(r_.b, "read_b", flat(r_.x));
   r_.read(c, "read_c", flat(r_.x));
-  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::HasSubstr("let c wait for a: begin before c: read_c")));
+  EXPECT_THAT(ranks_.findings(), ElementsAre(HasSubstr("let c wait for a: begin before c: read_c")));
 }
 
 TEST_F(MemoryCheckTest, AMissingOrderIsSaidOnceForItsFirstUse) {
@@ -95,8 +92,8 @@ TEST_F(MemoryCheckTest, TwoMissingOrdersAreTwoFindings) {
   r_.write(r_.a, "write_a", flat(r_.x, 0, 8));
   r_.write(r_.b, "write_b", flat(r_.x, 8, 8));
   r_.read(c, "read_c", flat(r_.x, 0, 16));
-  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::HasSubstr("let c wait for a: write_a before c: read_c"),
-                                             testing::HasSubstr("let c wait for b: write_b before c: read_c")));
+  EXPECT_THAT(ranks_.findings(), ElementsAre(HasSubstr("let c wait for a: write_a before c: read_c"),
+                                             HasSubstr("let c wait for b: write_b before c: read_c")));
 }
 
 TEST_F(MemoryCheckTest, AnOrderThroughAThirdStreamCounts) {
@@ -112,7 +109,7 @@ TEST_F(MemoryCheckTest, AnEventStandsForWhatWasThereWhenItWasRecorded) {
   r_.write(r_.a, "write_a", flat(r_.x));
   r_.device.wait(r_.b, early);
   r_.read(r_.b, "read_b", flat(r_.x));
-  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::HasSubstr("let b wait for a: write_a before b: read_b")));
+  EXPECT_THAT(ranks_.findings(), ElementsAre(HasSubstr("let b wait for a: write_a before b: read_b")));
 }
 
 TEST_F(MemoryCheckTest, WhatTheHostEnqueuesAfterItSynchronizedComesLater) {
@@ -209,7 +206,7 @@ TEST_F(MemoryCheckTest, AnAcquiredBufferHoldsNothing) {
   r_.device.release(r_.a, flat(r_.x));
   r_.device.acquire(r_.a, flat(r_.x));
   r_.read(r_.a, "read_a", flat(r_.x, 0, 8));
-  EXPECT_THAT(ranks_.findings(), ElementsAre(testing::StartsWith("unwritten_read: rank 0 a: read_a reads x[0, 8)")));
+  EXPECT_THAT(ranks_.findings(), ElementsAre(StartsWith("unwritten_read: rank 0 a: read_a reads x[0, 8)")));
 }
 
 TEST_F(MemoryCheckTest, AcquireOfWhatIsHeld) {
@@ -314,7 +311,7 @@ TEST(MemoryCheckOfTransfers, APeerThatHasItAllDoesNotEndTheSend) {
 
 TEST(MemoryCheckOfTransfers, ASendMayEndBeforeItsReceiveStarts) {
   EXPECT_THAT(findings_of_an_answer(FirstLeg::is_asked, 16),
-              ElementsAre(testing::HasSubstr("back: overwrite writes x[0, 8), and nothing orders them |")));
+              ElementsAre(HasSubstr("back: overwrite writes x[0, 8), and nothing orders them |")));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // Random programs against an oracle that knows nothing of clocks: reachability over the whole graph of commands.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 #include <set>
 #include <utility>

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include <functional>
 
 #include "tests/impl/device/check/rank_programs.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::check {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 // Two ranks of a group for transfers of `mode` run a step; `odd` is what rank 1 does otherwise.
 struct Twins {
@@ -51,13 +45,13 @@ TEST(Symmetry, CommandsMayNot) {
   Twins other_name;
   other_name.step([](std::int32_t i, auto& rank) { rank.read(rank.a, i == 0 ? "read" : "look", flat(rank.x)); });
   EXPECT_THAT(other_name.ranks.findings(),
-              ElementsAre(testing::StartsWith("asymmetry: rank 1 a: look has this where rank 0 has a: read |")));
+              ElementsAre(StartsWith("asymmetry: rank 1 a: look has this where rank 0 has a: read |")));
   Twins one_more;
   one_more.step([](std::int32_t i, auto& rank) {
     if (i == 1) rank.read(rank.a, "read", flat(rank.x));
   });
   EXPECT_THAT(one_more.ranks.findings(),
-              ElementsAre(testing::StartsWith("asymmetry: rank 1 a: read has no counterpart: rank 0 has ended |")));
+              ElementsAre(StartsWith("asymmetry: rank 1 a: read has no counterpart: rank 0 has ended |")));
 }
 
 TEST(Symmetry, OrdersMayNot) {
@@ -68,8 +62,7 @@ TEST(Symmetry, OrdersMayNot) {
     rank.device.wait(rank.b, i == 0 ? rank.device.record(rank.a) : before);
   });
   EXPECT_THAT(twins.ranks.findings(),
-              ElementsAre(testing::StartsWith(
-                  "asymmetry: rank 1 b: wait for a has 1 commands of a where rank 0 has 2 of a |")));
+              ElementsAre(StartsWith("asymmetry: rank 1 b: wait for a has 1 commands of a where rank 0 has 2 of a |")));
 }
 
 TEST(Symmetry, IsForDataParallelGroupsAlone) {
@@ -114,8 +107,8 @@ TEST(Symmetry, HoldsBetweenRanksAtTheSamePlaceOfAnotherMode) {
     }
     return ranks.findings();
   };
-  EXPECT_THAT(findings(4), Not(testing::Contains(HasSubstr("asymmetry"))));
-  EXPECT_THAT(findings(3), testing::Contains(HasSubstr("rank 2 a: read has in x [3, 8] where rank 0 has x [4, 8]")));
+  EXPECT_THAT(findings(4), Not(Contains(HasSubstr("asymmetry"))));
+  EXPECT_THAT(findings(3), Contains(HasSubstr("rank 2 a: read has in x [3, 8] where rank 0 has x [4, 8]")));
 }
 
 TEST(Folding, KeepsOneFindingOfManyRanksAndSteps) {

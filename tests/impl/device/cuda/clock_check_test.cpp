@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/clock_check.hpp"
 
-#include <gmock/gmock.h>
-
-#include <vector>
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using testing::HasSubstr;
 
 /// Kernels of 1 ms, 10 ms apart; CUPTI's clock runs `ppm` fast and its kernels are `longer_ns` longer.
 std::vector<TwiceTimed> kernels(double ppm, std::int64_t longer_ns, std::int64_t jitter_ns = 0) {

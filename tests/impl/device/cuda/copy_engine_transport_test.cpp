@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <functional>
-#include <map>
-#include <mutex>
-#include <thread>
-
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
-#include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
 
 using cuda_host::Machine;
 using cuda_host::NcclDouble;
-using testing::AllOf;
-using testing::Contains;
-using testing::Each;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing_support::add_one;
-using testing_support::begin_with_communicator;
-using testing_support::communicate;
-using testing_support::copy;
+using namespace testing_support;  // NOLINT
 using testing_support::fill;
-using testing_support::operation_of;
-using testing_support::read;
 using namespace std::chrono_literals;
 
 constexpr CommunicatorHints kCopyEngine{.copy_engine = true, .priority = Priority::high};
@@ -324,7 +303,7 @@ TEST(CopyEngineTransport, LeavesGroupsAcrossNodesToNcclAndSaysSo) {
     device.synchronize();
     EXPECT_THAT(read(device, flat(x, 4, 4)), Each(static_cast<float>(2 - group.my_index)));
   });
-  EXPECT_THAT(NcclDouble::instance().calls("Send"), testing::Not(IsEmpty()));
+  EXPECT_THAT(NcclDouble::instance().calls("Send"), Not(IsEmpty()));
 }
 
 TEST(CopyEngineTransport, SaysWhoseMemoryCannotBeMapped) {

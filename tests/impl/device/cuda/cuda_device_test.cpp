@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/cuda_device.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
@@ -15,18 +11,7 @@ namespace underlap::cuda {
 namespace {
 
 using cuda_host::Machine;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing_support::add_one;
-using testing_support::add_one_to;
-using testing_support::begin_with_stream;
-using testing_support::fill;
-using testing_support::fill_with_seven;
-using testing_support::operation_of;
-using testing_support::read;
+using namespace testing_support;  // NOLINT
 
 void throw_something(const Arguments&) { throw std::runtime_error("an illegal address"); }
 
@@ -42,10 +27,10 @@ void run_one(Program program, CudaOptions options = {}, std::uint64_t seed = 1) 
   EXPECT_EQ(error_of(program, std::move(options), seed), "");
 }
 
-TEST(CudaDevice, RunsAStreamInOrder) { run_one(testing_support::expect_a_stream_in_order); }
+TEST(CudaDevice, RunsAStreamInOrder) { run_one(expect_a_stream_in_order); }
 
 TEST(CudaDevice, RefusesWrongUsesAndBytesThatDoNotFit) {
-  run_one(testing_support::expect_wrong_uses_to_be_refused);
+  run_one(expect_wrong_uses_to_be_refused);
   run_one([](CudaDevice& device) {
     const auto [stream, x] = begin_with_stream(device, 4);
     std::vector<float> values(5);
@@ -86,7 +71,7 @@ TEST(CudaDevice, NamesTheOperationThatFailedWhenItWasTried) {
 
 TEST(CudaDevice, AnEventOrdersTwoStreams) {
   for (std::uint64_t seed = 0; seed < 20; ++seed)
-    run_one([](CudaDevice& d) { testing_support::expect_an_event_to_order_two_streams(d, fill_with_seven); }, {}, seed);
+    run_one([](CudaDevice& d) { expect_an_event_to_order_two_streams(d, fill_with_seven); }, {}, seed);
 }
 
 TEST(CudaDevice, SynchronizesOnAnEventAndTakesOldOnesForPassed) {
@@ -302,7 +287,7 @@ TEST(CudaDevice, TellsItsTracerEveryOperationByANumberThatRisesOverDevices) {
           device.begin();
           fill(device, stream, x, {1, 2, 3, 4});
           device.mark(stream, 3, 8);
-          testing_support::all_reduce(device, dp, x);
+          all_reduce(device, dp, x);
           device.synchronize();
           next = device.next_operation();
         },

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "impl/device/cuda/cuda_device.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
-#include "tests/cuda_host/machine.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
 #include "tests/impl/device/device_testing.hpp"

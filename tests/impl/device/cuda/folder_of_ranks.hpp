@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <string>
-#include <vector>
 
 #include "impl/device/cuda/meeting_control_plane.hpp"
 #include "tests/impl/device/cuda/folder_meeting.hpp"
 #include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 

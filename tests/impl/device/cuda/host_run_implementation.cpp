@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "kernels/cuda/implementations.hpp"
 #include "tests/cuda_host/machine.hpp"
 

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/meeting_control_plane.hpp"
 
-#include <gmock/gmock.h>
-
-#include <array>
-#include <optional>
-
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/folder_of_ranks.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST_F(FolderOfRanks, GivesEveryProcessWhatTheFirstMemberSays) {
   EXPECT_EQ(run(4, std::chrono::seconds(20),
@@ -32,12 +25,8 @@ TEST_F(FolderOfRanks, NamesTheRankThatDoesNotCome) {
   FolderMeeting meeting(folder_);
   MeetingControlPlane control(meeting, std::chrono::milliseconds(50));
   std::array<std::byte, 1> bytes{};
-  try {
-    control.broadcast("communicator dp", testing_support::group_of(3, 1), bytes);
-    FAIL();
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 1: communicator dp waited 50 ms for rank 0, 2"));
-  }
+  EXPECT_THAT([&] { control.broadcast("communicator dp", testing_support::group_of(3, 1), bytes); },
+              ThrowsMessage<MachineError>(HasSubstr("rank 1: communicator dp waited 50 ms for rank 0, 2")));
 }
 
 TEST_F(FolderOfRanks, TellsOfTheFirstFailureAndKeepsIt) {
@@ -50,7 +39,7 @@ TEST_F(FolderOfRanks, TellsOfTheFirstFailureAndKeepsIt) {
   EXPECT_EQ(meeting.failure(), "rank 2: out of memory");
   std::array<std::byte, 1> bytes{};
   EXPECT_THAT([&] { control.broadcast("an id", testing_support::group_of(1, 0), bytes); },
-              ::testing::ThrowsMessage<MachineError>("rank 2: out of memory"));
+              ThrowsMessage<MachineError>("rank 2: out of memory"));
 }
 
 TEST_F(FolderOfRanks, TellsGroupsApart) {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/nccl/nccl_config.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr NcclSite kHopper{.version = 22809, .compute_capability_major = 9};
 constexpr NcclSite kAmpere{.version = 22809, .compute_capability_major = 8};

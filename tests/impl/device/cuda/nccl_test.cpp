@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include <numeric>
 
 #include "kernels/bf16.hpp"
@@ -14,16 +12,7 @@ namespace {
 
 using cuda_host::NcclCall;
 using cuda_host::NcclDouble;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing_support::begin_with_communicator;
-using testing_support::communicate;
-using testing_support::fill;
-using testing_support::read;
+using namespace testing_support;  // NOLINT
 
 class Nccl : public testing::TestWithParam<int> {
  protected:
@@ -39,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(GroupSizes, Nccl, testing::Values(1, 2, 3, 4));
 TEST_P(Nccl, MovesEveryPieceOfEveryCollective) {
   const int n = GetParam();
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    CudaRanks(n, {}, {}, seed).run(testing_support::expect_every_piece_of_every_collective_to_move);
+    CudaRanks(n, {}, {}, seed).run(expect_every_piece_of_every_collective_to_move);
     EXPECT_THAT(NcclDouble::instance().errors(), IsEmpty());
     EXPECT_EQ(NcclDouble::instance().num_aborted_and_destroyed(), std::pair(0, n));
     CudaRanks(n, {}, {}, seed).run([n](CudaDevice& device, const Group& group) {
@@ -170,7 +159,7 @@ TEST_F(Nccl, MovesFp8AsBytes) {
     const Communicator dp = device.declare("dp", group);
     const Tensor x = device.allocate("x", DataType::f8e4m3, 6);
     device.begin();
-    testing_support::expect_fp8_to_move_byte_for_byte(device, dp, group, x);
+    expect_fp8_to_move_byte_for_byte(device, dp, group, x);
   });
   const std::vector<NcclCall> calls = calls_of(0);
   const NcclCall gather = calls[calls.size() - 2];
@@ -185,7 +174,7 @@ TEST_F(Nccl, TellsOfVariablesThatItTakesInPlaceOfHints) {
   const NcclApi api = NcclDouble::api();
   const NcclTransport transport(api, control, {.poll_interval = std::chrono::milliseconds(0)});
   ::unsetenv("NCCL_MAX_CTAS");
-  EXPECT_THAT(transport.notices(), testing::Contains(HasSubstr("NCCL_MAX_CTAS is 4 in the environment")));
+  EXPECT_THAT(transport.notices(), Contains(HasSubstr("NCCL_MAX_CTAS is 4 in the environment")));
 }
 
 TEST_F(Nccl, ARefusedTransferOfAGroupLeavesNoGroupOpen) {
@@ -226,12 +215,9 @@ TEST_F(Nccl, ARankThatFailsBeforeItConnectsReleasesThoseWhoWaitForIt) {
 
 TEST(NcclVersion, OlderThanNeededIsRefusedWithBothVersions) {
   EXPECT_NO_THROW(require_nccl_version(22000, "/lib/libnccl.so.2"));
-  try {
-    require_nccl_version(21805, "/lib/libnccl.so.2");
-    FAIL();
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("2.18.5"), HasSubstr("/lib/libnccl.so.2"), HasSubstr("2.20.0")));
-  }
+  EXPECT_THAT(
+      [] { require_nccl_version(21805, "/lib/libnccl.so.2"); },
+      ThrowsMessage<MachineError>(AllOf(HasSubstr("2.18.5"), HasSubstr("/lib/libnccl.so.2"), HasSubstr("2.20.0"))));
 }
 
 TEST(NcclLibrary, IsLoadedWhereThereIsOne) {

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/supervisor.hpp"
 
-#include <gmock/gmock.h>
-
-#include <array>
-#include <atomic>
-
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
 
 using cuda_host::NcclDouble;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 using namespace std::chrono_literals;
 
 /// A supervisor without a thread, that is told the time from now on.

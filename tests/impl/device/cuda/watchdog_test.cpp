@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/cuda/watchdog.hpp"
 
-#include <gmock/gmock.h>
-
 #include <future>
 
 #include "platform/errors.hpp"
 #include "tests/impl/device/cuda/cuda_ranks.hpp"
-#include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 namespace {
 
 using cuda_host::Machine;
 using cuda_host::NcclDouble;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing_support::all_reduce;
 using namespace std::chrono_literals;
 
@@ -220,8 +213,7 @@ TEST(WatchdogOfRanks, ARankThatThrowsWithNothingInFlightWaitsForNobodyToDestroyI
     device.begin();
     if (group.my_index == 1) throw std::invalid_argument("bucket_size: -3");
   });
-  EXPECT_THAT(NcclDouble::instance().calls("CommAbort"),
-              testing::Contains(testing::Field(&cuda_host::NcclCall::rank, 1)));
+  EXPECT_THAT(NcclDouble::instance().calls("CommAbort"), Contains(testing::Field(&cuda_host::NcclCall::rank, 1)));
 }
 
 }  // namespace

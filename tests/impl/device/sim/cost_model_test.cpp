@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/cost_model.hpp"
 
-#include <gmock/gmock.h>
-
-#include <stdexcept>
-
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {

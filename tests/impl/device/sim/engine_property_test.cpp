@@ -2,7 +2,6 @@
 // What must hold of every program, on random ones.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 
 #include "tests/impl/device/sim/world.hpp"

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-
 #include "platform/errors.hpp"
 #include "tests/impl/device/sim/world.hpp"
 
 namespace underlap::sim {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 using Interval = World::Interval;
 
 TEST(Engine, AStreamIsFifoAndAnEventOrdersTwo) {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of one send and one receive, as rings over a tensor-parallel group use them, beside GEMMs.
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <cmath>
 
 #include "impl/device/sim/machine.hpp"

@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <random>
 #include <regex>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "tests/impl/device/sim/hardware_files.hpp"
 

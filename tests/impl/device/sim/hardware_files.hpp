@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gmock/gmock.h>
-
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "impl/device/sim/hardware.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::sim::test {
 
@@ -31,12 +28,7 @@ inline std::string replaced(std::string text, const std::string& from, const std
 
 /// What is said of a description that is refused.
 inline std::string complaint(const std::string& yaml) {
-  try {
-    parse_hardware(yaml, "a.yaml");
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return thrown_by<std::invalid_argument>([&] { parse_hardware(yaml, "a.yaml"); });
 }
 
 /// A change to a description, and a part of what is said of it then.
@@ -45,7 +37,7 @@ struct WrongFigure {
 };
 inline void expect_complaints(const std::string& yaml, const std::vector<WrongFigure>& cases) {
   for (const auto& [from, to, what] : cases)
-    EXPECT_THAT(complaint(replaced(yaml, from, to)), testing::HasSubstr(what)) << from << " -> " << to;
+    EXPECT_THAT(complaint(replaced(yaml, from, to)), HasSubstr(what)) << from << " -> " << to;
 }
 
 }  // namespace underlap::sim::test

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
-#include <stdexcept>
 
 #include "impl/device/sim/cost_model.hpp"
 #include "tests/impl/device/sim/hardware_files.hpp"

@@ -2,18 +2,13 @@
 #include "impl/device/sim/hardware.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 using test::complaint;
 using test::expect_complaints;
@@ -38,7 +33,7 @@ TEST(HardwareFile, GivesFiguresWithTheirSources) {
 TEST(HardwareFile, NamesTheGpusThatItIsOf) {
   EXPECT_THAT(test::round_hardware().gpu.cuda_names, IsEmpty());
   EXPECT_THAT(parse_hardware(changed("gpu:\n", "gpu:\n  cuda_names: [NVIDIA A, NVIDIA B]\n"), "a").gpu.cuda_names,
-              testing::ElementsAre("NVIDIA A", "NVIDIA B"));
+              ElementsAre("NVIDIA A", "NVIDIA B"));
   EXPECT_THAT(complaint(changed("gpu:\n", "gpu:\n  cuda_names: NVIDIA A\n")), HasSubstr("gpu.cuda_names"));
 }
 
@@ -60,7 +55,7 @@ TEST(HardwareFile, SaysWhereCollectivesWereTaken) {
 TEST(HardwareFile, ListsWhatIsUnverified) {
   const Hardware hardware = parse_hardware(
       changed("l2_mb: {value: 10, source: round}", "l2_mb: {value: 10, source: round, unverified: true}"), "a");
-  EXPECT_THAT(hardware.unverified, testing::ElementsAre("gpu.l2_mb"));
+  EXPECT_THAT(hardware.unverified, ElementsAre("gpu.l2_mb"));
   EXPECT_TRUE(hardware.gpu.l2_mb.unverified);
   EXPECT_EQ(hardware.num_figures, test::round_hardware().num_figures);
 }
@@ -149,7 +144,7 @@ TEST(LoadHardware, NamesTheNearestWhereThereIsNone) {
                                    {"/nowhere/at/all.yaml", "nor a file"},
                                    {".", "nor a file"},
                                    {"", "nor a file"}})
-    EXPECT_THAT([name = name] { load_hardware(name); }, testing::ThrowsMessage<std::invalid_argument>(HasSubstr(what)));
+    EXPECT_THAT([name = name] { load_hardware(name); }, ThrowsMessage<std::invalid_argument>(HasSubstr(what)));
 }
 
 }  // namespace

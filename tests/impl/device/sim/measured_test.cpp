@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/measured.hpp"
 
-#include <gmock/gmock.h>
-
 #include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::string synthetic() { return test::read_text_file("tests/data/hardware/synthetic.measured.yaml"); }
 

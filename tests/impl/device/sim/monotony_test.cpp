@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The law that every answer to "what if" rests on: no operation gets faster because a machine got slower.
-#include <gmock/gmock.h>
-
-#include <array>
-#include <cmath>
-
 #include "impl/device/sim/cost_model.hpp"
 #include "impl/device/sim/transfer_model.hpp"
 #include "tests/impl/device/sim/figure_edits.hpp"
-#include "tests/impl/device/sim/hardware_files.hpp"
 
 namespace underlap::sim {
 namespace {
@@ -154,11 +148,7 @@ TEST_P(Monotony, CollectivesWereTakenOnTheMachineThatTheFileDescribes) {
   EXPECT_EQ(figures_of(here), figures_of(there));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shipped, Monotony, testing::ValuesIn(hardware_names()), [](const auto& name) {
-  std::string id = name.param;
-  std::replace(id.begin(), id.end(), '-', '_');
-  return id;
-});
+INSTANTIATE_TEST_SUITE_P(Shipped, Monotony, testing::ValuesIn(hardware_names()), CaseName());
 
 }  // namespace
 }  // namespace underlap::sim

@@ -10,9 +10,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <map>
 #include <sstream>
 
 #include "impl/device/sim/hardware.hpp"

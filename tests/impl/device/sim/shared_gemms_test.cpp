@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs of several streams on one device: they fill the tails of each other's waves, and are never faster than the
 // device.
-#include <gmock/gmock.h>
-
 #include <random>
 
 #include "impl/device/sim/machine.hpp"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds of every description that the program carries.
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <sstream>
 
 #include "impl/device/sim/machine.hpp"
@@ -11,10 +8,6 @@
 
 namespace underlap::sim {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Shipped : testing::TestWithParam<std::string> {
   Hardware hardware = load_hardware(GetParam());
@@ -71,12 +64,7 @@ TEST_P(Shipped, KnowsAttentionOfTheUsualHeadSizes) {
   }
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& hardware) {
-  std::string name = hardware.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(All, Shipped, testing::ValuesIn(hardware_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, Shipped, testing::ValuesIn(hardware_names()), CaseName());
 
 TEST(Speed, IsThatOfProductsAlone) {
   plan::RunConfig run;

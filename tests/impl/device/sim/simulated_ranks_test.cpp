@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Some ranks simulated for all: transfers take what the whole group needs, and begin when they would.
-#include <gmock/gmock.h>
-
 #include "platform/errors.hpp"
 #include "tests/impl/device/sim/world.hpp"
 
 namespace underlap::sim {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 using Interval = World::Interval;
 
 // A transfer takes 100 ns for each member of its group.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/time_alone.hpp"
 
-#include <gmock/gmock.h>
-
 #include "impl/device/sim/machine.hpp"
 #include "tests/impl/device/sim/hardware_files.hpp"
 #include "tests/impl/device/sim/world.hpp"

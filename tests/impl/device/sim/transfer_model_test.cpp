@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/sim/transfer_model.hpp"
 
-#include <gmock/gmock.h>
-
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
 #include "tests/impl/device/sim/hardware_files.hpp"

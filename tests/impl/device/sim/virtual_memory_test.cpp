@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <stdexcept>
 
 #include "impl/device/sim/sim_device.hpp"
 #include "tests/impl/device/sim/world.hpp"
@@ -73,29 +71,27 @@ float value(std::int32_t place, std::int64_t i) { return brought(place, i + 1).b
 
 float sum(std::int64_t i) { return value(0, i) + value(1, i) + value(2, i); }
 
+/// All of a tensor, and four elements of each place.
+View all(const Tensor& t, std::int32_t) { return flat(t); }
+View piece(const Tensor& t, std::int32_t place) { return flat(t, 4 * place, 4); }
+
 TEST(CollectiveValues, AllGatherInPlace) {
-  const auto piece = [](const Tensor& t, std::int32_t place) { return flat(t, 4 * place, 4); };
-  const auto all = [](const Tensor& t, std::int32_t) { return flat(t); };
   for (const Values& got : collective(Collective::all_gather, 12, piece, all))
     for (std::int32_t i = 0; i < 12; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], value(i / 4, i));
 }
 
 TEST(CollectiveValues, ReduceScatterInPlace) {
-  const auto piece = [](const Tensor& t, std::int32_t place) { return flat(t, 4 * place, 4); };
-  const auto all = [](const Tensor& t, std::int32_t) { return flat(t); };
   const auto got = collective(Collective::reduce_scatter, 12, all, piece);
   for (std::int32_t i = 0; i < 12; ++i)
     EXPECT_EQ(got[static_cast<std::size_t>(i / 4)][static_cast<std::size_t>(i % 4)], sum(i));
 }
 
 TEST(CollectiveValues, AllReduceInPlace) {
-  const auto all = [](const Tensor& t, std::int32_t) { return flat(t); };
   for (const Values& got : collective(Collective::all_reduce, 5, all, all))
     for (std::int32_t i = 0; i < 5; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], sum(i));
 }
 
 TEST(CollectiveValues, AllReduceOfTheLargest) {
-  const auto all = [](const Tensor& t, std::int32_t) { return flat(t); };
   for (const Values& got : collective(Collective::all_reduce, 5, all, all, -1, ReduceOp::max))
     EXPECT_EQ(got, brought(2, 5));
 }

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <exception>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "tests/impl/virtual_time.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::sim {
 
@@ -86,12 +79,7 @@ class World {
   }
   /// What playing threw.
   std::string error() {
-    try {
-      play();
-    } catch (const std::exception& failure) {
-      return failure.what();
-    }
-    return "nothing was thrown";
+    return thrown_by([this] { play(); });
   }
 
   /// Plays all programs, and says when what began and ended: "rank stream purpose" -> {start, end}.

@@ -4,10 +4,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 /// A tiny model with four key heads and sequences of 128 over `ranks` context-parallel ranks.
 std::string context(int ranks, const std::string& model = "", const std::string& rest = "") {
   return "model: {preset: tiny, num_layers: 4, num_query_groups: 4, context_parallel_size: " + std::to_string(ranks) +

@@ -5,10 +5,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 const std::string kOneRank = "model: {preset: tiny}\ndata_parallel_size: 1\n";
 const std::string kTwoRanks = "model: {preset: tiny}\ndata_parallel_size: 2\n";
 const std::string kGrads = "comm_overlap.overlap_grad_reduce";

@@ -5,8 +5,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::HasSubstr;
-
 std::string pipeline(int layers, int stages, int chunks, const std::string& more) {
   return "model: {preset: tiny, num_layers: " + std::to_string(layers) +
          ", pipeline_model_parallel_size: " + std::to_string(stages) +
@@ -65,7 +63,7 @@ TEST(LayersOfStages, MakeLlama405BValidWithItsOwnLayers) {
       "pipeline_model_parallel_size: 8, virtual_pipeline_model_parallel_size: 8";
   const std::string train = "}\ntrain: {num_microbatches: 24}\n";
   expect_refused({{model + train, "num_layers is 126"}});
-  EXPECT_THAT(errors_of(model + ", " + kBothCount + train), testing::IsEmpty());
+  EXPECT_THAT(errors_of(model + ", " + kBothCount + train), IsEmpty());
 }
 
 }  // namespace

@@ -5,10 +5,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 const std::string kTiny = "model: {preset: tiny}\ndata_parallel_size: 2\n";
 
 TEST(MemoryRules, MegatronFsdpIsPlannedForItsMemoryAndNotRun) {
@@ -46,8 +42,7 @@ TEST(MemoryRules, WhatChangesPredictedMemoryAloneIsSaid) {
       plan_of("model: {preset: tiny, cross_entropy_fusion_impl: te}\noptimizer: {use_precision_aware_optimizer: true}");
   EXPECT_EQ(plan.config.model.cross_entropy_fusion_impl, "te");
   EXPECT_THAT(plan.not_run, IsEmpty());
-  EXPECT_THAT(lines_of(plan.notices),
-              testing::ElementsAre(testing::AllOf(HasSubstr("predicted memory includes"), HasSubstr("fp32"))));
+  EXPECT_THAT(lines_of(plan.notices), ElementsAre(AllOf(HasSubstr("predicted memory includes"), HasSubstr("fp32"))));
   expect_refused({{"model: {preset: tiny, cross_entropy_fusion_impl: own}", "native, te"}});
 }
 

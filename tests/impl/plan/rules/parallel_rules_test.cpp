@@ -4,10 +4,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 /// Eight layers and microbatches, so that small pipelines divide them.
 std::string with(const std::string& model, const std::string& rest = "") {
   return "model: {preset: tiny, num_layers: 8, " + model + "}\ntrain: {num_microbatches: 8}\n" + rest;
@@ -156,8 +152,7 @@ TEST(ExpertRules, TheDensePartIsPlannedAndWhatIsNotSaidIsListed) {
                    "moe_token_dispatcher_type: alltoall",
                    kBoth));
   EXPECT_EQ(outcome(plan, "comm_overlap.overlap_moe_expert_parallel_comm"), "true user");
-  EXPECT_THAT(lines_of(plan.notices),
-              testing::Contains(HasSubstr("the plan omits the router, the weights of the experts")));
+  EXPECT_THAT(lines_of(plan.notices), Contains(HasSubstr("the plan omits the router, the weights of the experts")));
   EXPECT_FALSE(plan.not_run.empty());
 }
 

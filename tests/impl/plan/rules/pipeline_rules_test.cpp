@@ -6,10 +6,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 /// Eight layers over `stages` of `chunks`, two data-parallel ranks, and `microbatches` of them a step.
 std::string pipeline_of(int stages, int chunks, const std::string& rest = "", int microbatches = 8,
                         const std::string& model = "") {

@@ -4,11 +4,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 /// Eight layers, of which a stage has four and a chunk two.
 std::string recompute(const std::string& model) {
   return "model: {preset: tiny, num_layers: 8, pipeline_model_parallel_size: 2, "
@@ -64,16 +59,15 @@ TEST(Recompute, OtherModulesAreNotRun) {
     const Plan idle = plan_of(recompute(kSelective + ", recompute_modules: [" + module + "]"));
     EXPECT_THAT(idle.not_run, IsEmpty());
     EXPECT_THAT(lines_of(idle.notices), Only(module + " has no effect"));
-    EXPECT_THAT(reason(idle), testing::Not(HasSubstr("costs nothing")));
+    EXPECT_THAT(reason(idle), Not(HasSubstr("costs nothing")));
   }
 }
 
 TEST(Recompute, RefusesWhatMegatronRefuses) {
   EXPECT_THAT(
       errors_of(recompute("recompute_granularity: full")),
-      ElementsAre(
-          AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_method; write uniform or block")),
-          AllOf(testing::StartsWith("f:1:112: "), HasSubstr("recompute_num_layers; set it to a value from 1 to 2"))));
+      ElementsAre(AllOf(StartsWith("f:1:112: "), HasSubstr("recompute_method; write uniform or block")),
+                  AllOf(StartsWith("f:1:112: "), HasSubstr("recompute_num_layers; set it to a value from 1 to 2"))));
   EXPECT_THAT(errors_of(recompute(full("block", 3))),
               ElementsAre(AllOf(HasSubstr("recompute_num_layers is 3"), HasSubstr("from 1 to 2"))));
   EXPECT_THAT(errors_of(recompute(kSelective + ", recompute_modules: [attention]")),
@@ -107,7 +101,7 @@ TEST(Recompute, ADumpOfBridgeSaysItToo) {
                                        {"recompute_granularity: null", RecomputeMethod::none}}) {
     const Plan plan = plan_of(dump + fields + "}\n");
     EXPECT_EQ(plan.config.recompute.method, method);
-    EXPECT_THAT(lines_of(plan.notices), testing::Each(testing::Not(HasSubstr("recompute"))));
+    EXPECT_THAT(lines_of(plan.notices), Each(Not(HasSubstr("recompute"))));
   }
 }
 

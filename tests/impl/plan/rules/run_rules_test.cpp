@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <map>
 #include <tuple>
 
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::string run_with(const std::string& run, const std::string& rest = "") {
   return "model: {preset: tiny}\nrun: {" + run + "}\n" + rest;
@@ -117,10 +111,10 @@ TEST(RunRules, AFieldOfAnotherBackendIsANoticeInAFileAndRefusedAsAFlag) {
     EXPECT_THAT(lines_of(plan.notices),
                 Contains(HasSubstr("run." + field + " has no effect: run.backend is " + backend)));
     EXPECT_THAT(plan.not_run, IsEmpty());
-    EXPECT_THAT(error_lines(parse(run_with("backend: " + backend), "f", {{"run." + field, value}})),
-                ElementsAre(testing::AllOf(testing::StartsWith("--"),
-                                           HasSubstr(": run." + field + " has no effect: run.backend is " + backend),
-                                           HasSubstr("leave it out, or add --backend "))));
+    EXPECT_THAT(
+        error_lines(parse(run_with("backend: " + backend), "f", {{"run." + field, value}})),
+        ElementsAre(AllOf(StartsWith("--"), HasSubstr(": run." + field + " has no effect: run.backend is " + backend),
+                          HasSubstr("leave it out, or add --backend "))));
   }
 }
 
@@ -154,7 +148,7 @@ TEST(RunRules, AnEmulatedLinkIsForBackendCuda) {
           HasSubstr(
               "16 SMs move about 304 GB/s in an all-gather, as measured on an H200, not 450; this rate needs sms=24")));
   EXPECT_THAT(notices_of(run_with("backend: cuda, link: 'emulated:300GB/s,sms=16'", "data_parallel_size: 8")),
-              testing::Each(testing::Not(HasSubstr("SMs move"))));
+              Each(Not(HasSubstr("SMs move"))));
   const std::string stages = "model: {preset: tiny, pipeline_model_parallel_size: 2}\n";
   expect_refused({{run_with(link + ", backend: host"), "f:2:7: an emulated link needs run.backend cuda"},
                   {run_with(link + ", backend: sim"), "f:2:7: an emulated link needs run.backend cuda"},

@@ -9,13 +9,6 @@
 namespace underlap::plan {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
 using enum TensorSlot;
 using enum TensorMethod;
 
