@@ -7,6 +7,7 @@
 #include <QByteArray>
 #include <QChart>
 #include <QFontInfo>
+#include <QGraphicsLayout>
 #include <QGraphicsScene>
 #include <QPainter>
 #include <QSvgGenerator>
