@@ -211,8 +211,9 @@ TEST_F(CudnnAttention, RefusesRowsThatItCannotReadSixteenBytesAtATime) {
   cuda::Attention attention(CudnnDouble::api());
   Tensors tensors({2, 2, 8, false});
   tensors.k = tensors.memory.columns(DataType::bf16, kTokens, 16, 20, 0);
-  EXPECT_THAT([&] { run(tensors, tensors.forward(), attention); },
-              ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("use 1, 40 bytes apart"), HasSubstr("of 16"))));
+  EXPECT_THAT(
+      [&] { run(tensors, tensors.forward(), attention); },
+      ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("operand 1, 40 bytes apart"), HasSubstr("to 16 bytes"))));
   tensors.k = tensors.memory.columns(DataType::bf16, kTokens, 16, 24, 4);
   EXPECT_THROW(run(tensors, tensors.forward(), attention), std::invalid_argument);
   EXPECT_EQ(fake.num_plans, 0);

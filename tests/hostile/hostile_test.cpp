@@ -54,7 +54,7 @@ bool names_place(const std::string& message) {
 // The limits or the values that it may have, what else to write, or what to do.
 bool names_fix(const std::string& message) {
   static const std::regex kFix(
-      R"(\bmust\b|did you mean|\b(use|give|name|write|make|set|leave|remove|take|add|ask|run|choose|start|measure|look|fix|check|pass|[Rr]ead|continue|free|raise|install|close) |\bone of\b|\bknown\b|at least|at most|\bneeds?\b|\bfewer\b|\bwithout\b|\binstead\b|--help|\bdivides?\b|\bonly\b|\bexpected\b|\brequired\b|\bnot in range\b|\bcontinues?\b|\banother\b|such as|\bkeep\b|\bfix\b|\bnames\b|\blists\b|`underlap |counted from|\boutside\b|\bMeasure into\b)");
+      R"(\bmust\b|did you mean|\b(use|give|name|write|make|set|leave|remove|take|add|ask|run|choose|start|measure|look|fix|check|pass|export|decompress|[Rr]ead|continue|free|raise|install|close) |\bone of\b|\bknown\b|at least|at most|\bneeds?\b|\bfewer\b|\bwithout\b|\binstead\b|--help|\bdivides?\b|\bonly\b|\bexpected\b|\brequired\b|\bnot in range\b|\bcontinues?\b|\banother\b|such as|\bkeep\b|\bfix\b|\bnames\b|\blists\b|`underlap |counted from|\boutside\b|\bMeasure into\b)");
   return std::regex_search(message, kFix);
 }
 

@@ -60,6 +60,7 @@ struct AttentionTensors {
     if (!s.packed) return memory.dense(DataType::bf16, s.sequences * s.keys(), s.narrow());
     View part = queries;
     part.offset = first;
+    part.rows = s.sequences * s.keys();
     part.cols = s.narrow();
     return part;
   }

@@ -177,7 +177,7 @@ void two_at_once(Victim& victim, Chance& chance) {
     if (loser == nullptr && program->ends_within(std::chrono::seconds(program == &second ? 3 : 0)))
       loser = program, lost = program->wait();
   ASSERT_NE(loser, nullptr);
-  EXPECT_THAT(lost, fails_with(2, "is in use: process "));
+  EXPECT_THAT(lost, fails_with(2, "is in use by process "));
   Program& winner = loser == &second ? first : second;
   chance.wait_up_to_ms(1000);
   const int signal = chance.signal();

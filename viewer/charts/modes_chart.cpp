@@ -75,7 +75,7 @@ QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
   RowPlot plot{.rows = rows_of(of.table),
                .says_titles = {"hidden ms", "exposed ms"},
                .high = longest > 0 ? 1.02 * longest : 1,
-               .axis_title = "communication, ms per step",
+               .axis_title = "ms of communication per step",
                .when_empty = "no communication",
                .bars = bars_of(of.table, theme)};
   return draw_rows(of, theme, {}, std::move(plot));

@@ -219,7 +219,7 @@ TEST_F(Analyze, RefusesATraceOfANewerSchema) {
   ASSERT_NE(content.find(ours), std::string::npos);
   for (std::size_t at = content.find(ours); at != std::string::npos; at = content.find(ours, at))
     content[at + ours.size() - 1] = '9';
-  EXPECT_THAT(analyze(content), fails_with(2, "read it with the Underlap that wrote it, or a newer one"));
+  EXPECT_THAT(analyze(content), fails_with(2, "use the Underlap that wrote it, or a newer one"));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ TEST_F(CompressedResults, AreReadByEveryCommand) {
     EXPECT_EQ(underlap_program({"show", named}).out, shown);
     EXPECT_EQ(underlap_program({"compare", run_.run(), named}).exit_code, 0);
     EXPECT_THAT(underlap_program({"compare", named, "--cells", "none", "none"}), fails_with(2, "it has: "));
-    EXPECT_THAT(underlap_program({"scaling", named}), fails_with(2, "no cell is at two sizes"));
+    EXPECT_THAT(underlap_program({"scaling", named}), fails_with(2, "no cell was run at two sizes"));
     EXPECT_THAT(underlap_program({"gate", run_.run(), named}), fails_with(2, "are the same run"));
   }
 }

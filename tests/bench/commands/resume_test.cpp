@@ -95,7 +95,7 @@ TEST(RunFolder, IsOneRunsAtATime) {
   const RunFolder folder(tiny_config(kOffAndOn));
   Program first(folder.arguments({"--blocks", "100000"}));
   ASSERT_TRUE(first.wait_until([&] { return fs::exists(folder.folder / "run/run.lock"); }));
-  const std::string words = folder.run() + " is in use: process " + std::to_string(first.pid()) + " on ";
+  const std::string words = folder.run() + " is in use by process " + std::to_string(first.pid()) + " on ";
   EXPECT_THAT(underlap_program(folder.arguments()), fails_with(2, words));
   EXPECT_THAT(underlap_program(folder.arguments({"--resume"})), fails_with(2, words));
 }

@@ -126,7 +126,7 @@ TEST(Series, OfTwoConfigurationsThatNoGateTakesAreRefusedBeforeTheFirstRun) {
   };
   refused(tiny_config("data_parallel_size: 2\n"), "ranks is 2 in the baseline and 1 in the candidate");
   refused(tiny_config("matrix: {overlap: [{name: off, comm_overlap.overlap_grad_reduce: false}]}\n"),
-          "its cells are off, those of ");
+          "its cells are off, but those of ");
   std::string modelled = tiny_config();
   const std::size_t place = modelled.find("run: {");
   ASSERT_NE(place, std::string::npos) << modelled;

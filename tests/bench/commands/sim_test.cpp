@@ -26,7 +26,7 @@ nlohmann::json measured_cells(const RunFolder& folder, const Words& more = {}) {
   return cells_of(folder.run());
 }
 
-constexpr std::uint64_t kHashOfCells = 15498204008079769241U;
+constexpr std::uint64_t kHashOfCells = 2561439816225702899U;
 constexpr std::uint64_t kHashOfTrace = 9514737113571591649U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.

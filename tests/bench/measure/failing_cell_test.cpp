@@ -68,7 +68,7 @@ TEST_F(FailingCell, IsTriedAgainOnFreshRanksAndTheBlockWithIt) {
   EXPECT_THAT(outcome.invalid, IsEmpty());
   EXPECT_THAT(outcome.results.cells[0].notes, Each(Not(HasSubstr("fresh ranks"))));
   EXPECT_THAT(outcome.results.cells[1].notes,
-              Contains(HasSubstr("block 2 was measured on fresh ranks, after this: rank 1 ended with exit "
+              Contains(HasSubstr("block 2 was measured on fresh ranks after this error: rank 1 ended with exit "
                                  "status 7")));
   EXPECT_THAT(outcome.results.resumed_at_blocks, ElementsAre(2));
 }

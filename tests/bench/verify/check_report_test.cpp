@@ -73,12 +73,13 @@ CheckedMatrix with_numerics() {
 }
 
 TEST(CheckReportText, GivesTheLabelOfEachCellAndOfEachValueOfAnAxis) {
-  EXPECT_THAT(check_text(with_numerics()), EndsWith("\nnumerics\n"
-                                                    "  shrunk: num_layers 32 -> 2, hidden_size 4096 -> 64\n"
-                                                    "  both: reference\n"
-                                                    "  both: lower_precision 2.5e-04, against first over 5 steps\n"
-                                                    "  both: not_checked\n"
-                                                    "  grad_reduce_in_fp32=false alone: lower_precision 2.5e-04\n"));
+  EXPECT_THAT(check_text(with_numerics()),
+              EndsWith("\nnumerics\n"
+                       "  shrunk: num_layers 32 -> 2, hidden_size 4096 -> 64\n"
+                       "  both: reference\n"
+                       "  both: lower_precision 2.5e-04, compared with first over 5 steps\n"
+                       "  both: not_checked\n"
+                       "  grad_reduce_in_fp32=false alone: lower_precision 2.5e-04\n"));
 }
 
 TEST(CheckReportJson, HoldsTheNumerics) {

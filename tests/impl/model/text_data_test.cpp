@@ -65,7 +65,7 @@ TEST(TextData, TheShippedTextIsRepeatedForLongSequences) {
 TEST(TextData, NamesTheFileThatIsMissingEmptyOrTooShort) {
   const std::filesystem::path folder = testing::TempDir();
   EXPECT_THAT(error_of(folder / "no such file", 8), AllOf(HasSubstr("no such file"), HasSubstr("train.data")));
-  EXPECT_THAT(error_of(folder, 8), HasSubstr("directory"));
+  EXPECT_THAT(error_of(folder, 8), HasSubstr("a folder"));
   std::ofstream(folder / "empty.txt");
   EXPECT_THAT(error_of(folder / "empty.txt", 8), HasSubstr("is empty"));
   std::ofstream(folder / "short.txt") << "12345678";

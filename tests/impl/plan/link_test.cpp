@@ -41,10 +41,10 @@ TEST(Link, CopyEnginesLeaveReductionsToKernels) {
 }
 
 TEST(Link, EveryMistakeIsTold) {
-  EXPECT_THAT(mistakes_of("emulated:450GB,sms=0,latency=5,sms=2,fast"),
-              ElementsAre(HasSubstr("the rate of each direction is \"450GB\""), HasSubstr("sms is \"0\""),
-                          HasSubstr("latency is \"5\""), HasSubstr("says \"sms\" twice"),
-                          HasSubstr("unknown option \"fast\"")));
+  EXPECT_THAT(
+      mistakes_of("emulated:450GB,sms=0,latency=5,sms=2,fast"),
+      ElementsAre(HasSubstr("the rate of each direction is \"450GB\""), HasSubstr("sms is \"0\""),
+                  HasSubstr("latency is \"5\""), HasSubstr("has \"sms\" twice"), HasSubstr("unknown option \"fast\"")));
 }
 
 TEST(Link, RefusesWhatIsNoLink) {

@@ -227,7 +227,7 @@ TEST(Windows, BadMarksAreReportedAndBoundNone) {
   const std::map<std::string, std::vector<Mark>> cases{
       {"repeats step 1", {{0, 0, 1, 10}, {0, 0, 1, 20}}},
       {"is out of order: it follows that of step 2", {{0, 0, 2, 10}, {0, 0, 1, 20}}},
-      {"is before the one of step 1", {{0, 0, 1, 10}, {0, 0, 2, 9}}},
+      {"is earlier than that of step 1", {{0, 0, 1, 10}, {0, 0, 2, 9}}},
       {"a mark is missing", {{0, 0, 1, 10}, {0, 0, 3, 20}}},
   };
   for (auto [message, marks] : cases) {

@@ -147,7 +147,7 @@ TEST(Annotations, SpeakForTheRestOfTheirGroup) {
   attribute(t.trace);
   EXPECT_EQ(t.trace.tag(rest).mode, Mode::none) << "75 % is no fact";
   EXPECT_THAT(name_of(t.trace.attribution(rest).reason),
-              ::testing::StartsWith("probably dp: others of its group were launched in"));
+              ::testing::StartsWith("probably dp: others in its group were launched in"));
   EXPECT_EQ(t.trace.tag(of_other).mode, Mode::none);
 }
 

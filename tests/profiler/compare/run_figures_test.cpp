@@ -122,7 +122,7 @@ TEST(RunFigures, AreRefusedOfARunThatIsNotWhole) {
   report::RunResults results = results_of_two_steps();
   results.blocks_planned = 3;
   EXPECT_THAT(why_refused(results),
-              AllOf(HasSubstr("out/r: 1 of 3 blocks are done"), HasSubstr("underlap run a.yaml -o r --resume")));
+              AllOf(HasSubstr("out/r: only 1 of 3 blocks are done"), HasSubstr("underlap run a.yaml -o r --resume")));
   results = results_of_two_steps();
   results.cells[0].invalid_because = {"the clock was set"};
   EXPECT_THAT(why_refused(results), HasSubstr("the times of cell on are invalid: the clock was set"));

@@ -51,11 +51,10 @@ TEST(Formats, EachFormatThatWritesRecognisesAndReadsWhatItWrote) {
 TEST(ReadTrace, NamesTheKnownFormatsForAnUnknownOne) {
   EXPECT_THAT(error_of_file("t.pftrace", ""), HasSubstr("empty"));
   for (const char* text : {"hello", "{\"results\": []}", "\n[{\"results\": [", "\n\n\n", "\x28\xB5\x2F\xFD junk"})
-    EXPECT_THAT(error_of_file("t.pftrace", text),
-                ::testing::AnyOf(HasSubstr("known are perfetto"), HasSubstr("corrupt")))
+    EXPECT_THAT(error_of_file("t.pftrace", text), ::testing::AnyOf(HasSubstr("known: perfetto"), HasSubstr("corrupt")))
         << text;
   const std::string long_text = "\n{\"results\": [" + std::string(300, ' ') + "]}";
-  EXPECT_THAT(error_of_file("t.json", long_text), HasSubstr("known are perfetto"));
+  EXPECT_THAT(error_of_file("t.json", long_text), HasSubstr("known: perfetto"));
 }
 
 TEST(ReadTrace, SaysWhyAFileCannotBeRead) {

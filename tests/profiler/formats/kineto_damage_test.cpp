@@ -23,7 +23,7 @@ std::string kineto_refusal(std::string_view text) {
 
 TEST(KinetoDamage, RefusesWhatHoldsNoEvents) {
   for (const char* text : {"", "once upon a time", "\x01\x02\xFF"})
-    EXPECT_THAT(kineto_refusal(text), HasSubstr("t.json: no JSON")) << text;
+    EXPECT_THAT(kineto_refusal(text), HasSubstr("t.json: not JSON")) << text;
   for (const char* text : {"{}", R"({"traceEvents": []})", R"({"traceEvents": 7})"})
     EXPECT_THAT(kineto_refusal(text), HasSubstr("without trace events")) << text;
 }

@@ -64,7 +64,8 @@ TEST(CheckBaseline, RefusesRunsThatNoGateTakesAsOneSide) {
   std::vector<RunFigures> runs = runs_of("base", 3);
   EXPECT_EQ(refusal(runs), "");
   runs[2].cells.pop_back();
-  EXPECT_THAT(refusal(runs), AllOf(HasSubstr("base/run-02 has no cell c9, which base/run-00 has"), HasSubstr("apart")));
+  EXPECT_THAT(refusal(runs),
+              AllOf(HasSubstr("base/run-02 has no cell c9, which base/run-00 has"), HasSubstr("separately")));
   runs = runs_of("base", 3);
   runs[1].cells[2].work["ranks"] = "4";
   EXPECT_THAT(refusal(runs), HasSubstr("cell c2: ranks is 2 in the one and 4 in the other"));
@@ -113,11 +114,11 @@ TEST(GateRules, ErrorsNamePlaceAndMend) {
   EXPECT_THAT(complaint("rules:\n- {metric: step, max: 3%}\n"),
               AllOf(HasSubstr("gate.yaml:2:18"), HasSubstr("unknown key \"max\""), HasSubstr("max_regression")));
   EXPECT_THAT(complaint("rules:\n- {max_regression: 3}\n"),
-              AllOf(HasSubstr(":2:20"), HasSubstr("\"3\" is no tolerance")));
+              AllOf(HasSubstr(":2:20"), HasSubstr("\"3\" is not a tolerance")));
   EXPECT_THAT(complaint("rules:\n- {judge: no}\n"), HasSubstr("must be true or false"));
-  EXPECT_THAT(complaint("rules: 3\n"), HasSubstr("has a list of rules"));
+  EXPECT_THAT(complaint("rules: 3\n"), HasSubstr("needs a list of rules"));
   EXPECT_THAT(complaint("level: 3\nrules: [{metric: step}]\n"), HasSubstr("unknown key \"level\""));
-  EXPECT_THAT(complaint("[1]\n"), HasSubstr("has a list of rules"));
+  EXPECT_THAT(complaint("[1]\n"), HasSubstr("needs a list of rules"));
   EXPECT_THAT(complaint(""), HasSubstr("is empty"));
   EXPECT_THAT(complaint("rules: [\n"), HasSubstr("gate.yaml:"));
 }

@@ -170,8 +170,8 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
   EXPECT_EQ(row.baseline, 10e6);
   EXPECT_TRUE(row_of(report, "c5", "numerics").is_missing);
   EXPECT_THAT(report.warnings,
-              UnorderedElementsAre(HasSubstr("not judged: exposed, bytes of c4, since the candidate does not "
-                                             "tell it; measure with run.trace: true"),
+              UnorderedElementsAre(HasSubstr("not judged: exposed, bytes of c4: missing from the candidate; "
+                                             "measure with run.trace: true"),
                                    HasSubstr("efficiency of c4"), HasSubstr("numerics of c5")));
   GateOptions options;
   for (const char* metric : {"exposed*", "bytes", "numerics"})
@@ -333,7 +333,7 @@ TEST(Gate, SaysWhatItWasToldInVain) {
   options.rules.rules.push_back({.metric = "numeri?s"});
   EXPECT_THAT(
       run_gate(baseline, candidate, options).warnings,
-      ElementsAre(HasSubstr("--run-sd is not used"), HasSubstr("a rule is for cells d*"),
+      ElementsAre(HasSubstr("--run-sd is ignored"), HasSubstr("a rule is for cells d*"),
                   HasSubstr("a rule is for metric exposed.pp, but these runs do not report it; they report bytes")));
 }
 

@@ -175,7 +175,7 @@ TEST(CollectiveLogFile, TellsEveryErrorWithItsPlace) {
                                  {study("{bytes: 8, times_us: 1}"), "did you mean time_us?"},
                                  {study("{bytes: 8, time_us: 1}", "    below: a\n"), "which is not another log"},
                                  {"study: collective_times\n", "the study has no logs"},
-                                 {"study: other\nlogs: []\n", "logs must be a list of at least one"},
+                                 {"study: other\nlogs: []\n", "logs must be a list with at least one item"},
                                  {unknown, "unknown hardware \"h10\"; available: a100-sxm"}});
 }
 

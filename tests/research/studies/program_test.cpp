@@ -67,7 +67,7 @@ TEST(StudyProgram, PrintsTheTableAloneWithoutAFolder) {
 TEST(StudyProgram, RefusesWhatItDoesNotKnow) {
   const SmallStudy study;
   EXPECT_THAT(underlap_program({"claims", study.file()}),
-              fails_with(2, "no study \"claims\"; there are overlap_claims"));
+              fails_with(2, "no study \"claims\"; available: overlap_claims"));
   EXPECT_THAT(underlap_program({"overlap_claims", study.file()}), fails_with(2, "study must be overlap_claims"));
   EXPECT_THAT(underlap_program({"overlap_claims"}), fails_with(2, "overlap_claims needs FILE"));
   EXPECT_THAT(underlap_program({"overlap_claims", study.folder / "none"}), fails_with(2, "no such file"));

@@ -155,7 +155,7 @@ TEST_F(Reports, RunsAreJudgedAsAGateJudgesThem) {
   EXPECT_EQ(page->findChild<QComboBox*>()->currentData().toString(), "gate");
   // A run that is made anew is said to have changed.
   run_of("before", 2);
-  EXPECT_TRUE(wait_until([&] { return window->note().contains("results.json has changed"); }));
+  EXPECT_TRUE(wait_until([&] { return window->note().contains("results.json changed"); }));
 }
 
 TEST_F(Reports, ManyRunsOfASideAreJudgedTogether) {

@@ -141,7 +141,7 @@ TEST_F(Documents, FileThatComesBackIsSaidToHaveChanged) {
   fs::remove(path.toStdString());
   ASSERT_TRUE(wait_until([&] { return window->note().contains("no longer exists"); }));
   trace_file("trace.pftrace", 7);
-  EXPECT_TRUE(wait_until([&] { return window->note().contains("has changed"); })) << window->note().toStdString();
+  EXPECT_TRUE(wait_until([&] { return window->note().contains("changed after"); })) << window->note().toStdString();
 }
 
 TEST_F(Documents, FitOnTheScreen) {

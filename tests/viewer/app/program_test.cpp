@@ -218,7 +218,7 @@ TEST_F(Program, DrawsRunsAtSeveralSizes) {
   EXPECT_GE(QImage(q("dark.png")).width(), 1600);
   EXPECT_THAT(refused({"--render", out, "--chart", "scaling", q("2")}), HasSubstr("two sizes"));
   EXPECT_THAT(refused({"--render", out, "--chart", "scaling", "--cell", "off", q("2"), q("8")}), HasSubstr("--cell"));
-  EXPECT_THAT(refused({"--render", out, "--chart", "scaling", q("2"), q("before.pftrace")}), HasSubstr("no run"));
+  EXPECT_THAT(refused({"--render", out, "--chart", "scaling", q("2"), q("before.pftrace")}), HasSubstr("not a run"));
   EXPECT_THAT(refused({"--render", out, "--chart", "matrix", q("2"), q("4"), q("8")}), HasSubstr("--chart scaling"));
 }
 

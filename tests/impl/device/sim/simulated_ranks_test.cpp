@@ -85,7 +85,7 @@ TEST(SimulatedRanks, OfAGroupThatExchangesMessagesOneOrAllAreSimulated) {
       [&] {
         world.play({.simulated = {0, 2}});
       },
-      ThrowsMessage<std::invalid_argument>(HasSubstr("2 are simulated: one or all can be")));
+      ThrowsMessage<std::invalid_argument>(HasSubstr("2 members of a group that exchanges messages are simulated")));
 }
 
 TEST(SimulatedRanks, AreAsManyAsThereArePrograms) {

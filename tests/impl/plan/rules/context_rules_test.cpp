@@ -47,14 +47,15 @@ TEST(ContextSizes, MustFitTheModelAndEachOther) {
   std::vector<OneMessage> refused = {
       {context(2, "cp_comm_type: [p2p, a2a]"), "lists 2 layers"},
       {context(2, "cp_comm_type: [p2p, ring, p2p, p2p]"), "must be one of p2p, all_gather, a2a"},
-      {context(4, "seq_length: 132"), "seq_length is 132, which 2 * context_parallel_size (8)"},
-      {context(8, a2a), "(4) over 8 ranks"},
-      {context(4, a2a + ", tensor_model_parallel_size: 2, sequence_parallel: true"), "(2) over 4 ranks"},
-      {context(8, a2a + "+p2p, " + sizes + "[8, 1]"), "(4) over 8 ranks"},
+      {context(4, "seq_length: 132"), "seq_length is 132, which is not divisible by 2 * context_parallel_size (8)"},
+      {context(8, a2a), "(4) do not divide evenly among the 8 ranks"},
+      {context(4, a2a + ", tensor_model_parallel_size: 2, sequence_parallel: true"),
+       "(2) do not divide evenly among the 4 ranks"},
+      {context(8, a2a + "+p2p, " + sizes + "[8, 1]"), "(4) do not divide evenly among the 8 ranks"},
       // A key head that two tensor ranks hold is still one head.
       {"model: {preset: tiny, num_query_groups: 2, tensor_model_parallel_size: 4, context_parallel_size: 2, "
        "cp_comm_type: a2a, sequence_parallel: true}",
-       "(1) over 2 ranks"},
+       "(1) do not divide evenly among the 2 ranks"},
       {context(4, a2a + "+p2p"), no_product},
       {context(4, sizes + "[3, 2]"), no_product}};
   for (const char* wrong : {"[2, 3]", "[4]", "4", "[4, 1, 1]", "[-2, -2]"})

@@ -113,7 +113,7 @@ TEST(PipelineSchedule, EveryMistakeIsReportedAtOnce) {
                 "comm_overlap: {overlap_p2p_comm: false}\n"
                 "ddp: {num_distributed_optimizer_instances: 3}\n"),
       ElementsAre(HasSubstr("f:1:23: model.num_layers is 6"), HasSubstr("f:1:38: model.seq_length is 126"),
-                  HasSubstr("f:1:155: all-to-all splits"), HasSubstr("f:1:174: a2a+p2p needs"),
+                  HasSubstr("f:1:155: the key and value heads"), HasSubstr("f:1:174: a2a+p2p needs"),
                   HasSubstr("f:1:219: overlap_p2p_comm_warmup_flush"), HasSubstr("f:2:9: num_microbatches is 5"),
                   HasSubstr("f:3:1: world_size is 20"), HasSubstr("f:4:16: virtual stages without overlap_p2p_comm"),
                   HasSubstr("f:5:7: ddp.num_distributed_optimizer_instances is 3")));

@@ -34,7 +34,7 @@ TEST(Recompute, FullTakesGroupsOfAllLayersOrTheFirstOnes) {
   const Plan block = plan_of(recompute(full("block", 1)));
   EXPECT_EQ(block.config.recompute.method, RecomputeMethod::block);
   EXPECT_EQ(block.config.recompute.num_layers, 1);
-  EXPECT_THAT(reason(block), HasSubstr("the first 1 layers"));
+  EXPECT_THAT(reason(block), HasSubstr("its first 1 layers"));
   EXPECT_THAT(block.not_run, IsEmpty());
   EXPECT_EQ(outcome(block, "model.recompute_method"), "\"block\" user");
   const std::string thirds = "model: {preset: tiny, num_layers: 8, " + full("uniform", 3) + "}";
@@ -75,7 +75,7 @@ TEST(Recompute, RefusesWhatMegatronRefuses) {
   expect_refused({
       {recompute(full("some", 2)), "one of uniform, block"},
       {recompute("recompute_granularity: whole"), "one of full, selective"},
-      {recompute(kSelective + ", recompute_num_layers: 1"), "recompute_num_layers is 1, and"},
+      {recompute(kSelective + ", recompute_num_layers: 1"), "recompute_num_layers is 1, but"},
       {recompute(kSelective + ", recompute_modules: [3]"), "\"3\""},
       {recompute(kSelective + ", recompute_modules: core_attn"), "must be a list"},
   });

@@ -37,7 +37,7 @@ TEST(TensorSplits, OfABulkSlotMadeAPipelineDivideTheFeatures) {
   const std::string cfg = with_cfg("{qkv_dgrad: {num_splits: 3}}");
   EXPECT_THAT(errors_of(tp2(128, cfg, "tp_comm_overlap_rs_dgrad: true")),
               ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr("qkv_dgrad.num_splits is 3"))));
-  EXPECT_THAT(notices_of(tp2(128, cfg)), Contains(HasSubstr("qkv_dgrad.num_splits has no effect: bulk is not cut")));
+  EXPECT_THAT(notices_of(tp2(128, cfg)), Contains(HasSubstr("qkv_dgrad.num_splits has no effect: bulk is not split")));
 }
 
 TEST(TensorSplits, HaveNoEffectByTheMethodInEffect) {
@@ -134,7 +134,7 @@ TEST(GatedKnob, KnowsWhereItWasRequested) {
 TEST(Fp8, IsNotRunOnAnA100) {
   const std::string a100 = "environment: {gpu_arch: a100}\n", tiny = "model: {preset: tiny}\n";
   EXPECT_THAT(lines_of(plan_of(tiny + kFp8 + a100).not_run),
-              ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr("a100 has no fp8"))));
+              ElementsAre(AllOf(StartsWith("f:2:"), HasSubstr("environment.gpu_arch a100 does not have"))));
   EXPECT_THAT(plan_of(tiny + kFp8).not_run, IsEmpty());
   EXPECT_THAT(plan_of(tiny + a100).not_run, IsEmpty());
 }

@@ -152,7 +152,7 @@ TEST(Assemble, KeepsWhatEachKernelWasLaunchedWith) {
 }
 
 TEST(Assemble, AnIdThatWasGivenTwiceIsAnError) {
-  EXPECT_THAT(assemble({}, std::vector{gemm(7), gemm(7)}, kRank).errors, ElementsAre(HasSubstr("id 7 ")));
+  EXPECT_THAT(assemble({}, std::vector{gemm(7), gemm(7)}, kRank).errors, ElementsAre(HasSubstr("operation id 7")));
 }
 
 TEST(Assemble, ACommunicationBetweenRanksThatLeftNothingIsAnError) {

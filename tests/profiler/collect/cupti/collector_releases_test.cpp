@@ -96,7 +96,7 @@ TEST_F(CollectorOfARelease, NeverRefusesABufferToALibraryThatWouldCrash) {
 TEST_F(CollectorOfARelease, RefusesTheReleaseThatMayHangWhenItStops) {
   cupti.version = 130000;
   const std::string error = refusal();
-  EXPECT_THAT(error, AllOf(HasSubstr("synthetic is CUPTI 130000, of CUDA 13.0 before Update 1"),
+  EXPECT_THAT(error, AllOf(HasSubstr("synthetic is CUPTI 130000 of CUDA 13.0 before Update 1"),
                            HasSubstr("\nput the CUPTI of CUDA 13.0 Update 1"), HasSubstr("run.trace: false")));
   EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1);
   EXPECT_EQ(cupti.num_calls("subscribe"), 0U);
