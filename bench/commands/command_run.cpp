@@ -143,7 +143,7 @@ void check_launched(const RunArguments& arguments, const plan::Matrix& matrix, c
         fmt::format("the largest cell of {} has {} ranks, but {} started {} processes: start {}", arguments.config,
                     needed, launch.launcher, launch.size, needed));
   if (needed < launch.size)
-    print_error("note: {} of the {} processes started by {} are idle: {}\n", launch.size - needed, launch.size,
+    print_error("note: {} of the {} processes started by {} will be idle: {}\n", launch.size - needed, launch.size,
                 launch.launcher,
                 has_ranks ? fmt::format("the largest cell has {} ranks", needed) : "one process runs the simulation");
 }

@@ -59,16 +59,16 @@ bool gives_hints(const plan::Cell& cell) {
 void find_overridden(const plan::Cell& cell, const ReadVariable& read, std::map<std::string, std::string>& conflicts) {
   if (!uses_nccl(cell)) return;
   if (const auto has = read(kBlocking); has == "0")
-    conflicts.try_emplace(kBlocking, fmt::format("{0} is 0 in the environment, which overrides that communicators are "
-                                                 "blocking: NCCL would connect in the background\n  unset {0}",
+    conflicts.try_emplace(kBlocking, fmt::format("{0} is 0 in the environment, but the run needs blocking "
+                                                 "communicators; NCCL would connect in the background\n  unset {0}",
                                                  kBlocking));
   if (!gives_hints(cell)) return;
   for (const char* name : plan::kInPlaceOfCommunicatorConfig)
     if (const auto has = read(name); has && find(cell.plan, name) == nullptr)
-      conflicts.try_emplace(
-          name, fmt::format("{0} is {1} in the environment, which overrides the multiprocessors and clusters that the "
-                            "plan of cell {2} gives its tensor-parallel collectives\n  unset {0}",
-                            name, *has, cell.name));
+      conflicts.try_emplace(name,
+                            fmt::format("{0} is {1} in the environment, which overrides the SMs and clusters that the "
+                                        "plan of cell {2} gives its tensor-parallel collectives\n  unset {0}",
+                                        name, *has, cell.name));
 }
 
 }  // namespace

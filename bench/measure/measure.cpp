@@ -70,8 +70,8 @@ class Measurement {
     results_ = described();
     folder_.emplace(options.folder);
     if (!folder_->why_not_locked().empty())
-      status_.print(fmt::format("{} cannot be locked ({}): a second run in it would not be prevented",
-                                options.folder.string(), folder_->why_not_locked()));
+      status_.print(fmt::format("{} cannot be locked ({}): do not start a second run in it", options.folder.string(),
+                                folder_->why_not_locked()));
     if (report::find_results(options.folder)) take_up_what_is_there();
     if (parts_.size() > 1) say_parts();
     if (options.resume && results_.blocks_done == 0)

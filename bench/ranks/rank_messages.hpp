@@ -96,7 +96,7 @@ RankReport decode_report(std::string_view payload, const std::string& origin);
 std::string encode(const Trace& trace);
 Trace decode_trace(std::string_view payload, const std::string& origin);
 
-/// Last arrivals, ns, for the part that a rank sent: profiler/analysis/waits/rank_arrivals.hpp.
+/// Last arrivals, ns, for the part that a rank sent: profiler/analysis/arrivals.hpp.
 using LastArrivals = std::vector<std::int64_t>;
 
 /// Why a rank failed.

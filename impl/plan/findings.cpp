@@ -51,7 +51,7 @@ class Collector {
 };
 
 std::string gate_finding(const Knob& knob) {
-  return fmt::format("{} was requested as {} and is {}: {}", knob.name, to_json_text(knob.requested),
+  return fmt::format("{} was requested as {} but is {}: {}", knob.name, to_json_text(knob.requested),
                      to_json_text(knob.effective), knob.reason);
 }
 

@@ -134,7 +134,7 @@ class Findings {
 };
 
 std::string gate_text(const Knob& knob) {
-  return fmt::format("{} was requested as {} and is {}: {}", knob.name, value_text(knob.requested),
+  return fmt::format("{} was requested as {} but is {}: {}", knob.name, value_text(knob.requested),
                      value_text(knob.effective), knob.reason);
 }
 
@@ -172,12 +172,13 @@ std::string sizes_text(const ParallelConfig& p) {
 /// Describes the planned job in a line or two.
 std::string heading(const Plan& plan) {
   const Config& c = plan.config;
-  return fmt::format(
-      "{} on {} {}{}; {} {} a step; {}",
-      c.model.preset.empty() ? fmt::format("{} layers of {}", c.model.num_layers, c.model.hidden_size) : c.model.preset,
-      c.parallel.world_size(), c.parallel.world_size() == 1 ? "rank" : "ranks", sizes_text(c.parallel),
-      c.train.num_microbatches, c.train.num_microbatches == 1 ? "microbatch" : "microbatches",
-      c.mixed_precision.recipe);
+  return fmt::format("{} on {} {}{}; {} {} per step; {}",
+                     c.model.preset.empty()
+                         ? fmt::format("{} layers, hidden size {}", c.model.num_layers, c.model.hidden_size)
+                         : c.model.preset,
+                     c.parallel.world_size(), c.parallel.world_size() == 1 ? "rank" : "ranks", sizes_text(c.parallel),
+                     c.train.num_microbatches, c.train.num_microbatches == 1 ? "microbatch" : "microbatches",
+                     c.mixed_precision.recipe);
 }
 
 /// Settings that the plan needs and the configuration does not give.

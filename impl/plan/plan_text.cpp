@@ -77,7 +77,7 @@ std::string gated(const std::vector<Knob>& knobs) {
   std::string text;
   for (const Knob& knob : knobs)
     if (knob.source == "gate")
-      text += fmt::format("NOT AS REQUESTED: {} was requested as {} and is {}: {}\n", knob.name,
+      text += fmt::format("NOT AS REQUESTED: {} was requested as {} but is {}: {}\n", knob.name,
                           slot_text(knob.requested), slot_text(knob.effective), knob.reason);
   return text.empty() ? text : text + "\n";
 }

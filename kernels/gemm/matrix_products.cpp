@@ -243,7 +243,7 @@ void MatrixProducts::choose(Prepared& prepared, const GemmCall& call) const {
     first = found.end();
   }
   if (first == found.end())
-    throw MachineError(fmt::format("cuBLASLt {} has no algorithm for {}, {} multiprocessors, {} bytes of workspace: {}",
+    throw MachineError(fmt::format("cuBLASLt {} has no algorithm for {}, {} SMs, {} bytes of workspace: {}",
                                    api_.version(), prepared.choice.product,
                                    prepared.choice.sm_budget == 0 ? "all" : std::to_string(prepared.choice.sm_budget),
                                    workspace_bytes_, api_.get_status_name(status)));

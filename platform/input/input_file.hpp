@@ -34,7 +34,7 @@ struct FileBytes {
 FileBytes read_bytes(ByteStream&, const ReadLimits& = {}, const std::function<void()>& before_each_piece = {});
 
 /// The content of a file that a person named. Throws as ByteStream and read_bytes() do, and std::invalid_argument where
-/// compressed data is corrupt or cut short.
+/// compressed data is corrupt or truncated.
 std::string read_input_file(const std::filesystem::path& file, const ReadLimits& = {}, GivenPipes = GivenPipes::read);
 
 /// Throws std::invalid_argument naming the file where reading `bytes` of content needs more memory than is free.

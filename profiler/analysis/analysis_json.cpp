@@ -126,7 +126,7 @@ void add_communication(const std::pair<const std::string, CommunicationSplit>& o
   field("steps", Object{add_step, steps == nullptr});
 }
 
-// The parts of a step. `us_of` gives a part's time, `total` what it is of.
+// The parts of a step. `us_of` gives the time of one; `total` shows whether waiting is known.
 void add_parts(const Split& total, const auto& us_of, auto&& field) {
   field("compute_only_us", us_of([](const Split& s) { return s.compute_only_ns; }));
   field("hidden_us", us_of([](const Split& s) { return s.hidden_ns; }));

@@ -133,7 +133,7 @@ std::string mode_clause(const TypicalStep& step) {
 std::string exposed_sentence(const TypicalStep& step) {
   if (step.comm_ns == 0) return "No communication was found.";
   if (step.exposed_ns == 0)
-    return fmt::format("No communication is exposed: all {} run during compute.", ms(step.comm_ns));
+    return fmt::format("No communication is exposed: all of it ({}) runs during compute.", ms(step.comm_ns));
   return fmt::format("{} ({}) is exposed communication{}.", ms(step.exposed_ns), pct(step.exposed_ns, step.step_ns),
                      mode_clause(step));
 }
@@ -185,17 +185,19 @@ std::string cause_sentence(const Trace& trace, const Summary& summary, const Typ
   const auto [purpose, exposed_ns] = largest(step.exposed_of_purposes);
   std::string text;
   if (purpose != kNoMode)
-    text = exposed_ns >= kAll * step.exposed_ns ? fmt::format("All of it is {}", purpose)
-                                                : fmt::format("Most of it ({}) is {}", ms(exposed_ns), purpose);
+    text = exposed_ns >= kAll * step.exposed_ns
+               ? fmt::format("All of it is {}", purpose)
+               : fmt::format("{} ({}) is {}", exposed_ns >= kMost * step.exposed_ns ? "Most of it" : "The largest part",
+                             ms(exposed_ns), purpose);
   else
-    text = fmt::format("Most of it is in {}", main_kernel(trace));
+    text = fmt::format("The longest communication kernel is {}", main_kernel(trace));
   if (!step.is_wait_known) {
     const bool has_peers = ranks_of(trace).size() > 1;
     const bool is_matched = summary.communications && summary.communications->matching.matched_slices > 0;
     if (has_peers && is_matched && !summary.clock_residual_ns)
       return text + "; the late rank is unknown: a single collective cannot align the ranks' clocks.";
     return text + (has_peers ? "; the late rank is unknown: the ranks' collectives could not be matched."
-                             : "; the late rank is unknown: pass the traces of all ranks.");
+                             : "; the late rank is unknown: give the traces of all ranks.");
   }
   if (step.wait_ns == 0) return text + "; none of the exposed time is waiting.";
   text += fmt::format("; {} of the exposed time is waiting", pct(step.wait_ns, step.exposed_ns));

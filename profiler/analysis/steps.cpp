@@ -16,8 +16,9 @@ constexpr EnumNames<StepSource, 5> kSources{{"marks", "profiler_step", "range", 
 
 std::vector<RankSlices> slices_of_ranks(const Trace& trace) {
   std::map<std::int32_t, std::vector<std::uint32_t>> ranges;
-  for (std::uint32_t i = 0; i < trace.size(); ++i)
-    if (!trace.is_work(i) && trace.track_of(i).kind == TrackKind::range) ranges[trace.track_of(i).rank].push_back(i);
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (!trace.is_work(i) && trace.track_of(i).kind == TrackKind::range)
+      ranges[trace.track_of(i).rank].push_back(static_cast<std::uint32_t>(i));
   std::vector<RankSlices> list;
   for (auto& [rank, work] : work_by_rank(trace)) {
     list.push_back({rank, std::move(work), std::move(ranges[rank])});

@@ -9,9 +9,12 @@
 #include <utility>
 
 #include "platform/numbers/median.hpp"
+#include "platform/threads/on_all_cores.hpp"
 
 namespace underlap::analysis {
 namespace {
+
+constexpr std::size_t kManyToSort = 200'000;  ///< fewer slices are sorted before other threads have started
 
 std::string where(const Mark& mark) {
   return fmt::format("rank {} block {}: the mark of step {} at {} ns", mark.rank, mark.block, mark.step, mark.time_ns);
@@ -72,9 +75,13 @@ std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace& tra
   for (const Track& track : trace.tracks) of_track.push_back(&ranks[track.rank]);
   for (std::size_t i = 0; i < trace.size(); ++i)
     if (trace.is_work(i)) of_track[trace.track(i)]->push_back(static_cast<std::uint32_t>(i));
-  for (auto& [rank, slices] : ranks)
-    std::ranges::stable_sort(slices, {}, [&](std::uint32_t i) { return trace.start_ns()[i]; });
   std::erase_if(ranks, [](const auto& rank) { return rank.second.empty(); });
+  std::vector<std::vector<std::uint32_t>*> of_rank;
+  for (auto& [rank, slices] : ranks) of_rank.push_back(&slices);
+  const auto start_of = [&](std::uint32_t i) { return trace.start_ns()[i]; };
+  on_all_cores(
+      of_rank.size(), [&](std::size_t i) { std::ranges::stable_sort(*of_rank[i], {}, start_of); },
+      trace.size() < kManyToSort ? 1 : 0);
   return ranks;
 }
 

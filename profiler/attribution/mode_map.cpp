@@ -167,7 +167,7 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
 ModeMap read_mode_map(const std::string& file) {
   const std::string yaml = read_input_file(file, {.bytes = kMostBytes + 1});
   if (yaml.size() > kMostBytes)
-    throw std::invalid_argument(file + ": larger than 1 MiB; pass a mode map, rules in YAML");
+    throw std::invalid_argument(file + ": larger than 1 MiB; give a mode map, rules in YAML");
   return parse_mode_map(yaml, file);
 }
 

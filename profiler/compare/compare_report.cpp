@@ -173,9 +173,12 @@ Table sums_table(const TraceChange& change, const std::string& what, std::string
 }
 
 Table cells_table(const CompareReport& report) {
-  Table table{
-      {{"cell", Align::left}, {"baseline ms"}, {"candidate ms"}, {"change"}, {"largest change", Align::left, 1, 40}},
-      {}};
+  Table table{{{"cell", Align::left},
+               {"baseline ms"},
+               {"candidate ms"},
+               {"change"},
+               {"largest contribution", Align::left, 1, 40}},
+              {}};
   for (const Comparison& comparison : report.comparisons) {
     table.rows.push_back({comparison.name, ms(comparison.from_step_ns), ms(comparison.to_step_ns),
                           fmt::format("{:+.1f} %", 100 * comparison.delta_ns() / comparison.from_step_ns),
@@ -262,7 +265,7 @@ std::string sentence_of(const Comparison& comparison) {
   std::string text = change_in_words(comparison);
   if (!comparison.change || comparison.delta_ns() == 0) return text;
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
-  const std::string most = most_of(comparison, " changed most,");
+  const std::string most = most_of(comparison, direction > 0 ? " grew most," : " shrank most,");
   return fmt::format("{}{}{}{}", text, part_in_words(*comparison.change, direction), most.empty() ? "" : "; ", most);
 }
 

@@ -134,7 +134,9 @@ void refuse_same_run(const Runs& baseline, const Runs& candidate) {
     for (std::size_t j = 0; j < i; ++j)
       if (is_same_run(all[i], all[j]))
         throw std::invalid_argument(
-            fmt::format("{} and {} are the same run\n  a gate needs different runs", all[j].source, all[i].source));
+            fmt::format("{} and {} are the same run\n  the baseline was saved from it, or it is given twice; a gate "
+                        "needs different runs",
+                        all[j].source, all[i].source));
 }
 
 std::string not_comparable(const Runs& baseline, const Runs& candidate) {

@@ -215,8 +215,8 @@ class TraceComparison {
     WindowPairs pairs = pair_windows(from_.summary, to_.summary);
     change_.left_out = std::move(pairs.left_out);
     if (pairs.ranks.empty()) throw std::invalid_argument("no rank has a step in both traces");
-    analysis::ComputeTimes compute_from, compute_to;
     const auto work_from = analysis::work_by_rank(from_.trace), work_to = analysis::work_by_rank(to_.trace);
+    std::vector<Window> all_from, all_to;
     std::vector<SharedRank> ranks;
     for (const RankPair& pair : pairs.ranks) {
       add_splits(pair);
@@ -225,10 +225,12 @@ class TraceComparison {
         of_from.push_back(pair.from->windows[one]);
         of_to.push_back(pair.to->windows[other]);
       }
-      ranks.push_back({share(from_, work_from, pair.from->rank, of_from, compute_from),
-                       share(to_, work_to, pair.to->rank, of_to, compute_to)});
+      ranks.push_back({share(from_, work_from, pair.from->rank, of_from), share(to_, work_to, pair.to->rank, of_to)});
+      all_from.insert(all_from.end(), of_from.begin(), of_from.end());
+      all_to.insert(all_to.end(), of_to.begin(), of_to.end());
     }
-    change_.compute = analysis::compute_change(compute_from, compute_to);
+    change_.compute = analysis::compute_change(analysis::compute_times(from_.trace, all_from),
+                                               analysis::compute_times(to_.trace, all_to));
     if (change_.is_matched_by_tags)
       match_by_tags(ranks);
     else
@@ -248,9 +250,7 @@ class TraceComparison {
 
   static std::vector<OwnedWindow> share(const Side& side,
                                         const std::map<std::int32_t, std::vector<std::uint32_t>>& work,
-                                        std::int32_t rank, std::span<const Window> windows,
-                                        analysis::ComputeTimes& compute) {
-    compute += analysis::compute_times(side.trace, windows);
+                                        std::int32_t rank, std::span<const Window> windows) {
     const auto found = work.find(rank);
     return share_out(side.trace, found == work.end() ? std::span<const std::uint32_t>() : found->second, windows);
   }

@@ -81,7 +81,7 @@ Trace read_trace(const std::filesystem::path& path, Reading& reading) {
   const FileBytes head = first_bytes(path);
   if (head.bytes.empty())
     throw std::invalid_argument(
-        fmt::format("{}: {}; pass a trace of `underlap run`, the PyTorch profiler or Nsight Systems", path.string(),
+        fmt::format("{}: {}; give a trace of `underlap run`, the PyTorch profiler or Nsight Systems", path.string(),
                     head.fault.empty() ? "an empty file, not a trace" : head.fault));
   const Format* format = format_with(head);
   if (format == nullptr)

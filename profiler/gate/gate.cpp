@@ -131,7 +131,7 @@ std::string trace_against_run(const Runs& baseline, const Runs& candidate) {
       if (ranks(trace) == ranks(run)) continue;
       return fmt::format(
           "{} is a simulated trace with {} rank{}, but {} is a run with {}: such a trace has one rank for all that do "
-          "the same work; name run folders on both sides, or traces on both",
+          "the same work; give run folders on both sides, or traces on both",
           trace.source, ranks(trace), ranks(trace) == "1" ? "" : "s", run.source, ranks(run));
     }
   return "";

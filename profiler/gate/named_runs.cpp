@@ -87,8 +87,8 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 
 [[noreturn]] void refuse_sides(const fs::path& folder) {
   throw std::invalid_argument(
-      fmt::format("{0}: has both sides of interleaved runs\n  name one of them, {0}/baseline or {0}/candidate; a gate "
-                  "takes one after the other",
+      fmt::format("{0}: has both sides of interleaved runs\n  compare them: underlap gate {0}/baseline "
+                  "{0}/candidate",
                   folder.string()));
 }
 
@@ -158,7 +158,7 @@ Runs of_folder(const fs::path& folder, ReadingWatch& watch) {
   }
   if (!all.empty()) return all;
   throw std::invalid_argument(folder.string() +
-                              ": is empty\n  name a run's folder, a saved baseline or traces; `underlap run CONFIG "
+                              ": is empty\n  give a run folder, a saved baseline or traces; `underlap run CONFIG "
                               "--runs 5 -o DIR` measures runs");
 }
 
@@ -214,8 +214,7 @@ std::vector<compare::RunFigures> runs_named(const std::string& path, ReadingWatc
   });
   if (paths.empty())
     throw std::invalid_argument(
-        path +
-        ": no such file or folder\n  name a run's folder, a saved baseline (`underlap baseline save`) or traces");
+        path + ": no such file or folder\n  give a run folder, a saved baseline (`underlap baseline save`) or traces");
   // Files that one pattern fits are the ranks of one run.
   if (std::ranges::all_of(paths, [](const std::string& one) { return fs::is_regular_file(one); }))
     return run_of_traces(path, watch);

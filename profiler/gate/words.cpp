@@ -216,7 +216,7 @@ std::string verdict_sentence(const GateReport& report) {
   const std::string step = step_clause(report);
   const std::size_t regressions = count_of(report, Verdict::regression);
   const std::size_t inconclusive = count_of(report, Verdict::inconclusive);
-  const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} are inconclusive", inconclusive);
+  const std::string undecided = inconclusive == 0 ? "" : fmt::format("; {} inconclusive", inconclusive);
   // Of what is measured a regression may be within the tolerance: it is one until that is shown.
   if (report.verdict == Verdict::regression)
     return fmt::format("regression: {}{} {} {}{}", step, metrics_of_cells(report, regressions),
@@ -225,8 +225,7 @@ std::string verdict_sentence(const GateReport& report) {
                                        : "significantly worse, and not shown to be within the tolerance",
                        undecided);
   if (report.verdict == Verdict::inconclusive)
-    return fmt::format("inconclusive: {}{} are inconclusive, no regressions", step,
-                       metrics_of_cells(report, inconclusive));
+    return fmt::format("inconclusive: {}{} inconclusive, no regressions", step, metrics_of_cells(report, inconclusive));
   const auto worse = std::ranges::count_if(
       report.rows, [](const GateRow& row) { return row.verdict == Verdict::pass && row.is_beyond_chance; });
   return fmt::format("pass: {}{} within the tolerance{}{}", step,

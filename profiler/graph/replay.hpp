@@ -46,7 +46,7 @@ struct Times {
 /// Replays a graph in one pass: each node starts when the last of its edges lets it, and takes as long as it did. A
 /// node without edges starts when it was measured to. Waits are not durations, so they are recomputed.
 ///
-/// gaps_ns  by edge: those of Gaps, or none
+/// gaps_ns  by edge, one for each: those of Gaps, or zeros
 /// Without a rank's lateness, what that rank did before a communication that it reached last counts as over when the
 /// other members have arrived. The schedule of a pipeline is not lateness.
 Times replay(const Graph&, std::span<const std::int64_t> gaps_ns, const EdgeFilter& = {}, const Change& = {});

@@ -25,7 +25,7 @@ void OneJob::add(const std::string& file, const Trace& trace) {
   for (const std::int32_t rank : analysis::ranks_of(trace))
     if (const auto [entry, is_new] = file_of_rank_.emplace(rank, file); !is_new)
       throw std::invalid_argument(fmt::format(
-          "{} and {} both have rank {}; pass the traces of one cell, or the run's folder to analyze each cell",
+          "{} and {} both have rank {}; give the traces of one cell, or the run folder to analyze each cell",
           entry->second, file, rank));
   check_said(file, trace, "world_size", "ranks");
   check_ranks(file, trace);
@@ -51,7 +51,7 @@ void OneJob::check_said(const std::string& file, const Trace& trace, const char*
   const auto [first, is_new] = said_.try_emplace(key, Said{found->second, file});
   if (is_new || first->second.value == found->second) return;
   throw std::invalid_argument(
-      fmt::format("{} and {} are from different jobs: {} {} and {}; pass traces of one job\n  underlap compare A B "
+      fmt::format("{} and {} are from different jobs: {} {} and {}; give traces of one job\n  underlap compare A B "
                   "compares two jobs",
                   first->second.file, file, what, first->second.value, found->second));
 }
@@ -97,7 +97,7 @@ void OneJob::check_times() const {
       continue;
     const double apart_s = (static_cast<double>(spans[i].begin_ns) - static_cast<double>(before->end_ns)) / 1e9;
     throw std::invalid_argument(
-        fmt::format("{} starts {} s after {} ends, so they cannot be ranks of one job; pass traces recorded at the "
+        fmt::format("{} starts {} s after {} ends, so they cannot be ranks of one job; give traces recorded at the "
                     "same time\n  underlap compare A B compares two jobs",
                     spans[i].file, in_digits(apart_s, 3), before->file));
   }

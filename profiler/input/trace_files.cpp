@@ -88,7 +88,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 void refuse_folder(const fs::path& folder) {
   throw std::invalid_argument(fmt::format(
-      "{}: a folder without traces; pass a trace, or the folder of a run that recorded traces", folder.string()));
+      "{}: a folder without traces; give a trace, or the folder of a run that recorded traces", folder.string()));
 }
 
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {

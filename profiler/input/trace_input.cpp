@@ -46,7 +46,7 @@ void check_holds_something(const CellTrace& cell) {
   for (const auto& [reason, count] : cell.trace.import.skipped)
     skipped += fmt::format("; skipped {}: {}", count, reason);
   throw std::invalid_argument(
-      fmt::format("{}: no usable slice, so there is nothing to analyze{}; pass a trace of a run that finished a block, "
+      fmt::format("{}: no usable slice, so there is nothing to analyze{}; give a trace of a run that finished a block, "
                   "or of a program that used a GPU",
                   fmt::join(cell.files, ", "), skipped));
 }

@@ -61,8 +61,8 @@ std::string capture_text(const CellResult& cell) {
                      fmt::join(causes, ", "), cell.capture_faults.front().example);
 }
 
-// Why the block's clocks were lowered, "power limit 61 % of the block, SM clock 1980 -> 1590 MHz"; empty: they were
-// not.
+// Why the block's clocks were lowered, "power limit; SM clock 1980 -> 1590 MHz, clocks lowered for 12 ms"; empty: they
+// were not.
 std::string throttled_text(const GpuBlock& block) {
   std::set<std::string> reasons(block.after.throttle_reasons.begin(), block.after.throttle_reasons.end());
   if (block.power_limited_ns > 0) reasons.insert("power limit");

@@ -26,7 +26,8 @@ std::string link_text(const RunResults& results) {
 }
 
 std::string progress_text(const RunResults& results) {
-  std::string text = fmt::format("{} of {} blocks", results.blocks_done, results.blocks_planned);
+  std::string text = fmt::format("{} of {} block{}", results.blocks_done, results.blocks_planned,
+                                 results.blocks_planned == 1 ? "" : "s");
   if (const std::string note = interval_note(results); !note.empty()) text += "; " + note;
   if (!results.resumed_at_blocks.empty())
     text += fmt::format("; resumed with fresh weights before block {}", fmt::join(results.resumed_at_blocks, ", "));
@@ -41,7 +42,10 @@ std::string played_text(const RunResults& results) {
       ++cells[{cell.num_ranks_played, cell.num_ranks}];
   std::string text;
   for (const auto& [ranks, count] : cells) {
-    text += fmt::format("{}{} of {} ranks", text.empty() ? "simulated: " : "; ", ranks.first, ranks.second);
+    text += fmt::format(
+        "{}{} of {} ranks",
+        text.empty() ? (traits_of(results.info.backend).measures_time ? "measured: " : "simulated: ") : "; ",
+        ranks.first, ranks.second);
     if (std::cmp_less(count, results.cells.size())) text += fmt::format(" in {} of the cells", count);
   }
   return text.empty() ? text : text + ", one for each set of identical ranks\n";
@@ -74,7 +78,7 @@ std::string mismatch_text(const RunResults& results) {
     text += line(fmt::format("NOT RECORDED: {}: the program was built with uncommitted changes", results.info.commit));
   for (const CellResult& cell : results.cells)
     if (!cell.invalid_because.empty())
-      text += line(fmt::format("NOT VALID: {}: {} ({} in all); do not use its times", cell.name,
+      text += line(fmt::format("INVALID: {}: {} ({} in total); do not use its times", cell.name,
                                cell.invalid_because.front(), cell.invalid_because.size()));
   for (const CellResult& cell : results.cells) {
     std::string what = non_finite_loss(cell);

@@ -65,7 +65,7 @@ void write(const StudyOutput& output, const std::filesystem::path& folder) {
     write_file_atomically(folder / output.json_name, output.json);
     write_file_atomically(folder / output.report_name, output.report);
   } catch (const FileIsHeld& held) {
-    throw std::invalid_argument(fmt::format("{} is in use: {} is writing to it", folder.string(), held.what()));
+    throw std::invalid_argument(fmt::format("{} is in use by {}", folder.string(), held.what()));
   }
   print_text("results: {}\n", (folder / output.json_name).string());
 }

@@ -319,7 +319,7 @@ TEST_F(Products, NameTheProductThatHasNoAlgorithm) {
   MatrixProducts products(CublasLtDouble::api());
   EXPECT_THAT([&] { products.enqueue(fprop(), context); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("cuBLASLt 13.1.0 has no algorithm for [3, 5] bf16"),
-                                                HasSubstr("all multiprocessors"), HasSubstr("33554432 bytes"))));
+                                                HasSubstr("all SMs"), HasSubstr("33554432 bytes"))));
   fake.reset(std::vector<CublasLtDouble::Candidate>{});
   EXPECT_THAT([&] { products.enqueue(fprop(), context); },
               ThrowsMessage<MachineError>(HasSubstr("CUBLAS_STATUS_NOT_SUPPORTED")));

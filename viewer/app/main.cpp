@@ -150,7 +150,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace underlap;
   viewer::Arguments arguments;
-  CLI::App app("Shows traces and runs: which communication is hidden by compute, which is exposed, and why",
+  CLI::App app("Shows traces and runs: which communication is hidden under compute, which is exposed, and why",
                "underlap-viewer");
   viewer::add_options(app, arguments);
   give_back_large_blocks();  // a trace's arrays grow while it is read

@@ -131,7 +131,7 @@ Chart make_chart(std::string_view name, const ChartInput& input) {
     const std::vector<ChartSource> is = given(input);
     throw std::invalid_argument(fmt::format("chart {} needs {}; {} is {}{}", name, sources_text(kind.needs),
                                             input.name.empty() ? "the input" : input.name,
-                                            is.empty() ? "none" : sources_text(is), instead(kind, input)));
+                                            is.empty() ? "none of these" : sources_text(is), instead(kind, input)));
   }
   return {kind, kind.figures(input)};
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The work of one stream; slices that overlap lie in rows below each other.
 //   |[ fc1_fprop ][==== all_gather !!!!]|   of communication the hidden part is pale
-
 #include "viewer/lanes/lane_painters.hpp"
 
 namespace underlap::viewer {

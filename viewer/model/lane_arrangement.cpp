@@ -143,7 +143,7 @@ void LaneArrangement::change(int row, bool ArrangedLane::*what, bool value, int 
   if (row < 0 || row >= rowCount() || lanes_[static_cast<std::size_t>(row)].*what == value) return;
   lanes_[static_cast<std::size_t>(row)].*what = value;
   const QModelIndex changed = index(row);
-  emit dataChanged(changed, changed, {role, Qt::CheckStateRole});
+  emit dataChanged(changed, changed, {role});
 }
 
 void LaneArrangement::move_row(int from, int to) {

@@ -35,8 +35,8 @@ struct Piece {
 /// short, is in the `exposed` of one. Replaces what `pieces` holds.
 void find_pieces(const Segments&, const View&, std::vector<Piece>& pieces);
 
-/// The picture of a row of a lane, with communication that is wide enough divided into what of
-/// it is hidden, waits and transfers, where that lies. Replaces what `pieces` holds.
+/// The picture of a row of a lane. Communication that is wide enough is divided into hidden parts, waits and
+/// transfers. Replaces what `pieces` holds.
 void find_pieces(const Timeline&, const Lane&, const LaneRow&, const View&, std::vector<Piece>& pieces);
 
 }  // namespace underlap::viewer

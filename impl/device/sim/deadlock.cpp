@@ -17,7 +17,7 @@ std::string text(std::int32_t rank, const InFlight& item) {
 }
 
 std::string missing_text(const std::vector<std::int32_t>& ranks) {
-  return ranks.empty() ? "a member's multiprocessors" : fmt::format("rank {}", fmt::join(ranks, ", "));
+  return ranks.empty() ? "a member's SMs" : fmt::format("rank {}", fmt::join(ranks, ", "));
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void Engine::report_deadlock() const {
   }
   const std::size_t num_left_out = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
   lines.resize(lines.size() - num_left_out);
-  std::string message = fmt::format("deadlock after {} ns of virtual time:", now_);
+  std::string message = fmt::format("deadlock after {} ns of simulated time:", now_);
   for (const std::string& line : lines) message += "\n  " + line;
   if (num_left_out > 0) message += fmt::format("\n  and {} more", num_left_out);
   throw MachineError(message);

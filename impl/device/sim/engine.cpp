@@ -72,7 +72,7 @@ void Engine::play() {
     if (event.rank >= 0 && ranks_[static_cast<std::size_t>(event.rank)]->scheduled_ns != event.ns) continue;
     if (event.ns > kEndOfTime)
       throw std::invalid_argument(
-          fmt::format("these steps exceed the limit of virtual time, {}; {}", kEndOfTimeInWords, kFasterMachine));
+          fmt::format("these steps exceed the limit of simulated time, {}; {}", kEndOfTimeInWords, kFasterMachine));
     now_ = event.ns;
     if (event.rank < 0) {
       end_flow(event.flow);
@@ -196,9 +196,9 @@ const KernelTime& Engine::launch_time(Rank& rank, const Program& program, const 
 
 void Engine::refuse_endless(std::int32_t r, const InFlight& item, double ns) const {
   if (ns <= static_cast<double>(kEndOfTime)) return;
-  throw std::invalid_argument(fmt::format("rank {}: {} takes {:g} ns, which exceeds the limit of virtual time, {}; {}",
-                                          number_of(r), describe(item.program(), item.command()), ns, kEndOfTimeInWords,
-                                          kFasterMachine));
+  throw std::invalid_argument(
+      fmt::format("rank {}: {} takes {:g} ns, which exceeds the limit of simulated time, {}; {}", number_of(r),
+                  describe(item.program(), item.command()), ns, kEndOfTimeInWords, kFasterMachine));
 }
 
 void Engine::enter(std::int32_t r, Running& running, const CallTimes::Call& parts) {

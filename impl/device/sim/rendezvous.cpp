@@ -80,7 +80,7 @@ Rendezvous::Key Rendezvous::message_key(const CommunicatorState& state, const Pr
   if (is_simulated(from) && is_simulated(to)) return {state.global, from, to, 0};
   if (state.simulated.size() > 1)
     throw std::invalid_argument(
-        fmt::format("{}: {} members of a group that exchanges messages are simulated: one or all can be",
+        fmt::format("{}: {} members of a group that exchanges messages are simulated, must be one or all",
                     describe(program, call), state.simulated.size()));
   const Group& group = program.communicators[call.communicator].group;
   const std::int32_t peer = program.transfers(call)[part.transfers[0]].peer;

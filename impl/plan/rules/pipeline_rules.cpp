@@ -244,7 +244,7 @@ void check_split_backward(Resolution& r) {
     refuse("mixed_precision.recipe", "this version keeps no fp8 gradients for them; choose bf16_mixed");
   if (c.recompute.method != RecomputeMethod::none)
     refuse("model.recompute_granularity",
-           "recomputed activations are freed before they are computed; leave recompute_granularity out");
+           "recomputed activations are freed before these gradients are computed; leave recompute_granularity out");
   if (c.pipeline.defer_embedding_wgrad_compute)
     refuse(kDefer, "those of the head are among them; set defer_embedding_wgrad_compute to false");
 }

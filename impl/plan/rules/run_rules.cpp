@@ -42,9 +42,9 @@ void decide_hardware(Resolution& r) {
 /// before each block starts from idle devices.
 void decide_repetitions(Resolution& r) {
   RunConfig& run = r.config().run;
-  const std::string why =
-      run.jitter_pct > 0 ? "virtual time is deterministic except for run.jitter_pct; request more to see its spread"
-                         : "virtual time is deterministic";
+  const std::string why = run.jitter_pct > 0
+                              ? "simulation is deterministic except for run.jitter_pct; request more to see its spread"
+                              : "simulation is deterministic";
   const auto decide = [&](std::string_view path, std::int64_t& count, std::int64_t value, const std::string& reason) {
     if (r.settings.given(path)) return;
     count = value;
@@ -52,7 +52,7 @@ void decide_repetitions(Resolution& r) {
   };
   decide("run.steps", run.steps, 1, why);
   decide("run.blocks", run.blocks, 1, why);
-  decide("run.warmup", run.warmup, 0, "virtual time needs no warm-up");
+  decide("run.warmup", run.warmup, 0, "simulation needs no warm-up");
 }
 
 void check_warmup(Resolution& r) {

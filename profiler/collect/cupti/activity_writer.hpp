@@ -7,7 +7,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <stop_token>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>

@@ -9,8 +9,7 @@
 namespace underlap::cupti {
 
 SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms) {
-  if (num_sms <= 0)
-    throw std::invalid_argument(fmt::format("a budget of {} multiprocessors; must be at least 1", num_sms));
+  if (num_sms <= 0) throw std::invalid_argument(fmt::format("a budget of {} SMs; must be at least 1", num_sms));
   SmBudgetCheck check;
   for (const KernelUse& kernel : kernels) {
     const std::int64_t blocks = kernel.grid.count();

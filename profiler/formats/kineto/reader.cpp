@@ -50,12 +50,12 @@ class Reader {
     }
     pipeline_.finish();
     if (!splitter_.is_json())
-      throw std::invalid_argument(origin_ + ": not JSON; pass a trace written by the PyTorch profiler");
+      throw std::invalid_argument(origin_ + ": not JSON; give a trace written by the PyTorch profiler");
     if (!splitter_.fault().empty()) builder_.skip(splitter_.fault());
     if (splitter_.num_torn() > 0) builder_.skip("event with unbalanced quotes", splitter_.num_torn());
     if (builder_.trace().import.events == 0)
       throw std::invalid_argument(origin_ +
-                                  ": JSON without trace events; pass a trace written by the PyTorch profiler");
+                                  ": JSON without trace events; give a trace written by the PyTorch profiler");
     return builder_.finish(header_, reading_);
   }
 

@@ -108,7 +108,7 @@ Database::Database(const std::filesystem::path& path) : path_(path) {
   read_schema();
   if (std::ranges::none_of(kOwnTables, [&](const char* table) { return has(table); }))
     refuse(path,
-           "an SQLite database without Nsight Systems tables; pass the output of `nsys export --type=sqlite REPORT`");
+           "an SQLite database without Nsight Systems tables; give the output of `nsys export --type=sqlite REPORT`");
 }
 
 void Database::read_schema() {

@@ -424,7 +424,7 @@ void PerfettoDecoder::end_slice(EventTrack& track, std::int64_t time_ns) {
 Trace PerfettoDecoder::finish() {
   if (!ours_)
     throw std::invalid_argument(fmt::format(
-        "{}: a Perfetto trace not written by Underlap (it has no Underlap packet); pass a trace of `underlap run`",
+        "{}: a Perfetto trace not written by Underlap (it has no Underlap packet); give a trace of `underlap run`",
         origin_));
   cut_block();
   return std::move(trace_);

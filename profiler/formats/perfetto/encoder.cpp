@@ -91,6 +91,7 @@ void write_clock_of_trace(pbf_writer& packet, const Trace& block) {
   snapshot.add_enum(clock_snapshot::kPrimary, clock_snapshot::kMonotonic);
 }
 
+// A base, since it has to exist before the packet's writer and outlive it.
 struct PacketStream {
   pbf_writer stream;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "platform/input/input_file.hpp"
 #include "profiler/formats/perfetto/decoder.hpp"
@@ -54,11 +55,16 @@ void decode_pieces(std::span<char> bytes, PerfettoDecoder& decoder, Reading& rea
   if (used < seen) decoder.skip("truncated packet");
 }
 
+// Ends the decompressor, whose window can take 128 MiB.
+FileBytes unpack(ByteStream stream, Reading& reading) {
+  reading.begin_stage(0, kUnpacking);
+  return read_bytes(stream, {}, [&] { reading.at(stream.bytes_taken(), stream.file_length()); });
+}
+
 // The packets of a block lie in one piece of memory. The length of a compressed file is not known before it is
 // unpacked.
-void decode_compressed(ByteStream& stream, PerfettoDecoder& decoder, Reading& reading) {
-  reading.begin_stage(0, kUnpacking);
-  FileBytes unpacked = read_bytes(stream, {}, [&] { reading.at(stream.bytes_taken(), stream.file_length()); });
+void decode_compressed(ByteStream stream, PerfettoDecoder& decoder, Reading& reading) {
+  FileBytes unpacked = unpack(std::move(stream), reading);
   reading.begin_stage(kUnpacking, 1);
   decode_pieces(unpacked.bytes, decoder, reading, [](std::span<char> piece) { return piece.size(); });
   if (!unpacked.fault.empty()) decoder.skip(unpacked.fault);
@@ -86,7 +92,7 @@ Trace read_perfetto(const std::filesystem::path& path, Reading& reading) {
   ByteStream stream(path);
   PerfettoDecoder decoder(path.string());
   if (stream.is_compressed())
-    decode_compressed(stream, decoder, reading);
+    decode_compressed(std::move(stream), decoder, reading);
   else
     decode_plain(stream, decoder, reading);
   return decoder.finish();

@@ -151,9 +151,10 @@ std::string report_html(const RunResults& results) {
       title, kStyle, kPatterns, kind_of_times(results.info));
   text += fmt::format("<pre class=\"wrap\">{}</pre>\n", markup_text(results.info.command));
   const std::string note = interval_note(results);
-  text += paragraph(fmt::format("{} of {} blocks{}{}. Commit {}; {}, {} CPUs; {}.", results.blocks_done,
-                                results.blocks_planned, note.empty() ? "" : "; ", note, results.info.commit,
-                                results.info.cpu_model, results.info.num_cpus, results.info.started_utc));
+  text += paragraph(fmt::format("{} of {} block{}{}{}. Commit {}; {}, {} CPUs; {}.", results.blocks_done,
+                                results.blocks_planned, results.blocks_planned == 1 ? "" : "s",
+                                note.empty() ? "" : "; ", note, results.info.commit, results.info.cpu_model,
+                                results.info.num_cpus, results.info.started_utc));
   if (const std::string warnings = report_warnings(results); !warnings.empty())
     text += fmt::format("<pre class=\"wrap\">{}</pre>\n", markup_text(warnings));
   text += answers_html(results, summaries) + pictures(results, summaries) + tables(results, summaries) + notes(results);

@@ -110,9 +110,9 @@ void refuse_twins(const ScaledCell& cell) {
     const ScalingPoint &one = cell.points[i - 1].point, &other = cell.points[i].point;
     if (one.num_ranks != other.num_ranks || one.is_modelled != other.is_modelled) continue;
     if (one.run == other.run && one.name == other.name)
-      throw std::invalid_argument(one.run + ": is named twice\n  name one run per size");
+      throw std::invalid_argument(one.run + ": is given twice\n  give one run per size");
     throw std::invalid_argument(
-        fmt::format("{} ({}) and {} ({}) are the same cell, {} over {} ranks\n  name one run per size; to combine "
+        fmt::format("{} ({}) and {} ({}) are the same cell, {} over {} ranks\n  give one run per size; to combine "
                     "repeated runs, name the folder of their series (underlap run --runs)",
                     one.run, one.name, other.run, other.name, times_of(one), one.num_ranks));
   }
@@ -129,7 +129,7 @@ void keep_those_of_two_sizes(std::vector<ScaledCell>& cells, std::vector<std::st
       single.push_back(fmt::format("{} ({} ranks)", cell.name, cell.points.front().point.num_ranks));
   if (single.size() == cells.size())
     throw std::invalid_argument(
-        fmt::format("no cell was run at two sizes: {}\n  name runs of one matrix at several sizes, such as 2, 8 and 64 "
+        fmt::format("no cell was run at two sizes: {}\n  give runs of one matrix at several sizes, such as 2, 8 and 64 "
                     "ranks; cells are matched by name",
                     single.empty() ? "no run has a cell" : short_list(single, 5)));
   std::erase_if(cells, [](const ScaledCell& cell) { return !has_two_sizes(cell); });
@@ -204,9 +204,9 @@ std::vector<std::filesystem::path> folders_of(const std::string& path) {
   if (!folders.empty()) return folders;
   if (is_folder_of_series(named / "baseline") || is_folder_of_series(named / "candidate"))
     throw std::invalid_argument(fmt::format(
-        "{0}: has both sides of interleaved runs\n  name one of them: {0}/baseline or {0}/candidate", path));
+        "{0}: has both sides of interleaved runs\n  give one of them: {0}/baseline or {0}/candidate", path));
   throw std::invalid_argument(fmt::format(
-      "{}: not a run, since it has no results.json\n  name folders written by `underlap run CONFIG -o DIR`", path));
+      "{}: not a run, since it has no results.json\n  give folders written by `underlap run CONFIG -o DIR`", path));
 }
 
 std::vector<ScalingPoint> read_points(const std::string& path, std::vector<std::string>& notes) {

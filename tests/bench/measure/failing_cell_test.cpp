@@ -82,7 +82,7 @@ TEST_F(FailingCell, IsLeftOutWhereItFailsAgainAndTheOthersGoOn) {
   EXPECT_THAT(outcome.invalid.front(), HasSubstr("left out from block 2 on, where it failed 2 times: rank 1 ended"));
   // What it has of blocks is in the tables, and marked.
   EXPECT_THAT(report::run_text(report::read_results(folder / "run"), {.width = 100}, report::Details::left_out),
-              HasSubstr("NOT VALID"));
+              HasSubstr("INVALID"));
 }
 
 TEST_F(FailingCell, ThatNeverRanLeavesTablesOfTheOthers) {
@@ -90,7 +90,7 @@ TEST_F(FailingCell, ThatNeverRanLeavesTablesOfTheOthers) {
   EXPECT_THAT(samples(outcome.results), ElementsAre(0, 8));
   const report::RunResults results = report::read_results(folder / "run");
   for (const auto details : {report::Details::included, report::Details::left_out})
-    EXPECT_THAT(report::run_text(results, {.width = 100}, details), HasSubstr("NOT VALID"));
+    EXPECT_THAT(report::run_text(results, {.width = 100}, details), HasSubstr("INVALID"));
 }
 
 TEST_F(FailingCell, IsTakenUpAgainByResume) {

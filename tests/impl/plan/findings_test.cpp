@@ -29,7 +29,7 @@ TEST(Findings, AreErrorsAloneWhereThereAreAny) {
 TEST(UnmetRequests, AreWhatIsOverruledAndWhatIsAskedOfNothing) {
   const std::string tiny = "model: {preset: tiny}\n";
   EXPECT_THAT(unmet_requests(plan_of(tiny + "comm_overlap: {tp_comm_overlap: true}\n")),
-              ElementsAre(StartsWith("comm_overlap.tp_comm_overlap was requested as true and is false: ")));
+              ElementsAre(StartsWith("comm_overlap.tp_comm_overlap was requested as true but is false: ")));
   EXPECT_THAT(unmet_requests(plan_of("model: {preset: tiny, cp_comm_type: a2a}\n"
                                      "extensions: {cp_overlap: true, release_by_event: true}\n")),
               testing::UnorderedElementsAre("model.cp_comm_type was requested as \"a2a\" but has no effect: "

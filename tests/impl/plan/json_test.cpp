@@ -38,7 +38,7 @@ TEST(PlanJson, SurvivesBytesThatAreNotUtf8) {
 
 TEST(PlanText, ShowsGatedRequestsFirst) {
   const std::string text = text_of(plan_of("model: {preset: tiny}\ncomm_overlap: {tp_comm_overlap: true}"));
-  EXPECT_THAT(text, StartsWith("NOT AS REQUESTED: comm_overlap.tp_comm_overlap was requested as true and is false"));
+  EXPECT_THAT(text, StartsWith("NOT AS REQUESTED: comm_overlap.tp_comm_overlap was requested as true but is false"));
 }
 
 }  // namespace

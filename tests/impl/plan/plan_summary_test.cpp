@@ -48,7 +48,7 @@ TEST(PlanOverview, TellsCellsApartByWhatIsInEffect) {
 
 TEST(PlanOverview, TellsOfAGateOnceAndOfTheCellsThatANoticeIsFor) {
   const std::string text = joined(overview(parse(kOnOff, "f"), {.width = kNarrow}));
-  const std::string gate = "f:3:16: comm_overlap.tp_comm_overlap was requested as true and is false";
+  const std::string gate = "f:3:16: comm_overlap.tp_comm_overlap was requested as true but is false";
   ASSERT_THAT(text, HasSubstr(gate));
   EXPECT_THAT(text.substr(text.find(gate) + 1), Not(HasSubstr(gate)));
   EXPECT_THAT(text, HasSubstr("bucket_size has no effect: neither gradients nor parameters overlap, so each has one "
@@ -67,7 +67,7 @@ TEST(PlanOfACell, SaysWhatIsInEffectAndWhyWithinTheTerminal) {
   const std::string text = cell_summary(matrix.cells.at(1), {.width = kNarrow});
   fits(text, kNarrow);
   EXPECT_THAT(joined(text), HasSubstr("NOT AS REQUESTED f:3:16: comm_overlap.tp_comm_overlap"));
-  EXPECT_THAT(lines_of(text), Contains("tiny on 2 ranks: DP 2; 1 microbatch a step; bf16_mixed"));
+  EXPECT_THAT(lines_of(text), Contains("tiny on 2 ranks: DP 2; 1 microbatch per step; bf16_mixed"));
   EXPECT_THAT(text, Not(HasSubstr("use_distributed_optimizer"))) << "left at its default";
 }
 

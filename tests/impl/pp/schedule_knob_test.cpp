@@ -78,7 +78,7 @@ TEST(SplitBackward, IsRefusedWhereWeightGradientsCannotWait) {
        "tp_comm_overlap runs collectives during them"},
       {"mixed_precision: {recipe: bf16_with_fp8_current_scaling_mixed}\n", "keeps no fp8 gradients"},
       {"model.recompute_granularity: full\nmodel.recompute_method: uniform\nmodel.recompute_num_layers: 1\n",
-       "are freed before they are computed"},
+       "are freed before these gradients are computed"},
       {"comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n",
        "set defer_embedding_wgrad_compute to false"}};
   for (const std::string& schedule : splitting_schedules())

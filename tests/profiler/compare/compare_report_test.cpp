@@ -40,7 +40,7 @@ Steps buckets(std::int32_t count, std::int64_t each_ns) {
 
 TEST(CompareReport, TellsOfBucketsThatAreFewerOnBalance) {
   const std::string text = text_of(report_of(buckets(14, 1'000'000), buckets(8, 2'000'000)));
-  EXPECT_THAT(text, AllOf(HasSubstr("; reduce changed most, +2.000 ms"), HasSubstr("14 -> 8 (6 removed)"),
+  EXPECT_THAT(text, AllOf(HasSubstr("; reduce grew most, +2.000 ms"), HasSubstr("14 -> 8 (6 removed)"),
                           Not(HasSubstr("reduce (removed)"))));
 }
 
@@ -59,10 +59,10 @@ Steps layers(std::int32_t layers, std::int32_t first) {
 TEST(CompareReport, NamesTheLayersThatChanged) {
   const CompareReport report = report_of(layers(40, 40), layers(40, 30));
   const std::string text = text_of(report, 80);
-  EXPECT_THAT(sentence_of(report.comparisons[0]), HasSubstr("; fc1 of layers 30-39 changed most, +5.000 ms"));
+  EXPECT_THAT(sentence_of(report.comparisons[0]), HasSubstr("; fc1 of layers 30-39 grew most, +5.000 ms"));
   EXPECT_THAT(text, AllOf(HasSubstr("\nfc1, layers 30-39 "), HasSubstr(" s0 "), Not(HasSubstr("layers 0-"))));
   const std::string whole = text_of(report_of(layers(40, 40), layers(40, 0)));
-  EXPECT_THAT(whole, AllOf(HasSubstr("; fc1 changed most, +20.00 ms"), HasSubstr("\nfc1, layers 0-39 ")));
+  EXPECT_THAT(whole, AllOf(HasSubstr("; fc1 grew most, +20.00 ms"), HasSubstr("\nfc1, layers 0-39 ")));
 }
 
 TEST(CompareReport, SumsByStreamAndPurpose) {

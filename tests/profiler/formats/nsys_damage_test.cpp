@@ -34,7 +34,7 @@ TEST(NsysDamage, RefusesSomethingElseAnExportWithoutAnyEventAndACompressedDataba
   const TemporaryFolder folder;
   { NsysFile(folder / "else").run("DROP TABLE StringIds; CREATE TABLE bookmarks (url TEXT)"); }
   EXPECT_THAT(nsys_refusal(folder / "else"),
-              HasSubstr("without Nsight Systems tables; pass the output of `nsys export"));
+              HasSubstr("without Nsight Systems tables; give the output of `nsys export"));
   { const NsysFile file(folder / "empty"); }
   EXPECT_THAT(nsys_refusal(folder / "empty"), HasSubstr("record with `nsys profile --trace=cuda,nvtx`"));
   write_small_nsys_file(folder / "t.sqlite");

@@ -112,7 +112,7 @@ TEST(ReportTable, SaysHowManyRanksWerePlayedForHowMany) {
   results.cells[1].num_ranks_played = 16;
   for (const std::string& text : table_and_markdown(results)) {
     EXPECT_THAT(text,
-                HasSubstr("simulated: 16 of 16384 ranks in 1 of the cells, one for each set of identical ranks\n"));
+                HasSubstr("measured: 16 of 16384 ranks in 1 of the cells, one for each set of identical ranks\n"));
     EXPECT_THAT(text, Not(HasSubstr("4 of 4 ranks")));
   }
 }

@@ -196,7 +196,7 @@ TEST(Scaling, NotesWhatARuleDecidedOtherwiseAtAnotherSize) {
 
 TEST(Scaling, RefusesOneSizeAndOneSizeTwice) {
   EXPECT_THAT(refusal_of({{"a", run_at({})}}), HasSubstr("no cell was run at two sizes: off (2 ranks), on (2 ranks)"));
-  EXPECT_THAT(refusal_of({{"a", run_at({})}, {"a", run_at({})}}), HasSubstr("a: is named twice"));
+  EXPECT_THAT(refusal_of({{"a", run_at({})}, {"a", run_at({})}}), HasSubstr("a: is given twice"));
   EXPECT_THAT(refusal_of({{"a", run_at({})}, {"b", run_at({})}, {"c", run_at({.ranks = 4})}}),
               HasSubstr("a (off) and b (off) are the same cell, measured over 2 ranks"));
   EXPECT_THAT(refusal_of({{"a", run_at({})}, {"b", run_at({.backend = Backend::sim})}}), HasSubstr("at two sizes"))

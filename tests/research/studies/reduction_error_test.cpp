@@ -127,7 +127,7 @@ TEST(ReductionErrorStudyFile, TellsEveryErrorWithItsPlace) {
             "a.yaml:7:3: noise_to_signal stands twice\n"
             "a.yaml:8:9: \"-1\" must be a whole number from 0 to 18446744073709551615");
   study_testing::expect_refused(parse_reduction_error_study,
-                                {{"seeds: []", "a.yaml:1:8: must be a list with at least one item value"},
+                                {{"seeds: []", "a.yaml:1:8: must be a list of at least one value"},
                                  {"gradient: 3", "a.yaml:1:11: must be a map"},
                                  {"study: other", "a.yaml:1:8: study must be dp_reduction_error"},
                                  {"a: [1", "a.yaml:"}});

@@ -114,7 +114,8 @@ TEST_F(Compare, HeadingSaysWhatItsFiguresAre) {
   QString heading;
   for (const QLabel* label : page->findChildren<QLabel*>())
     if (label->text().contains("the step takes")) heading = label->text();
-  EXPECT_THAT(heading.toStdString(), HasSubstr("Means over 6 steps and ranks on each side; measured: host; one run"));
+  EXPECT_THAT(heading.toStdString(),
+              HasSubstr("Means over 6 windows (one step of one rank) on each side; measured: host; one run"));
 }
 
 TEST_F(Compare, MemberThatCameLastIsGoneToOnEitherSide) {

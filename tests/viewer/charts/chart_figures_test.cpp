@@ -254,7 +254,7 @@ TEST(Charts, RefuseWhatLacksTheirInputAndSayWhatToGive) {
             "chart change needs a comparison or a run; both.pftrace.zst is a trace; give two traces, or two runs and a "
             "cell of both");
   EXPECT_EQ(refusal("gate", {}),
-            "chart gate needs a gate; the input is none; give two runs: --chart gate BASELINE CANDIDATE");
+            "chart gate needs a gate; the input is none of these; give two runs: --chart gate BASELINE CANDIDATE");
   EXPECT_EQ(refusal("pie", {}), "no chart \"pie\"; available: modes, steps, change, matrix, bandwidth, gate, scaling");
 }
 

@@ -216,7 +216,7 @@ QString ComparePage::heading() const {
   const compare::Comparison& comparison = report.comparisons.front();
   const Trace& candidate = document_->to->traced.trace;
   QString all = text(compare::sentence_of(comparison));
-  all += tr("\nMeans over %1 steps and ranks on each side; %2")
+  all += tr("\nMeans over %1 windows (one step of one rank) on each side; %2")
              .arg(comparison.change->windows)
              .arg(text(how_made(candidate)));
   if (!is_modelled(candidate))
@@ -289,7 +289,7 @@ void ComparePage::show_slice(const TimelineView& of, std::uint32_t slice) {
 void ComparePage::show_facts(std::uint32_t of_candidate, std::uint32_t of_baseline) {
   std::vector<Fact> now = facts_of_side(*document_->to, of_candidate),
                     before = facts_of_side(*document_->from, of_baseline);
-  if (now.empty() && before.empty()) return facts_->set_table(facts_table({{"", {}}}));
+  if (now.empty() && before.empty()) return facts_->set_table(facts_table({{"", {}}}));  // the header keeps its height
   for (std::vector<Fact>* side : {&now, &before})
     if (side->empty()) side->push_back({"name", "no counterpart in this step"});
   facts_->set_table(facts_table({{"candidate", std::move(now)}, {"baseline", std::move(before)}}));
@@ -303,7 +303,7 @@ std::vector<Fact> ComparePage::facts_of_side(const TraceDocument& side, std::uin
   const std::int64_t in_step_ns = side.timeline->begin_ns(slice) - begin_of_step(*side.timeline, alike->nth_step);
   facts.insert(facts.begin() + 2,
                {{"start in the step", time_text(in_step_ns)},
-                {"number among the same in it", fmt::format("{} of {}", alike->index + 1, alike->slices.size())}});
+                {"occurrence in the step", fmt::format("{} of {}", alike->index + 1, alike->slices.size())}});
   return facts;
 }
 

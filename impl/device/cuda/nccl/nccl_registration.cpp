@@ -50,9 +50,10 @@ void NcclRegistration::add(ncclComm_t communicator, const std::string& purpose,
   }
   if (api_.version < kFirstThatTellsOfSymmetry &&
       std::ranges::any_of(entries_, [](const Entry& entry) { return entry.window != nullptr; }))
-    notices.push_back(fmt::format(
-        "communicator {}: NCCL {} does not report whether windows are symmetric: they are within one NVLink domain",
-        purpose, release_text(api_.version)));
+    notices.push_back(
+        fmt::format("communicator {}: NCCL {} does not report whether windows are symmetric: they are if its ranks are "
+                    "in one NVLink domain",
+                    purpose, release_text(api_.version)));
   if (!without_window.empty())
     notices.push_back(fmt::format(
         "communicator {}: no symmetric windows for {}: {}: each rank registers its own", purpose,

@@ -75,7 +75,7 @@ TEST(Engine, RefusesWhatVirtualTimeCannotCount) {
   EXPECT_THAT(transfer.error(), HasSubstr("rank 0: dp: sum takes"));
   const Stream a = steps[0].create_stream("a");
   for (int i = 0; i < 3; ++i) steps[0].launch(a, named("long"), kernel(4e15));
-  EXPECT_THAT(steps.error(), AllOf(HasSubstr("the limit of virtual time"), HasSubstr("104 days")));
+  EXPECT_THAT(steps.error(), AllOf(HasSubstr("the limit of simulated time"), HasSubstr("104 days")));
 }
 
 TEST(Engine, ACollectiveMovesOnceItsLastMemberIsThere) {

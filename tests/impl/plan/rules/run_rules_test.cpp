@@ -71,7 +71,7 @@ TEST(RunRules, StepsBlocksAndWarmUpFollowTheBackendUnlessWritten) {
   const Plan plan = plan_of(run_with("backend: sim"));
   for (const char* path : {"run.steps", "run.blocks"}) {
     EXPECT_EQ(outcome(plan, path), "1 auto");
-    EXPECT_EQ(knob_of(plan, path).reason, "virtual time is deterministic");
+    EXPECT_EQ(knob_of(plan, path).reason, "simulation is deterministic");
   }
   expect_outcomes({{run_with("backend: sim"), "run.warmup", "0 auto"},
                    {run_with("steps: 3, backend: host"), "run.steps", "3 user"},
