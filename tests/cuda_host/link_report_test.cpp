@@ -59,7 +59,7 @@ TEST(LinkReport, BelowTheRateNextToComputeIsReportedAndValid) {
   EXPECT_TRUE(slow.is_valid());
   EXPECT_DOUBLE_EQ(slow.share().value(), 0.91);
   EXPECT_THAT(to_text(slow), HasSubstr("link at 91 %: 91 of 100 GB/s (lowest 91) over 1 transfers, 99 alone"));
-  EXPECT_THAT(to_text(slow), Not(HasSubstr("NOT VALID")));
+  EXPECT_THAT(to_text(slow), Not(HasSubstr("INVALID")));
 }
 
 TEST(LinkReport, BelowNinetyEightPercentAloneTooIsNotValid) {
@@ -67,7 +67,7 @@ TEST(LinkReport, BelowNinetyEightPercentAloneTooIsNotValid) {
   EXPECT_TRUE(report({record(0, 1000, 98'000'000)}, 100, 0, 0, {97}).is_valid()) << "it kept the rate";
   const LinkReport slow = report({record(0, 1000, 97'900'000)}, 100, 0, 0, {97.9});
   EXPECT_FALSE(slow.is_valid());
-  EXPECT_THAT(to_text(slow), HasSubstr("NOT VALID: under 98 % of the requested rate with nothing else running"));
+  EXPECT_THAT(to_text(slow), HasSubstr("INVALID: under 98 % of the requested rate with nothing else running"));
 }
 
 // 100 MB at 100 GB/s and 300 MB at 50 GB/s: 400 MB in 7 ms.

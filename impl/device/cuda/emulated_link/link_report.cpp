@@ -105,7 +105,7 @@ std::string to_text(const LinkReport& report) {
   if (report.longest_placing_us > LinkReport::kPlacingUs)
     text += fmt::format("; blocks of a transfer waited up to {:.0f} us for SMs", report.longest_placing_us);
   if (!report.is_valid())
-    text += fmt::format("; NOT VALID: under {:g} % of the requested rate with nothing else running",
+    text += fmt::format("; INVALID: under {:g} % of the requested rate with nothing else running",
                         100 * LinkReport::kLeastShare);
   return text + "; waiting for peers: not emulated";
 }
