@@ -17,6 +17,8 @@ namespace underlap::analysis {
 namespace {
 
 constexpr std::int32_t kMinWidth = 40;
+constexpr char kBrief =
+    ':';  ///< work in less than half of a cell, none of it exposed: short kernels leave no row blank
 
 // One row of the picture: what its stream does, apart by what it looks like.
 struct Row {
@@ -111,6 +113,8 @@ std::string cells_of(const Row& row, const std::vector<std::int64_t>& edges) {
       cells[c] = '!';
     else if (2 * busy[c] >= edges[c + 1] - edges[c] && busy[c] > 0)
       cells[c] = hidden[c] > 0 ? '=' : compute[c] > 0 ? '#' : '.';
+    else if (busy[c] > 0)
+      cells[c] = kBrief;
   }
   return cells;
 }
@@ -167,10 +171,14 @@ std::string text_timeline(const Trace& trace, const TimelineRequest& request) {
   const std::size_t num_cells = width - indent - 3;  // " |" before the cells and "|" after them
   const auto edges = axis_edges(begin_ns, end_ns, static_cast<std::int64_t>(num_cells));
   std::string text = axis_line(end_ns - begin_ns, indent + 2, num_cells) + "\n";
-  for (const Row& row : rows)
-    fmt::format_to(std::back_inserter(text), "{:<{}} |{}|\n", row.label.substr(0, indent), indent,
-                   cells_of(row, edges));
+  bool has_brief = false;
+  for (const Row& row : rows) {
+    const std::string cells = cells_of(row, edges);
+    has_brief |= cells.find(kBrief) != std::string::npos;
+    fmt::format_to(std::back_inserter(text), "{:<{}} |{}|\n", row.label.substr(0, indent), indent, cells);
+  }
   text += "# compute   = hidden communication   ! exposed communication   . copy\n";
+  if (has_brief) text += ": work in less than half of the column\n";
   return text + exposure_lines(trace, windows);
 }
 

@@ -221,7 +221,9 @@ TEST(TextTimeline, ExposedTimeNeverVanishes) {
   trace.marks = {{0, 0, 0, 0}, {0, 0, 1, 10 * kMs}};
   const auto lines = lines_of(text_timeline(trace, {.block = 0, .step = 1, .width = 40}));
   EXPECT_EQ(std::count(lines[2].begin(), lines[2].end(), '!'), 1);
-  EXPECT_EQ(lines[1].find('#', 30), std::string::npos) << "a cell that is all but idle is blank: " << lines[1];
+  EXPECT_EQ(lines[1].find('#', 30), std::string::npos) << "a short kernel does not fill its cell: " << lines[1];
+  EXPECT_NE(lines[1].find(':', 30), std::string::npos) << "nor is its cell blank: " << lines[1];
+  EXPECT_EQ(lines[4], ": work in less than half of the column");
 }
 
 TEST(TextTimeline, LeavesOutStreamsThatRanNothingInTheStep) {
