@@ -261,8 +261,8 @@ class Measurement {
     }
     results_.blocks_done = std::max(results_.blocks_done, block + 1);
     write_results(options_.folder, results_, report::Statistics::left_out);
+    early_end_.set(results_.blocks_done, results_.blocks_planned);  // next to the write: a signal may come now
     traces_.commit(results_.cells);
-    early_end_.set(results_.blocks_done, results_.blocks_planned);
     finished_ = finished();
     failures_.clear();
     progress.finish_block();
