@@ -37,7 +37,7 @@ std::size_t bytes_of(std::string_view text, std::size_t columns) {
   return i;
 }
 
-// Where to cut a word of which `fits` bytes fit: after its last separator, as in paths and names of settings.
+// Cuts a word that is too long after its last separator within `fits` bytes, as in paths and names of settings.
 std::size_t cut_within(std::string_view word, std::size_t fits) {
   const std::size_t separator = word.find_last_of("/_.,=", fits - 1);
   return separator == std::string_view::npos || separator < fits / 2 ? fits : separator + 1;

@@ -56,7 +56,8 @@ std::string ranks_text(const plan::Matrix& matrix) {
     played.insert(num_played(cell));
   }
   std::string text = fmt::format("{} ranks", fmt::join(ranks, " or "));
-  if (ranks != played) text += fmt::format(", of which {} are simulated on behalf of all", fmt::join(played, " or "));
+  if (ranks != played)
+    text += fmt::format("; simulated, one for each set of identical ranks: {}", fmt::join(played, " or "));
   return text;
 }
 

@@ -57,7 +57,7 @@ struct LateArrival {
 
 /// Wait and transfer of some communications, summed over their members. Nanoseconds.
 struct WaitTotals {
-  std::int64_t count = 0;                ///< members' slices of which the last arrival is known
+  std::int64_t count = 0;                ///< members' slices with a known last arrival
   std::int64_t wait_ns = 0;              ///< before the last arrival
   std::int64_t exposed_wait_ns = 0;      ///< part of wait_ns without compute
   std::int64_t transfer_ns = 0;          ///< after it

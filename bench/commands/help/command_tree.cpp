@@ -47,9 +47,13 @@ std::vector<std::string> knob_names() {
   return names;
 }
 
-std::vector<std::string> matrix_names() {
-  std::vector<std::string> names;
-  for (const ShippedMatrix& matrix : shipped_matrices()) names.push_back(matrix.name);
+// Read once: many commands take a matrix.
+const std::vector<std::string>& matrix_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> found;
+    for (const ShippedMatrix& matrix : shipped_matrices()) found.push_back(matrix.name);
+    return found;
+  }();
   return names;
 }
 

@@ -30,7 +30,7 @@ struct BandwidthRow {
   double median_bytes = 0;
   double median_ns = 0;                      ///< from start to end: what waiting for peers costs is in it
   Bandwidth whole;                           ///< over that; medians of the slices' own rates
-  std::int64_t transfers = 0;                ///< slices of which the last arrival is known
+  std::int64_t transfers = 0;                ///< slices with a known last arrival
   std::optional<double> median_transfer_ns;  ///< from the last arrival to the end
   std::optional<Bandwidth> transfer;         ///< over that
 };
@@ -85,7 +85,7 @@ inline constexpr std::int64_t kLongestLaunchNs = 20'000;
 /// A gap ends where some work starts; of several that start at once, the one launched last counts. Where its call ended
 /// after the gap began, the gap is launch until then, and all of it where the work began within kLongestLaunchNs of
 /// that. The rest is wait where a Kind::none slice of one of the rank's streams runs, else pipeline where the work
-/// receives in mode pp, else not known. A gap of which no launch is known has no launch time.
+/// receives in mode pp, else not known. A gap without a known launch has no launch time.
 std::map<std::int32_t, IdleTime> find_idle_causes(const Trace&, std::span<const Window> windows);
 
 /// What launches have in common that are compared with each other.
