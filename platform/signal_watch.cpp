@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "platform/errors.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap {
 namespace {

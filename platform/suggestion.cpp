@@ -65,7 +65,7 @@ std::optional<std::size_t> more_parts(const std::vector<std::string_view>& word,
   return name.size() - word.size();
 }
 
-/// The names with the smallest cost; a name without one is not meant.
+/// The names with the smallest cost; a name without one is not closest.
 template <class CostOf>
 std::vector<std::size_t> cheapest(const std::vector<std::string>& names, CostOf cost_of) {
   std::vector<std::size_t> best;
@@ -80,7 +80,7 @@ std::vector<std::size_t> cheapest(const std::vector<std::string>& names, CostOf 
   return best;
 }
 
-std::vector<std::size_t> meant(const std::string& word, const std::vector<std::string>& names) {
+std::vector<std::size_t> closest(const std::string& word, const std::vector<std::string>& names) {
   const auto by_distance = [&](std::size_t most) {
     return cheapest(names, [&](const std::string& name) -> std::optional<std::size_t> {
       const std::size_t distance = edit_distance(word, name);
@@ -106,7 +106,7 @@ std::vector<std::string_view> suggested(std::string_view word, const std::vector
   std::vector<std::string> names;
   for (const Text& candidate : candidates) names.push_back(plain(candidate));
   std::vector<std::string_view> found;
-  for (const std::size_t i : meant(plain(word), names)) found.emplace_back(candidates[i]);
+  for (const std::size_t i : closest(plain(word), names)) found.emplace_back(candidates[i]);
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   if (found.size() > kMost) found.resize(kMost);

@@ -20,7 +20,7 @@
 namespace underlap::bench {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};  // with a scheduler that does not answer
+constexpr std::chrono::seconds kTimeout{60};  // with a scheduler that does not answer
 
 std::optional<std::filesystem::path> find_in_path(const std::string& program) {
   const char* path = std::getenv("PATH");
@@ -70,11 +70,11 @@ std::optional<Said> run_command(const std::vector<std::string>& words) {
   const auto program = find_in_path(words.front());
   if (!program) return std::nullopt;
   ChildProcess child({.program = *program, .arguments = words});
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   Said said;
   said.text = without_end(read_all(child.output(), deadline));
-  const std::optional<ProcessEnd> end = child.wait_for_end(kPatience);
-  if (!end) return Said{1, fmt::format("{} timed out after {} s", words.front(), kPatience.count())};
+  const std::optional<ProcessEnd> end = child.wait_for_end(kTimeout);
+  if (!end) return Said{1, fmt::format("{} timed out after {} s", words.front(), kTimeout.count())};
   said.exit_code = end->signal != 0 ? 128 + end->signal : end->exit_status;
   return said;
 }

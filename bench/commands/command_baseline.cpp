@@ -13,7 +13,7 @@
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/gate/named_runs.hpp"
 

@@ -84,7 +84,7 @@ int run_check(const CheckArguments& arguments) {
   for (report::RefusedCell& cell : take_out_refused(matrix)) refused.push_back(std::move(cell));
   if (refuse(matrix, arguments.json)) return kBadInput;
   if (arguments.dry_run) {
-    tell_refused(refused);
+    warn_refused(refused);
     print_text(check_forecast(matrix, arguments.steps, arguments.no_numerics ? 0 : arguments.numerics_steps,
                               terminal_width(STDOUT_FILENO)));
     return refused.empty() ? kOk : kBadInput;

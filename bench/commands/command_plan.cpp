@@ -30,7 +30,7 @@
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/json.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
@@ -71,7 +71,7 @@ bool print_gates(const plan::Matrix& matrix, const std::string& file) {
 }
 
 // Adds what `run` would refuse. A MachineError is not fatal: a plan is useful on a machine that cannot run it.
-void tell_what_run_refuses(plan::Matrix& matrix) {
+void add_refusals_of_run(plan::Matrix& matrix) {
   try {
     find_refusals(matrix);
   } catch (const MachineError& error) {
@@ -83,11 +83,11 @@ void keep_cell(plan::Matrix& matrix, const std::string& name) {
   std::vector<std::string> names;
   for (const plan::Cell& cell : matrix.cells) names.push_back(cell.name);
   const auto found = std::ranges::find(names, name);
-  const std::string meant = did_you_mean(name, names);
+  const std::string suggestion = did_you_mean(name, names);
   if (found == names.end())
-    throw std::invalid_argument(
-        fmt::format("--cell: {} has no cell {}{}", matrix.source.where, yaml::in_quotes(name),
-                    meant.empty() ? fmt::format("; underlap plan {} lists them", matrix.source.where) : meant));
+    throw std::invalid_argument(fmt::format(
+        "--cell: {} has no cell {}{}", matrix.source.where, yaml::in_quotes(name),
+        suggestion.empty() ? fmt::format("; underlap plan {} lists them", matrix.source.where) : suggestion));
   matrix.cells = {matrix.cells[static_cast<std::size_t>(found - names.begin())]};
   matrix.errors = matrix.cells.front().plan.errors;
 }
@@ -164,7 +164,7 @@ plan::Matrix read_whole(const std::string& file, const PlanArguments& arguments)
     matrix.errors = {{file, message}};
     return matrix;
   }
-  tell_what_run_refuses(matrix);
+  add_refusals_of_run(matrix);
   return matrix;
 }
 
@@ -271,7 +271,7 @@ int plan_file(const PlanArguments& arguments) {
   }
   plan::Matrix matrix = read_plan(arguments.config, arguments);
   if (!arguments.cell.empty() && has_sound_cells(matrix)) keep_cell(matrix, arguments.cell);
-  tell_what_run_refuses(matrix);
+  add_refusals_of_run(matrix);
   if (arguments.json)
     print_data(matrix_json(matrix) + "\n");
   else if (matrix.has_errors())

@@ -26,7 +26,7 @@
 #include "bench/launch/agent.hpp"
 #include "bench/launch/coordinator.hpp"
 #include "bench/launch/launch.hpp"
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "bench/measure/forecast.hpp"
 #include "bench/measure/measure.hpp"
 #include "bench/measure/refusals.hpp"
@@ -35,7 +35,7 @@
 #include "impl/plan/plan_summary.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
-#include "platform/program.hpp"
+#include "platform/run_program.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
@@ -168,7 +168,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   else
     refused = keep_runnable(matrix, launch != nullptr);
   if (refuse(matrix)) return kBadInput;
-  tell_refused(refused);
+  warn_refused(refused);
   if (launch != nullptr) check_launched(arguments, matrix, *launch);
   for (const plan::Message& notice : plan::common_notices(matrix))
     print_error("note: {}: {}\n", notice.where, notice.message);
@@ -186,7 +186,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   MeasureOptions options;
   if (coordinator != nullptr) {
     StatusLine status(status_on_stderr());
-    coordinator->gather(facts_of(matrix), [&](const std::string& whom) { status.say(whom); });
+    coordinator->gather(facts_of(matrix), [&](const std::string& text) { status.say(text); });
     options.starter = coordinator;
     options.placement = &coordinator->placement();
     if (matrix.cells.front().plan.config.run.traits().runs_on_cores)
@@ -246,7 +246,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
     return serve_agent(agent_of(*launch, folder, arguments));
   }
   Coordinator coordinator(*launch, folder, std::chrono::seconds(arguments.launch_timeout_s));
-  const int exit_code = told_exit_code("underlap", [&] {
+  const int exit_code = exit_code_of("underlap", [&] {
     try {
       return run_here(arguments, command_line, &*launch, &coordinator);
     } catch (const StoppedBySignal& stopped) {

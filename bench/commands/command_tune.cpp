@@ -11,9 +11,9 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
-#include "bench/machine/machine.hpp"
-#include "bench/tune/report.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "bench/tune/search.hpp"
+#include "bench/tune/tune_report.hpp"
 #include "impl/plan/step_flops.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -84,7 +84,7 @@ int run_tune(const TuneArguments& arguments) {
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the search to continue");
   const TuneJob job(request_of(arguments));
-  Plays plays(arguments.folder, arguments.resume, job.fingerprint() + machine_info().commit);
+  SimulatedSteps steps(arguments.folder, arguments.resume, job.fingerprint() + machine_info().commit);
   StatusLine status(status_on_stderr());
   const SearchProgress progress = [&](const std::string& what, std::size_t done, std::size_t count,
                                       std::int64_t best_ns) {
@@ -93,7 +93,7 @@ int run_tune(const TuneArguments& arguments) {
                     best_ns > 0 ? fmt::format("; best so far {:.1f} ms", static_cast<double>(best_ns) / 1e6) : ""));
   };
   const SearchResult result =
-      arguments.exhaustive ? search_exhaustively(job, plays, progress) : search(job, plays, progress);
+      arguments.exhaustive ? search_exhaustively(job, steps, progress) : search(job, steps, progress);
   if (arguments.json)
     print_data(tune_json(job, result, convention));
   else

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/commands/shipped_matrices.hpp"
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -103,7 +103,7 @@ plan::FlopConvention convention_of(const std::string& flops) {
       fmt::format("--flops: {} is not a valid value; use full, causal, full+recompute or causal+recompute", flops));
 }
 
-void tell_refused(const std::vector<report::RefusedCell>& refused) {
+void warn_refused(const std::vector<report::RefusedCell>& refused) {
   for (const report::RefusedCell& cell : refused)
     for (const std::string& reason : cell.because) print_error("note: skipping cell {}: {}\n", cell.name, reason);
 }

@@ -47,7 +47,7 @@ void add_flops(CLI::App& command, std::string& flops);
 plan::FlopConvention convention_of(const std::string& flops);
 
 /// Prints on stderr which cells of a matrix are not run, and why.
-void tell_refused(const std::vector<report::RefusedCell>& refused);
+void warn_refused(const std::vector<report::RefusedCell>& refused);
 
 /// The exit code of `command`, which reads `file`. With `json`, prints a std::invalid_argument that it throws on stdout
 /// as errors_json() and returns the code of bad input.

@@ -10,7 +10,7 @@
 #include "bench/commands/help/help_text.hpp"
 #include "bench/commands/help/usage_errors.hpp"
 #include "platform/exit_code.hpp"
-#include "platform/program.hpp"
+#include "platform/run_program.hpp"
 #include "platform/text/output.hpp"
 
 namespace underlap::bench {

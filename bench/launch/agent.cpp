@@ -203,7 +203,9 @@ class AgentProcess {
     ::poll(files.data(), files.size(), static_cast<int>(timeout.count()));
   }
 
-  void tell(AgentMessage kind, const ChildNews& news) { run_.send(static_cast<std::uint32_t>(kind), to_message(news)); }
+  void send_news(AgentMessage kind, const ChildNews& news) {
+    run_.send(static_cast<std::uint32_t>(kind), to_message(news));
+  }
 
   // Its connection to the run becomes its channel: orders and traces do not pass through the agent.
   void start(const ChildOrder& order) {
@@ -218,7 +220,8 @@ class AgentProcess {
           std::make_unique<ChildProcess>(ChildOptions{program_, order.arguments, order.environment, &its});
     } catch (const MachineError& error) {
       children_.erase(order.child);
-      tell(AgentMessage::ended, {.child = order.child, .text = fmt::format("could not be started: {}", error.what())});
+      send_news(AgentMessage::ended,
+                {.child = order.child, .text = fmt::format("could not be started: {}", error.what())});
     }
   }
 
@@ -231,12 +234,12 @@ class AgentProcess {
     const std::optional<ProcessEnd> end = child.process->end();
     relay_output(number, child);
     if (end) {
-      tell(AgentMessage::ended, {.child = number, .text = end_text(*end)});
+      send_news(AgentMessage::ended, {.child = number, .text = end_text(*end)});
       return true;
     }
     if (const bool is_stopped = child.process->is_stopped(); is_stopped != child.is_stopped) {
       child.is_stopped = is_stopped;
-      tell(AgentMessage::stopped, {.child = number, .number = is_stopped ? 1 : 0});
+      send_news(AgentMessage::stopped, {.child = number, .number = is_stopped ? 1 : 0});
     }
     return false;
   }
@@ -246,7 +249,7 @@ class AgentProcess {
     while (child.prints) {
       const ssize_t got = ::read(child.process->output(), bytes.data(), bytes.size());
       if (got > 0)
-        tell(AgentMessage::printed, {.child = number, .text = {bytes.data(), static_cast<std::size_t>(got)}});
+        send_news(AgentMessage::printed, {.child = number, .text = {bytes.data(), static_cast<std::size_t>(got)}});
       if (got == 0) child.prints = false;
       if (got < 0 && errno != EINTR) return;
     }

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "platform/fields/json_fields.hpp"
 
 namespace underlap::bench {

@@ -16,7 +16,7 @@
 
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/text/list.hpp"
 
 namespace underlap::bench {
@@ -32,7 +32,7 @@ constexpr milliseconds kPatienceToHear{10'000};  // a silent connection holds a 
 // Covers loading the program from a slow disk, by all ranks of a machine at once.
 constexpr milliseconds kPatienceToStart{60'000};
 // Launched processes start at about the same time.
-constexpr milliseconds kPatienceToTellTheEnd{5'000};
+constexpr milliseconds kEndTimeout{5'000};
 constexpr std::size_t kNamed = 8;
 constexpr std::string_view kLockSuffix = ".lock";
 // The connections of the agent and the rank, for several sets of ranks at a time.
@@ -77,7 +77,7 @@ std::string lines(const std::vector<std::string>& texts) { return fmt::format("{
 Coordinator::Coordinator(const Launch& launch, std::filesystem::path folder, milliseconds timeout)
     : launch_(launch),
       folder_(std::move(folder)),
-      patience_(timeout),
+      timeout_(timeout),
       listener_(launch.is_on_one_node ? TcpReach::this_machine : TcpReach::network),
       token_(random_token()) {
   made_folder_ = make_folder(folder_);
@@ -116,7 +116,7 @@ void Coordinator::write_file() {
 }
 
 void Coordinator::gather(const Facts& own, const std::function<void(const std::string&)>& waits) {
-  const Deadline deadline = std::chrono::steady_clock::now() + patience_;
+  const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
   while (!is_complete() && std::chrono::steady_clock::now() < deadline) {
     waits(fmt::format("waiting for {}", missing_text()));
     receive(kLookAtAgents);
@@ -127,7 +127,7 @@ void Coordinator::gather(const Facts& own, const std::function<void(const std::s
     throw MachineError(
         fmt::format("{} did not connect within {} s (--launch-timeout-s): {} started {} processes, and each must be "
                     "able to read {} and reach {} at port {}",
-                    missing_text(), patience_.count() / 1000, launch_.launcher, launch_.size,
+                    missing_text(), timeout_.count() / 1000, launch_.launcher, launch_.size,
                     (folder_ / launch_file_name(launch_.job)).string(), node_name(), listener_.port()));
   std::error_code ignored;
   std::filesystem::remove(folder_ / launch_file_name(launch_.job), ignored);
@@ -300,7 +300,7 @@ std::vector<std::unique_ptr<RankLink>> Coordinator::start(std::int32_t num_ranks
 void Coordinator::end(int exit_code) noexcept {
   try {
     const Deadline deadline =
-        std::chrono::steady_clock::now() + (gave_up_ ? milliseconds(0) : std::min(patience_, kPatienceToTellTheEnd));
+        std::chrono::steady_clock::now() + (gave_up_ ? milliseconds(0) : std::min(timeout_, kEndTimeout));
     while (!is_complete() && doubles_.empty() && std::chrono::steady_clock::now() < deadline) receive(kLookAtAgents);
   } catch (const std::exception&) {
     // Processes that do not get the message find the connection closed.

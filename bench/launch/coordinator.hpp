@@ -78,7 +78,7 @@ class Coordinator final : public RankStarter {
 
   Launch launch_;
   std::filesystem::path folder_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_;
   bool made_folder_ = false;
   bool gave_up_ = false;          // some did not connect in time
   std::optional<FileLock> lock_;  // held while processes connect

@@ -9,8 +9,8 @@
 #include "bench/measure/bound.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "profiler/analysis/compute_change.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/stalls.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -19,7 +19,7 @@
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/folding.hpp"
 #include "impl/step/record_programs.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/status_line.hpp"
 #include "platform/table.hpp"
 #include "profiler/report/results.hpp"

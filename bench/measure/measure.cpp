@@ -29,10 +29,10 @@
 #include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
 #include "profiler/compare/run_figures.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
 #include "profiler/report/samples.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"

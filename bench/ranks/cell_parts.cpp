@@ -7,7 +7,7 @@
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/gpu_room.hpp"
 #include "bench/ranks/host_room.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::bench {
 

@@ -17,10 +17,10 @@
 #include "bench/ranks/cuda_rank.hpp"
 #include "bench/ranks/gpu_room.hpp"
 #include "bench/ranks/process_session.hpp"
-#include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
 #include "impl/device/cuda/requirements.hpp"
+#include "impl/device/cuda/store_control_plane.hpp"
 #include "kernels/attention/cudnn_api.hpp"
 #include "kernels/attention/cudnn_attention.hpp"
 #include "kernels/cuda/check.hpp"
@@ -114,7 +114,7 @@ void check_room(const RankContext& context) {
 class CudaRankProcess final : public RankRunner {
  public:
   explicit CudaRankProcess(const RankContext& context)
-      : control_(*context.meeting, cuda::connecting_timeout(peer_timeout(context.cells))) {
+      : control_(*context.store, cuda::connecting_timeout(peer_timeout(context.cells))) {
     // Capture starts before the first CUDA call and is on while the context is created: CUPTI then prepares its buffers
     // on the device. Its work for kernels that are loaded later falls into the warm-up.
     if (attaches_cupti(context)) {
@@ -168,7 +168,7 @@ class CudaRankProcess final : public RankRunner {
   }
   RankRun take(std::size_t cell) override {
     RankRun run = rank_->take(cell);
-    if (is_measured_ && !far_from_gpu_.empty() && told_of_.insert(cell).second)
+    if (is_measured_ && !far_from_gpu_.empty() && warned_of_.insert(cell).second)
       run.notes.push_back(fmt::format("rank {}: {}", number_, far_from_gpu_));
     if (clock_offset_ns_ != 0) run.trace.shift(clock_offset_ns_);
     return run;
@@ -181,7 +181,7 @@ class CudaRankProcess final : public RankRunner {
   }
 
  private:
-  cuda::MeetingControlPlane control_;
+  cuda::StoreControlPlane control_;
   std::unique_ptr<cupti::Api> cupti_;
   std::unique_ptr<cupti::Collector> collector_;
   std::unique_ptr<GpuMonitor> monitor_;
@@ -195,7 +195,7 @@ class CudaRankProcess final : public RankRunner {
   std::int32_t number_ = 0;
   bool is_measured_ = false;  // the last run
   std::string far_from_gpu_;  // empty: it is near, or unknown
-  std::set<std::size_t> told_of_;
+  std::set<std::size_t> warned_of_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "bench/machine/gpu_monitor.hpp"
 #include "bench/ranks/rank_runner.hpp"
-#include "bench/ranks/texts.hpp"
+#include "bench/ranks/training_texts.hpp"
 #include "impl/device/cuda/capture.hpp"
 #include "impl/device/cuda/control_plane.hpp"
 #include "impl/device/cuda/cuda_device.hpp"

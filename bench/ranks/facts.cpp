@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "bench/ranks/session.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -99,7 +99,7 @@ class HostRankProcess final : public RankRunner {
   explicit HostRankProcess(const RankContext& context)
       : cells_(checked(context, texts_)),
         number_(context.rank),
-        fabric_(context.world_size, peer_timeout(context.cells), context.meeting, context.environment.address),
+        fabric_(context.world_size, peer_timeout(context.cells), context.store, context.environment.address),
         rank_(fabric_, texts_, context.rank, context.cells, context.first_step, context.environment.num_sharing) {}
 
   void build(std::size_t cell) override {

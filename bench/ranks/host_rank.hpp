@@ -7,7 +7,7 @@
 #include <span>
 
 #include "bench/ranks/rank_runner.hpp"
-#include "bench/ranks/texts.hpp"
+#include "bench/ranks/training_texts.hpp"
 #include "impl/device/host/fabric.hpp"
 
 namespace underlap::bench {

@@ -11,7 +11,7 @@
 
 #include "impl/device/recording_device.hpp"
 #include "impl/step/planned_trainer.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::bench {
 namespace {

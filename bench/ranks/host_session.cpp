@@ -11,7 +11,7 @@
 #include "bench/ranks/host_room.hpp"
 #include "kernels/gemm/tile_product.hpp"
 #include "platform/errors.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::bench {
 

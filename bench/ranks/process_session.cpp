@@ -65,7 +65,7 @@ void ProcessSession::start(RankSet& set) {
   set.ranks->ask(RankMessage::start, orders, "start", options.peer_timeout + kPatienceToStart);
   for (const std::size_t cell : set.cells)
     ask(cell, RankMessage::build, {.cell = cell}, fmt::format("build cell {}", cells_[cell].name));
-  set.ranks->end_meeting();
+  set.ranks->end_exchange();
 }
 
 StartOrder ProcessSession::start_order(const RankSet& set, std::int32_t rank) const {
@@ -92,9 +92,9 @@ ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {
 }
 
 std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order, const CellOrder& what,
-                                             const std::string& told) {
+                                             const std::string& task) {
   const std::vector<std::string> payloads(static_cast<std::size_t>(num_ranks(cells_[cell])), to_message(what));
-  return guarded(cell, [&] { return set_of(cell).ranks->ask(order, payloads, told); });
+  return guarded(cell, [&] { return set_of(cell).ranks->ask(order, payloads, task); });
 }
 
 // All ranks are done before the first is emptied: sending a trace would take the processor from one that still runs.

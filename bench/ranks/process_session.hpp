@@ -68,7 +68,7 @@ class ProcessSession final : public Session {
   void start(RankSet& set);
   StartOrder start_order(const RankSet& set, std::int32_t rank) const;
   RankSet& set_of(std::size_t cell);
-  std::vector<std::string> ask(std::size_t cell, RankMessage order, const CellOrder& what, const std::string& told);
+  std::vector<std::string> ask(std::size_t cell, RankMessage order, const CellOrder& what, const std::string& task);
   std::vector<RankReport> take_reports(std::size_t cell, const CellOrder& order, const std::string& what);
   void complete(std::size_t cell, std::vector<RankReport>& reports, const std::string& what);
   Clocks read_clocks(std::size_t cell);

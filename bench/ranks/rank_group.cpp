@@ -70,7 +70,7 @@ std::string with_name(const RankProcess& rank, const std::string& what) {
 RankGroup::RankGroup(std::int32_t num_ranks, const RankGroupOptions& options)
     : options_(options),
       stopped_since_(static_cast<std::size_t>(num_ranks)),
-      meeting_([this](std::int32_t rank, const MeetingPlace::Values& values) { answer_meeting(rank, values); }) {
+      store_([this](std::int32_t rank, const SharedValues::Values& values) { answer_ranks(rank, values); }) {
   ChildStarter children;
   RankStarter& starter = options.starter != nullptr ? *options.starter : children;
   std::vector<std::unique_ptr<RankLink>> links =
@@ -101,13 +101,13 @@ std::vector<pid_t> RankGroup::pids() const {
 }
 
 std::vector<std::string> RankGroup::ask(RankMessage order, const std::vector<std::string>& payloads,
-                                        const std::string& told, std::optional<milliseconds> limit) {
+                                        const std::string& task, std::optional<milliseconds> limit) {
   Orders orders;
   for (std::size_t i = 0; i < payloads.size(); ++i) orders.emplace_back(static_cast<std::int32_t>(i), payloads[i]);
-  return ask_ranks(order, orders, told, limit);
+  return ask_ranks(order, orders, task, limit);
 }
 
-std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
+std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& orders, const std::string& task,
                                               std::optional<milliseconds> limit) {
   if (has_ended_) throw MachineError("the ranks have ended because one of them failed");
   // Pairs of ranks connect one after another: the last of a long chain connects long after the first.
@@ -119,7 +119,7 @@ std::vector<std::string> RankGroup::ask_ranks(RankMessage order, const Orders& o
   for (const auto& [number, payload] : orders) {
     RankProcess& rank = *ranks_[static_cast<std::size_t>(number)];
     try {
-      rank.order(order, payload, told);
+      rank.order(order, payload, task);
     } catch (const MachineError& error) {
       add_failure(rank, Kind::machine, death_of(rank, error.what()));
     }
@@ -163,7 +163,7 @@ int RankGroup::milliseconds_to_sleep() const {
   Deadline wake = now() + std::min(kLook, options_.peer_timeout / 4 + milliseconds(1));
   for (const auto& rank : ranks_)
     if (const auto due = rank->output().next_due()) wake = std::min(wake, *due);
-  if (const auto due = meeting_.next_due()) wake = std::min(wake, *due);
+  if (const auto due = store_.next_due()) wake = std::min(wake, *due);
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<milliseconds>(wake - now()).count()));
 }
 
@@ -181,7 +181,7 @@ void RankGroup::watch_once(Waiting& waiting) {
     if (files[2 * i].revents != 0) listen(*ranks_[i], waiting);
     if (failures_.empty()) ranks_[i]->output().forward(false);
   }
-  meeting_.answer_the_late(now());
+  store_.answer_the_late(now());
   if (failures_.empty()) look_for_silence(waiting);
 }
 
@@ -199,11 +199,11 @@ void RankGroup::take(RankProcess& rank, Message message, Waiting& waiting) {
   const auto kind = static_cast<RankMessage>(message.kind);
   if (kind == RankMessage::put) {
     MeetingPut put = from_message<MeetingPut>(message.payload);
-    return meeting_.put(put.key, std::move(put.value));
+    return store_.put(put.key, std::move(put.value));
   }
   if (kind == RankMessage::get) {
     MeetingGet get = from_message<MeetingGet>(message.payload);
-    return meeting_.wait(rank.rank(), std::move(get.keys), now() + get.timeout);
+    return store_.wait(rank.rank(), std::move(get.keys), now() + get.timeout);
   }
   if (!rank.is_waited_for()) return;
   if (kind == RankMessage::failed) {
@@ -214,7 +214,7 @@ void RankGroup::take(RankProcess& rank, Message message, Waiting& waiting) {
   if (!waiting.first_answer) waiting.first_answer = now();
 }
 
-void RankGroup::answer_meeting(std::int32_t rank, const MeetingPlace::Values& values) {
+void RankGroup::answer_ranks(std::int32_t rank, const SharedValues::Values& values) {
   RankProcess& asks = *ranks_[static_cast<std::size_t>(rank)];
   try {
     asks.link().channel().send(static_cast<std::uint32_t>(RankMessage::met), to_message(values),
@@ -314,7 +314,7 @@ void RankGroup::end_all() {
   }
   if (failure.kind == Kind::bad_input) throw std::invalid_argument(failure.what + indented(last_lines));
   throw MachineError(
-      fmt::format("{}; its last task was to {}{}", with_name(rank, failure.what), rank.told(), indented(last_lines)));
+      fmt::format("{}; its last task was to {}{}", with_name(rank, failure.what), rank.task(), indented(last_lines)));
 }
 
 void RankGroup::kill_all() noexcept {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/meeting_place.hpp"
 #include "bench/ranks/rank_process.hpp"
+#include "bench/ranks/shared_values.hpp"
 
 namespace underlap::bench {
 
@@ -49,15 +49,15 @@ class RankGroup {
   RankGroup& operator=(const RankGroup&) = delete;
 
   /// Sends an order to the first `payloads.size()` ranks, each with its payload, and waits until all have carried it
-  /// out. `told` describes the order; `limit` is the time after which silent ranks are blamed. Returns the answers by
+  /// out. `task` describes the order; `limit` is the time after which silent ranks are blamed. Returns the answers by
   /// rank. Throws std::invalid_argument if a rank reports bad input, MachineError for any other failure; all ranks have
   /// ended then, and every later call throws MachineError.
-  std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& told,
+  std::vector<std::string> ask(RankMessage order, const std::vector<std::string>& payloads, const std::string& task,
                                std::optional<std::chrono::milliseconds> limit = {});
 
   using Orders = std::vector<std::pair<std::int32_t, std::string>>;  ///< rank, and its payload
   /// The same for those ranks only; answers in the order of `orders`.
-  std::vector<std::string> ask_ranks(RankMessage order, const Orders& orders, const std::string& told,
+  std::vector<std::string> ask_ranks(RankMessage order, const Orders& orders, const std::string& task,
                                      std::optional<std::chrono::milliseconds> limit = {});
 
   /// Offset of one rank's clock to this process's clock, and its error bound: half of the fastest of several exchanges.
@@ -70,7 +70,7 @@ class RankGroup {
   std::map<std::int32_t, std::chrono::milliseconds> take_pauses() { return std::exchange(pauses_, {}); }
 
   /// Called once all cells are built: ranks no longer look for each other.
-  void end_meeting() { meeting_.clear(); }
+  void end_exchange() { store_.clear(); }
 
   /// Process ids by rank.
   std::vector<pid_t> pids() const;
@@ -95,7 +95,7 @@ class RankGroup {
   void goes_on(std::int32_t rank);
   Deadline deadline_of(const Waiting& waiting) const;
   void take(RankProcess& rank, Message message, Waiting& waiting);
-  void answer_meeting(std::int32_t rank, const MeetingPlace::Values& values);
+  void answer_ranks(std::int32_t rank, const SharedValues::Values& values);
   std::string death_of(RankProcess& rank, const std::string& otherwise);
   void add_failure(RankProcess& rank, RankFailure::Kind kind, const std::string& what);
   bool has_failed(std::int32_t rank) const;
@@ -111,7 +111,7 @@ class RankGroup {
   std::vector<std::optional<Deadline>> stopped_since_;
   std::map<std::int32_t, std::chrono::milliseconds> pauses_;
   std::vector<Failure> failures_;
-  MeetingPlace meeting_;
+  SharedValues store_;
   bool has_ended_ = false;
 };
 

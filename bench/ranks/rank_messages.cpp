@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "platform/errors.hpp"
 #include "profiler/formats/perfetto/encoder.hpp"
 #include "profiler/formats/perfetto/reader.hpp"

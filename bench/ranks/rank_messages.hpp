@@ -125,7 +125,7 @@ void visit_fields(Is<MeetingPut> auto& put, auto&& field) {
   field("value", put.value);
 }
 
-/// Values that a rank requests, and its timeout. The answer is MeetingPlace::Values.
+/// Values that a rank requests, and its timeout. The answer is SharedValues::Values.
 struct MeetingGet {
   std::vector<std::string> keys;
   std::chrono::milliseconds timeout{0};

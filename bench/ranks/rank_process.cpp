@@ -21,8 +21,8 @@ std::string RankProcess::name() const {
   return fmt::format("rank {}{}{}", rank_, node.empty() ? "" : " on ", node);
 }
 
-void RankProcess::order(RankMessage kind, const std::string& payload, std::string told) {
-  told_ = std::move(told);
+void RankProcess::order(RankMessage kind, const std::string& payload, std::string task) {
+  task_ = std::move(task);
   answer_.reset();
   is_waited_for_ = true;
   link_->channel().send(static_cast<std::uint32_t>(kind), payload, std::chrono::steady_clock::now() + kPatienceToSend);

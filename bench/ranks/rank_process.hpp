@@ -24,12 +24,12 @@ class RankProcess {
   /// Reads what it has printed.
   void read_output() { link_->read(output_); }
 
-  /// Sends an order; `told` describes it: "build cell a". Throws as MessageChannel::send() does.
-  void order(RankMessage kind, const std::string& payload, std::string told);
+  /// Sends an order; `task` describes it: "build cell a". Throws as MessageChannel::send() does.
+  void order(RankMessage kind, const std::string& payload, std::string task);
   /// Stores the answer to the last order.
   void take_answer(Message answer);
 
-  const std::string& told() const { return told_; }
+  const std::string& task() const { return task_; }
   bool is_waited_for() const { return is_waited_for_; }
   /// Marks the rank as failed: no answer is expected any more.
   void give_up() { is_waited_for_ = false; }
@@ -39,7 +39,7 @@ class RankProcess {
   std::int32_t rank_;
   std::unique_ptr<RankLink> link_;
   RankOutput output_;
-  std::string told_ = "start";
+  std::string task_ = "start";
   bool is_waited_for_ = false;
   std::optional<Message> answer_;
 };

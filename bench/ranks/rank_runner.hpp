@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/device/meeting.hpp"
+#include "impl/device/rank_store.hpp"
 #include "impl/plan/plan.hpp"
 #include "profiler/report/gpu_state.hpp"
 #include "profiler/trace/trace.hpp"
@@ -95,7 +95,7 @@ struct RankContext {
   std::vector<std::size_t> own_cells{};  ///< those that this rank builds; it does not take part in the others
   std::int32_t first_step = 0;           ///< steps are counted from here
   RankEnvironment environment{};
-  Meeting* meeting = nullptr;  ///< where rank processes find each other in build()
+  RankStore* store = nullptr;  ///< where rank processes find each other in build()
 };
 
 /// Whether `condition` holds for one of the rank's own cells.

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ranks/link_meeting.hpp"
+#include "bench/ranks/link_rank_store.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "bench/ranks/session.hpp"
 #include "impl/plan/plan.hpp"
@@ -24,13 +24,13 @@ namespace {
 
 class Rank {
  public:
-  Rank(LinkMeeting& run, const RankFactory& make_runner) : run_(run), make_runner_(make_runner) {}
+  Rank(LinkRankStore& run, const RankFactory& make_runner) : run_(run), make_runner_(make_runner) {}
 
   void obey(const Message& message) {
     const auto kind = static_cast<RankMessage>(message.kind);
     if (kind == RankMessage::start) return start(from_message<StartOrder>(message.payload));
     if (runner_ == nullptr) throw std::logic_error("a rank received a task before its start message");
-    if (kind == RankMessage::clock) return tell_clock(from_message<ClockOrder>(message.payload));
+    if (kind == RankMessage::clock) return send_clock(from_message<ClockOrder>(message.payload));
     if (kind == RankMessage::arrivals) return take_arrivals(from_message<LastArrivals>(message.payload));
     const CellOrder order = from_message<CellOrder>(message.payload);
     switch (kind) {
@@ -64,11 +64,11 @@ class Rank {
                             .own_cells = order.cells,
                             .first_step = order.first_step,
                             .environment = order.environment,
-                            .meeting = &run_});
+                            .store = &run_});
     run_.send(RankMessage::done);
   }
 
-  void tell_clock(const ClockOrder& order) {
+  void send_clock(const ClockOrder& order) {
     const std::int64_t now = clock_of(0).device_ns;
     if (order.offset_ns) runner_->set_clock_offset(*order.offset_ns);
     run_.send(RankMessage::result, std::to_string(now));
@@ -105,7 +105,7 @@ class Rank {
 
   report::BlockFigures figures() const { return figures_of(trace_, matrix_.cells[last_run_.cell], last_run_.block); }
 
-  LinkMeeting& run_;
+  LinkRankStore& run_;
   const RankFactory& make_runner_;
   plan::Matrix matrix_;
   CellOrder last_run_;
@@ -122,7 +122,7 @@ std::optional<Message> next_order(MessageChannel& channel) {
   }
 }
 
-void tell(LinkMeeting& run, const std::exception& error) {
+void send_failure(LinkRankStore& run, const std::exception& error) {
   try {
     run.send(RankMessage::failed, to_message(failure_of(error)));
   } catch (const ChannelClosed&) {
@@ -133,7 +133,7 @@ void tell(LinkMeeting& run, const std::exception& error) {
 }  // namespace
 
 int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
-  LinkMeeting run(channel);
+  LinkRankStore run(channel);
   Rank rank(run, make_runner);
   // Neither way out unwinds the rank: its parts would treat that as a failure.
   while (const std::optional<Message> order = next_order(channel)) {
@@ -143,7 +143,7 @@ int serve_rank(MessageChannel channel, const RankFactory& make_runner) {
       rank.give_up();
       return kOk;
     } catch (const std::exception& error) {
-      tell(run, error);
+      send_failure(run, error);
       rank.give_up();
       return kRunFailed;
     }

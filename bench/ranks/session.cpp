@@ -13,7 +13,7 @@
 #include "bench/ranks/process_session.hpp"
 #include "bench/ranks/sim_session.hpp"
 #include "impl/device/sim/machine.hpp"
-#include "impl/plan/link.hpp"
+#include "impl/plan/link_setting.hpp"
 #include "platform/nvidia_library.hpp"
 #include "profiler/trace/subset.hpp"
 

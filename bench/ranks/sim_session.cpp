@@ -9,7 +9,7 @@
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/simulation.hpp"
 #include "platform/errors.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::bench {
 

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <vector>
 
-#include "bench/tune/report.hpp"
+#include "bench/tune/tune_report.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 

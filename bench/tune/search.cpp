@@ -39,8 +39,8 @@ Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
 
 class Search {
  public:
-  Search(const TuneJob& job, Plays& plays, const SearchProgress& progress)
-      : job_(job), plays_(plays), progress_(progress) {}
+  Search(const TuneJob& job, SimulatedSteps& steps, const SearchProgress& progress)
+      : job_(job), steps_(steps), progress_(progress) {}
 
   SearchResult run() {
     std::vector<Candidate> layouts = fitting_layouts();
@@ -95,7 +95,7 @@ class Search {
     return candidate;
   }
 
-  // Not kept among the plays: many layouts share one, and all of them take less time than a few plays.
+  // Not kept among the steps: many layouts share one, and all of them take less time than a few steps.
   void find_least_steps(std::vector<Candidate>& layouts) {
     std::map<std::string, std::vector<std::size_t>> by_compute;
     for (std::size_t i = 0; i < layouts.size(); ++i) by_compute[compute_of(layouts[i])].push_back(i);
@@ -152,40 +152,40 @@ class Search {
   // Removes layouts that cannot beat `limit_ns`. For most, a short step plus the least time of the other microbatches
   // exceeds it.
   void leave_hopeful(std::vector<Candidate>& candidates, std::int64_t limit_ns) {
-    std::vector<Play> plays;
+    std::vector<SimulatedStep> steps;
     for (const Candidate& candidate : candidates)
-      plays.push_back(short_step_of(candidate, shortened(candidate.plan.config).fewer));
-    const std::vector<Played> times = play("layouts", plays);
+      steps.push_back(short_step_of(candidate, shortened(candidate.plan.config).fewer));
+    const std::vector<StepTime> times = simulate("layouts", steps);
     for (std::size_t i = candidates.size(); i-- > 0;)
       if (!times[i].failure.empty() || times[i].ns + candidates[i].least_of_rest_ns >= limit_ns)
         candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
   void estimate_steps(const std::string& what, std::vector<Candidate>& candidates) {
-    std::vector<Play> plays;
+    std::vector<SimulatedStep> steps;
     for (const Candidate& candidate : candidates) {
       const auto [fewer, more] = shortened(candidate.plan.config);
       for (const std::int64_t num : {fewer, more})
-        if (num > 0) plays.push_back(short_step_of(candidate, num));
+        if (num > 0) steps.push_back(short_step_of(candidate, num));
     }
-    const std::vector<Played> times = play(what, plays);
+    const std::vector<StepTime> times = simulate(what, steps);
     std::size_t next = 0;
     for (Candidate& candidate : candidates) {
       const bool is_short = shortened(candidate.plan.config).more > 0;
-      const Played& fewer = times[next++];
-      const Played& more = is_short ? times[next++] : fewer;
+      const StepTime& fewer = times[next++];
+      const StepTime& more = is_short ? times[next++] : fewer;
       candidate.failure = fewer.failure.empty() ? more.failure : fewer.failure;
       candidate.step_ns = candidate.failure.empty() ? extrapolated(candidate.plan.config, fewer.ns, more.ns) : 0;
     }
   }
 
-  Play short_step_of(const Candidate& candidate, std::int64_t num_microbatches) const {
+  SimulatedStep short_step_of(const Candidate& candidate, std::int64_t num_microbatches) const {
     return {fmt::format("nearly, with {} microbatches: {}", num_microbatches, text_of(candidate.choices)),
             [config = with_microbatches(candidate.plan.config, num_microbatches),
              &hardware = job_.hardware_of(candidate.plan.config)] { return nearly_step_ns(config, hardware); }};
   }
 
-  Play whole_step_of(const Candidate& candidate) const {
+  SimulatedStep whole_step_of(const Candidate& candidate) const {
     return {text_of(candidate.choices),
             [config = candidate.plan.config, &hardware = job_.hardware_of(candidate.plan.config)] {
               return step_ns(config, hardware);
@@ -316,9 +316,9 @@ class Search {
   }
 
   void play_in_full(std::vector<Candidate>& candidates) {
-    std::vector<Play> plays;
-    for (const Candidate& candidate : candidates) plays.push_back(whole_step_of(candidate));
-    const std::vector<Played> times = play("whole steps", plays);
+    std::vector<SimulatedStep> steps;
+    for (const Candidate& candidate : candidates) steps.push_back(whole_step_of(candidate));
+    const std::vector<StepTime> times = simulate("whole steps", steps);
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].step_ns = times[i].ns;
     std::erase_if(candidates, [](const Candidate& candidate) { return candidate.step_ns == 0; });
     std::ranges::sort(candidates, is_shorter);
@@ -380,7 +380,7 @@ class Search {
                               .worth = {}});
     std::ranges::stable_sort(result_.best, {}, [](const TunedConfig& config) { return config.step.step_ns; });
     find_worth();
-    result_.counts.played = plays_.num_played();
+    result_.counts.simulated = steps_.num_simulated();
     return std::move(result_);
   }
 
@@ -436,14 +436,14 @@ class Search {
     }
   }
 
-  std::vector<Played> play(const std::string& what, const std::vector<Play>& plays) {
-    return plays_.play(plays, [&](std::size_t done, std::size_t count) {
+  std::vector<StepTime> simulate(const std::string& what, const std::vector<SimulatedStep>& steps) {
+    return steps_.simulate(steps, [&](std::size_t done, std::size_t count) {
       if (progress_) progress_(what, done, count, best_ns_);
     });
   }
 
   const TuneJob& job_;
-  Plays& plays_;
+  SimulatedSteps& steps_;
   const SearchProgress& progress_;
   SearchResult result_;
   std::int64_t best_ns_ = 0;
@@ -451,12 +451,12 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const TuneJob& job, Plays& plays, const SearchProgress& progress) {
-  return Search(job, plays, progress).run();
+SearchResult search(const TuneJob& job, SimulatedSteps& steps, const SearchProgress& progress) {
+  return Search(job, steps, progress).run();
 }
 
-SearchResult search_exhaustively(const TuneJob& job, Plays& plays, const SearchProgress& progress) {
-  return Search(job, plays, progress).run_exhaustively();
+SearchResult search_exhaustively(const TuneJob& job, SimulatedSteps& steps, const SearchProgress& progress) {
+  return Search(job, steps, progress).run_exhaustively();
 }
 
 }  // namespace underlap::bench

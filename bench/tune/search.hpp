@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/tune/job.hpp"
-#include "bench/tune/plays.hpp"
+#include "bench/tune/simulated_steps.hpp"
 #include "bench/tune/step_times.hpp"
 
 namespace underlap::bench {
@@ -38,8 +38,8 @@ struct SearchCounts {
   std::size_t too_large = 0;                   ///< do not fit even if everything is recomputed
   std::size_t beaten = 0;                      ///< cannot be among the best with any overlap, by LeastSteps
   std::size_t estimated = 0;
-  std::size_t refined = 0;  ///< of these, the layouts whose overlap settings were searched
-  std::size_t played = 0;   ///< simulated steps, short ones included
+  std::size_t refined = 0;    ///< of these, the layouts whose overlap settings were searched
+  std::size_t simulated = 0;  ///< simulated steps, short ones included
 };
 
 struct SearchResult {
@@ -61,11 +61,11 @@ using SearchProgress =
 /// tried in the best layouts, one knob after the other: all knobs in the first layout of each kind, and in the others
 /// those that helped there. Ten layouts are simulated in full. The result is the same for the same job, with any number
 /// of threads.
-SearchResult search(const TuneJob& job, Plays& plays, const SearchProgress& progress);
+SearchResult search(const TuneJob& job, SimulatedSteps& steps, const SearchProgress& progress);
 
 /// Simulates every layout with every amount of recomputation and every combination of overlap settings, in full. Throws
 /// std::invalid_argument for more than kMostCombinations combinations.
-SearchResult search_exhaustively(const TuneJob& job, Plays& plays, const SearchProgress& progress);
+SearchResult search_exhaustively(const TuneJob& job, SimulatedSteps& steps, const SearchProgress& progress);
 
 inline constexpr std::size_t kMostCombinations = 20'000;
 

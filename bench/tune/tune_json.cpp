@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/tune/report.hpp"
+#include "bench/tune/tune_report.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/schema/paths.hpp"
 #include "platform/fields/json_schema.hpp"
@@ -42,7 +42,7 @@ void visit_fields(Is<SearchCounts> auto& counts, auto&& field) {
   field("beaten", counts.beaten);
   field("estimated", counts.estimated);
   field("refined", counts.refined);
-  field("played", counts.played);
+  field("played", counts.simulated);
 }
 
 namespace {

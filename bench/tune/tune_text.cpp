@@ -5,7 +5,7 @@
 #include <set>
 
 #include "bench/measure/described_cells.hpp"
-#include "bench/tune/report.hpp"
+#include "bench/tune/tune_report.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "profiler/certainty/certainty.hpp"
@@ -141,7 +141,7 @@ std::string counts_text(const SearchResult& result, const TuneJob& job, int widt
         ", {} pruned (compute alone is slower than the ten best), {} estimated; overlap settings were searched for the "
         "{} best",
         counts.beaten, counts.estimated, counts.refined);
-  return wrap(text + fmt::format("; {} simulations, including shortened steps", counts.played), width) +
+  return wrap(text + fmt::format("; {} simulations, including shortened steps", counts.simulated), width) +
          refusals_text(counts, width);
 }
 

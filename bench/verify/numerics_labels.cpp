@@ -13,8 +13,8 @@
 #include "impl/plan/precision.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/techniques.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/samples.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::bench {
 namespace {

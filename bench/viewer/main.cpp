@@ -19,16 +19,16 @@
 #include <random>
 #include <stdexcept>
 
+#include "platform/memory_room.hpp"
 #include "platform/numbers/median.hpp"
-#include "platform/room.hpp"
 #include "platform/text/output.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/formats/format.hpp"
 #include "viewer/app/load_job.hpp"
 #include "viewer/model/document.hpp"
 #include "viewer/scene/scene.hpp"
-#include "viewer/timeline/search.hpp"
 #include "viewer/timeline/selection.hpp"
+#include "viewer/timeline/slice_search.hpp"
 
 namespace underlap::viewer {
 namespace {

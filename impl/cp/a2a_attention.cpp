@@ -136,7 +136,7 @@ HeadExchange::HeadExchange(Communicators& communicators, Waits waits, const Atte
       sequences_(shape.sequences),
       scope_(communicators.scope()),
       communicator_(communicators.collectives()),
-      second_(waits == Waits::at_once ? communicators.compute() : communicators.beside()) {
+      second_(waits == Waits::at_once ? communicators.compute() : communicators.second_compute()) {
   for (const std::int64_t f : features)
     staging_.push_back({.sent = device_.allocate("cp_sent", DataType::bf16, shape.tokens() * f),
                         .received = device_.allocate("cp_received", DataType::bf16, shape.tokens() * f)});

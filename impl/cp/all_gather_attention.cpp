@@ -86,7 +86,8 @@ GatheredAttention::GatheredAttention(const Context& context, Waits waits)
       scope_(communicators_.scope()),
       tiles_(device_, shape_, size_ * shape_.seq_here),
       communicator_(communicators_.collectives()),
-      streams_{communicators_.compute(), waits == Waits::at_once ? communicators_.compute() : communicators_.beside()},
+      streams_{communicators_.compute(),
+               waits == Waits::at_once ? communicators_.compute() : communicators_.second_compute()},
       staging_{allocate_staging(), allocate_staging()},
       d_late_{allocate_whole("cp_d_late"), allocate_whole("cp_d_late")},
       d_early_{allocate_whole("cp_d_early"), allocate_whole("cp_d_early")} {}

@@ -22,10 +22,10 @@ Communicators::Communicators(Communicators& whole, const Group& group, std::stri
       nccl_priority_(whole.nccl_priority_),
       name_(std::move(name)) {}
 
-Stream Communicators::beside() {
-  if (whole_ != this) return whole_->beside();
-  if (!std::exchange(has_beside_, true)) beside_ = device_.create_stream("cp_compute");
-  return beside_;
+Stream Communicators::second_compute() {
+  if (whole_ != this) return whole_->second_compute();
+  if (!std::exchange(has_second_compute_, true)) second_compute_ = device_.create_stream("cp_compute");
+  return second_compute_;
 }
 
 Communicator Communicators::declare(std::string_view suffix) {

@@ -30,7 +30,7 @@ class Communicators {
   Scope scope() const { return {device_, compute_, Mode::cp}; }
 
   /// The second stream that attention computes on (Transformer Engine's cp_stream): one for the group and its parts.
-  Stream beside();
+  Stream second_compute();
   /// NCCL's, for all-gathers, reduce-scatters and all-to-alls.
   Communicator collectives();
   /// For the hops of a ring.
@@ -57,8 +57,8 @@ class Communicators {
   std::map<std::string, Communicator, std::less<>> declared_;
   std::map<std::int32_t, std::pair<std::unique_ptr<Communicators>, std::unique_ptr<Communicators>>>
       parts_;  // by ranks inside
-  Stream beside_;
-  bool has_beside_ = false;
+  Stream second_compute_;
+  bool has_second_compute_ = false;
 };
 
 }  // namespace underlap::cp

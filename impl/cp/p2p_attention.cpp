@@ -135,7 +135,8 @@ RingAttention::RingAttention(const Context& context, Waits waits)
       scope_(communicators_.scope()),
       tiles_(device_, shape_, shape_.seq_here),
       ring_(communicators_.ring()),
-      streams_{communicators_.compute(), waits == Waits::at_once ? communicators_.compute() : communicators_.beside()},
+      streams_{communicators_.compute(),
+               waits == Waits::at_once ? communicators_.compute() : communicators_.second_compute()},
       me_(communicators_.group().my_index),
       size_(communicators_.group().size()) {
   const std::int64_t tokens = shape_.tokens(), features = shape_.query_features(),

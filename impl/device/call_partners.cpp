@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "impl/device/matching.hpp"
+#include "impl/device/program_matching.hpp"
 
 namespace underlap {
 namespace {

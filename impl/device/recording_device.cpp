@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap {
 namespace {

@@ -180,7 +180,7 @@ std::vector<Assignment> assignments_of(const std::vector<Axis>& axes, const std:
 }
 
 /// Reports a setting of the file that is dropped because an axis replaced the setting above it.
-void tell_of_dropped(CellRequest& cell, const Settings& base, const Assignment& whole, const Problems& problems) {
+void warn_dropped(CellRequest& cell, const Settings& base, const Assignment& whole, const Problems& problems) {
   const std::string beneath = fmt::format("{}.", rows()[row_index(whole.path)].path);
   for (std::size_t i = 0; i < rows().size(); ++i) {
     const std::string_view path = rows()[i].path;
@@ -202,7 +202,7 @@ CellRequest make_cell(const std::vector<Axis>& axes, const std::vector<std::stri
   }
   const auto assignments = assignments_of(axes, chosen);
   for (const Assignment& a : assignments) override_setting(cell.settings, a.path, a.place, *a.value, problems);
-  for (const Assignment& a : assignments) tell_of_dropped(cell, base, a, problems);
+  for (const Assignment& a : assignments) warn_dropped(cell, base, a, problems);
   return cell;
 }
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "impl/plan/plan_words.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::plan {
 namespace {

@@ -14,7 +14,7 @@
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/plan_words.hpp"
 #include "impl/plan/schema/paths.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -274,17 +274,17 @@ std::string cell_summary(const Cell& cell, const TableFormat& format) {
   const Matrix alone{{cell}, {}, {}};
   const Table rules = rule_table(plan, format.width);
   std::string text;
-  const auto tell = [&](const std::string& line) {
+  const auto add_line = [&](const std::string& line) {
     if (!line.empty()) text += wrap(line, format.width, "  ");
   };
-  tell(heading(plan));
-  tell(assumptions(plan));
+  add_line(heading(plan));
+  add_line(assumptions(plan));
   text += findings_text(alone, format.width) + "\n";
   if (!rules.rows.empty()) text += render(rules, format);
-  tell(slots_text(plan));
-  tell(requests_text(plan));
-  tell(launch_text(plan));
-  tell(fmt::format("predicted peak GPU memory per rank: {}", in_bytes(plan.peak_memory.total())));
+  add_line(slots_text(plan));
+  add_line(requests_text(plan));
+  add_line(launch_text(plan));
+  add_line(fmt::format("predicted peak GPU memory per rank: {}", in_bytes(plan.peak_memory.total())));
   return text + "--all shows every setting with its reason, the buckets, and memory by part\n";
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "impl/plan/slots/slot_fields.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::plan {
 namespace {

@@ -75,11 +75,12 @@ void Script::release(const std::optional<Message>& message) {
   if (message) actions_.push_back({.type = Action::Type::release, .messages = {*message}});
 }
 
-void Script::exchange(std::initializer_list<std::optional<Message>> messages, const std::function<void()>& beside) {
+void Script::exchange(std::initializer_list<std::optional<Message>> messages,
+                      const std::function<void()>& concurrent_work) {
   const std::size_t before = actions_.size();
   post(messages);
   const bool is_empty = actions_.size() == before;
-  if (beside) beside();
+  if (concurrent_work) concurrent_work();
   if (is_empty) return;
   if (config_.pipeline.batch_p2p_comm && config_.pipeline.batch_p2p_sync)
     actions_.push_back({.type = Action::Type::synchronize});

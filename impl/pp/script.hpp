@@ -80,7 +80,8 @@ class Script {
   void release(const std::optional<Message>& message);
   /// Posts the messages, calls the function to enqueue concurrent work, and waits for all messages; under
   /// batch_p2p_sync the host waits.
-  void exchange(std::initializer_list<std::optional<Message>> messages, const std::function<void()>& beside = {});
+  void exchange(std::initializer_list<std::optional<Message>> messages,
+                const std::function<void()>& concurrent_work = {});
 
   /// Adds the actions after the last backward pass.
   void finish();

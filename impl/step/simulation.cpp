@@ -10,7 +10,7 @@
 #include "impl/device/sim/sim_device.hpp"
 #include "impl/plan/config.hpp"
 #include "impl/step/planned_trainer.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap {
 

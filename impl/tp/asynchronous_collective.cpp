@@ -14,7 +14,7 @@
 namespace underlap::tp {
 namespace {
 
-class AsynchronousCollective final : public CollectiveBesideGemm {
+class AsynchronousCollective final : public CollectiveDuringGemm {
  public:
   explicit AsynchronousCollective(const Context& context)
       : context_(context),
@@ -42,13 +42,13 @@ class AsynchronousCollective final : public CollectiveBesideGemm {
   View full_;
 };
 
-const CollectivesBesideGemm::Register kRegistered{{
+const CollectivesDuringGemm::Register kRegistered{{
     .name = "asynchronous_collective",
     .summary = "runs NCCL's collective during the whole of a GEMM that does not need it",
     .exposed = "the time by which the collective exceeds the GEMM",
     .keys = {},
     .facts = {.knob = "extensions.tp_async_collectives", .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
-    .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {
+    .make = [](const Context& context) -> std::unique_ptr<CollectiveDuringGemm> {
       return std::make_unique<AsynchronousCollective>(context);
     },
 }};

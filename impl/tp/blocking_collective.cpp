@@ -11,7 +11,7 @@
 namespace underlap::tp {
 namespace {
 
-class BlockingCollective final : public CollectiveBesideGemm {
+class BlockingCollective final : public CollectiveDuringGemm {
  public:
   explicit BlockingCollective(const Context& context)
       : context_(context),
@@ -40,7 +40,7 @@ class BlockingCollective final : public CollectiveBesideGemm {
   View full_;
 };
 
-const CollectivesBesideGemm::Register kRegistered{{
+const CollectivesDuringGemm::Register kRegistered{{
     .name = "blocking_collective",
     .summary = "waits for a collective before the GEMM that does not need it",
     .exposed = "the collective",
@@ -48,7 +48,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .facts = {.knob = "extensions.tp_async_collectives",
               .overlaps = false,
               .purposes = {"all_gather", "reduce_scatter", "all_reduce"}},
-    .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {
+    .make = [](const Context& context) -> std::unique_ptr<CollectiveDuringGemm> {
       return std::make_unique<BlockingCollective>(context);
     },
 }};

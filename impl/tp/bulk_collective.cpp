@@ -17,7 +17,7 @@
 namespace underlap::tp {
 namespace {
 
-class BulkCollective final : public CollectiveBesideGemm {
+class BulkCollective final : public CollectiveDuringGemm {
  public:
   explicit BulkCollective(const Context& context)
       : context_(context),
@@ -54,7 +54,7 @@ class BulkCollective final : public CollectiveBesideGemm {
   View full_;
 };
 
-const CollectivesBesideGemm::Register kRegistered{{
+const CollectivesDuringGemm::Register kRegistered{{
     .name = "bulk_collective",
     .summary = "runs an in-place collective on few SMs during the whole of a GEMM that does not need it",
     .exposed = "the time by which the collective exceeds the GEMM",
@@ -62,7 +62,7 @@ const CollectivesBesideGemm::Register kRegistered{{
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
               .sums = SumOrder::may_differ,
               .purposes = {"all_gather", "reduce_scatter"}},
-    .make = [](const Context& context) -> std::unique_ptr<CollectiveBesideGemm> {
+    .make = [](const Context& context) -> std::unique_ptr<CollectiveDuringGemm> {
       return std::make_unique<BulkCollective>(context);
     },
 }};

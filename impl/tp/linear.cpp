@@ -135,12 +135,12 @@ class ColumnLinear final : public Linear {
         scatter_context_(
             slot_context(context, "dgrad", overlap.dgrad, context.in, DataType::f8e5m2, Collective::reduce_scatter)),
         fprop_(GatherGemms::make(overlap.fprop, fprop_context_)),
-        gather_(CollectivesBesideGemm::make(scatters_in_dgrad(overlap.dgrad) ? overlap.wgrad : overlap.dgrad,
+        gather_(CollectivesDuringGemm::make(scatters_in_dgrad(overlap.dgrad) ? overlap.wgrad : overlap.dgrad,
                                             dgrad_context_)) {
     if (scatters_in_dgrad(overlap.dgrad))
       dgrad_ = GemmScatters::make(overlap.dgrad, scatter_context_);
     else
-      scatter_ = CollectivesBesideGemm::make(overlap.wgrad, wgrad_context_);
+      scatter_ = CollectivesDuringGemm::make(overlap.wgrad, wgrad_context_);
   }
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
@@ -189,9 +189,9 @@ class ColumnLinear final : public Linear {
   Products products_;
   Context fprop_context_, dgrad_context_, wgrad_context_, scatter_context_;
   std::unique_ptr<GatherGemm> fprop_;
-  std::unique_ptr<CollectiveBesideGemm> gather_;
+  std::unique_ptr<CollectiveDuringGemm> gather_;
   std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
-  std::unique_ptr<CollectiveBesideGemm> scatter_;  // during wgrad
+  std::unique_ptr<CollectiveDuringGemm> scatter_;  // during wgrad
 };
 
 class RowLinear final : public Linear {
@@ -247,7 +247,7 @@ class WholeColumnLinear final : public LocalLinear {
       : LocalLinear(context),
         wgrad_context_(
             slot_context(context, "wgrad", overlap.wgrad, context.in, DataType::bf16, Collective::all_reduce)),
-        all_reduce_(CollectivesBesideGemm::make(overlap.wgrad, wgrad_context_)) {}
+        all_reduce_(CollectivesDuringGemm::make(overlap.wgrad, wgrad_context_)) {}
 
   void backward(const Tag& tag, const Backward& b) override {
     LocalLinear::dgrad(tag, b);
@@ -261,7 +261,7 @@ class WholeColumnLinear final : public LocalLinear {
 
  private:
   Context wgrad_context_;
-  std::unique_ptr<CollectiveBesideGemm> all_reduce_;
+  std::unique_ptr<CollectiveDuringGemm> all_reduce_;
 };
 
 /// On whole activations: y is a sum over the ranks, and backward communicates nothing.

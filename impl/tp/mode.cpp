@@ -10,7 +10,7 @@ namespace {
 using plan::TensorSlot;
 
 std::vector<ListedTechnique> all() {
-  return listed<GatherGemms, GemmScatters, CollectivesBesideGemm, WgradDrains>(Mode::tp);
+  return listed<GatherGemms, GemmScatters, CollectivesDuringGemm, WgradDrains>(Mode::tp);
 }
 
 template <class Kind>
@@ -34,11 +34,11 @@ std::optional<TechniqueInEffect> technique_of(TensorSlot slot, const plan::Confi
     case plan::TensorSlotKind::column_dgrad:
       if (plan::splits_gemm(overlap.method)) return of_slot<GemmScatters>(slot, overlap, true);
       if (!gathers) return std::nullopt;
-      return of_slot<CollectivesBesideGemm>(slot, overlap, false);
+      return of_slot<CollectivesDuringGemm>(slot, overlap, false);
     case plan::TensorSlotKind::column_wgrad: break;
   }
   const TensorSlot dgrad = slot == qkv_wgrad ? qkv_dgrad : fc1_dgrad;
-  return of_slot<CollectivesBesideGemm>(slot, overlap, !plan::splits_gemm(config.tensor_overlap[dgrad].method));
+  return of_slot<CollectivesDuringGemm>(slot, overlap, !plan::splits_gemm(config.tensor_overlap[dgrad].method));
 }
 
 std::vector<TechniqueInEffect> in_effect(const plan::Config& config) {

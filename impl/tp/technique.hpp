@@ -70,9 +70,9 @@ class GemmScatter {
 
 /// A collective and a GEMM that do not depend on each other. In the backward pass of a column-parallel layer, the
 /// gather of its input overlaps with dgrad, and the reduce-scatter or all-reduce of dgrad's output overlaps with wgrad.
-class CollectiveBesideGemm {
+class CollectiveDuringGemm {
  public:
-  virtual ~CollectiveBesideGemm() = default;
+  virtual ~CollectiveDuringGemm() = default;
 
   /// Enqueues the work that overlaps with the collective on `stream`.
   using Work = std::function<void(Stream stream)>;
@@ -116,8 +116,8 @@ plan::SlotKey key_of(const plan::TensorSlotOverlap& overlap) {
 
 using GatherGemms = Techniques<GatherGemm, Context, key_of<plan::SlotTechnique::gather_gemm>>;
 using GemmScatters = Techniques<GemmScatter, Context, key_of<plan::SlotTechnique::gemm_scatter>>;
-using CollectivesBesideGemm =
-    Techniques<CollectiveBesideGemm, Context, key_of<plan::SlotTechnique::collective_beside_gemm>>;
+using CollectivesDuringGemm =
+    Techniques<CollectiveDuringGemm, Context, key_of<plan::SlotTechnique::collective_during_gemm>>;
 using WgradDrains = Techniques<WgradDrain, Context, key_of<plan::SlotTechnique::wgrad_drain>>;
 
 /// `num` rows of a view from `first` on.

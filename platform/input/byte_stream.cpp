@@ -39,7 +39,7 @@ bool is_given_pipe(const std::filesystem::path& file) {
 }
 
 /// Suggests a similar name in the file's folder, or asks for one that exists.
-std::string name_beside(const std::filesystem::path& file) {
+std::string similar_name(const std::filesystem::path& file) {
   constexpr std::size_t kMost = 1000;
   std::vector<std::string> names;
   std::error_code error;
@@ -48,8 +48,8 @@ std::string name_beside(const std::filesystem::path& file) {
        at.increment(error))
     if (at->path().filename() != file.filename()) names.push_back(at->path().filename().string());  // it leads nowhere
   const std::filesystem::path before = file.has_parent_path() ? folder / "" : "";
-  const std::string meant = did_you_mean(file.filename().string(), names, before.string());
-  return meant.empty() ? "; check the path" : meant;
+  const std::string suggestion = did_you_mean(file.filename().string(), names, before.string());
+  return suggestion.empty() ? "; check the path" : suggestion;
 }
 
 void check_kind(const std::filesystem::path& file, mode_t mode, GivenPipes given_pipes) {
@@ -74,7 +74,7 @@ OpenFile open_file(const std::filesystem::path& path, GivenPipes given_pipes) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file)
     refuse(path, errno == ENOENT || errno == ENOTDIR
-                     ? "no such file" + name_beside(path)
+                     ? "no such file" + similar_name(path)
                      : fmt::format("cannot be opened for reading: {}; choose another file", system_reason(errno)));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) refuse(path, system_reason(errno));

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "platform/input/byte_stream.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap {
 

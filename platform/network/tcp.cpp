@@ -32,12 +32,12 @@ void set_option(const FileDescriptor& socket, int level, int option, int value) 
 // The system probes a silent peer and closes the connection if it is gone, even if the processes on both sides are
 // busy.
 void watch_peer(const FileDescriptor& socket) {
-  constexpr int kPatience = static_cast<int>(kTcpPatience.count());
+  constexpr int kTimeoutSeconds = static_cast<int>(kTcpPatience.count());
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kProbeSeconds);
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kPatience / kProbeSeconds - 1);
-  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kPatience * 1000);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kTimeoutSeconds / kProbeSeconds - 1);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kTimeoutSeconds * 1000);
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 

@@ -10,7 +10,7 @@
 
 #include "platform/table.hpp"
 #include "profiler/analysis/breakdown.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "profiler/analysis/figure_table.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {

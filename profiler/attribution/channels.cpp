@@ -129,7 +129,7 @@ void measure_traffic(const Trace& trace, Doing& doing, Channel& channel) {
   channel.slices_per_run = static_cast<double>(all) / static_cast<double>(std::max<std::size_t>(runs, 1));
 }
 
-void measure_beside(const Trace& trace, const Compute& compute, Channel& channel) {
+void measure_next_to_attention(const Trace& trace, const Compute& compute, Channel& channel) {
   std::size_t before = 0;
   std::size_t after = 0;
   for (const std::size_t i : channel.slices) {
@@ -139,7 +139,7 @@ void measure_beside(const Trace& trace, const Compute& compute, Channel& channel
   }
   const auto all = static_cast<double>(channel.slices.size());
   channel.compute_per_slice = static_cast<double>(compute.kernels.size()) / all;
-  channel.beside_attention = static_cast<double>(std::max(before, after)) / all;
+  channel.next_to_attention = static_cast<double>(std::max(before, after)) / all;
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ std::vector<Channel> channels_of(const Trace& trace, std::span<const std::size_t
     std::ranges::stable_sort(channel.slices, {}, [&](std::size_t i) { return trace.start_ns()[i]; });
     measure_traffic(trace, doing, channel);
     const auto found = compute.find(channel.rank);
-    measure_beside(trace, found == compute.end() ? Compute{} : found->second, channel);
+    measure_next_to_attention(trace, found == compute.end() ? Compute{} : found->second, channel);
     all.push_back(std::move(channel));
   }
   return all;

@@ -16,7 +16,7 @@ constexpr std::uint8_t kSizesOfConfig = 90;
 constexpr std::uint8_t kRhythmOfConfig = 85;
 constexpr std::uint8_t kRhythm = 75;
 
-constexpr double kBesideAttention = 0.7;
+constexpr double kNextToAttention = 0.7;
 // A layer of a transformer has some 15 to 40 kernels in both passes together: what comes once in more than this many
 // comes not for each layer.
 constexpr double kKernelsOfManyLayers = 200;
@@ -89,7 +89,7 @@ class Inferrer {
   }
 
   Inference of_exchange(const Channel& channel, const std::vector<Mode>& modes) const {
-    if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
+    if (holds(modes, Mode::cp) && channel.next_to_attention >= kNextToAttention)
       return by_rhythm(Mode::cp, "sends and receives next to attention");
     if (holds(modes, Mode::pp) && channel.one_way >= kSometimes)
       return by_rhythm(Mode::pp, "sends without receiving, or receives without sending");
@@ -114,7 +114,7 @@ class Inferrer {
   }
 
   Inference of_all_to_all(const Channel& channel, const std::vector<Mode>& modes) const {
-    if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
+    if (holds(modes, Mode::cp) && channel.next_to_attention >= kNextToAttention)
       return by_rhythm(Mode::cp, "all-to-all next to attention");
     if (!layouts_.are_known()) return {};
     if (holds(modes, Mode::ep)) return by_rhythm(Mode::ep, "all-to-all, not next to attention");
@@ -131,7 +131,7 @@ class Inferrer {
       return of_rare_reduces(channel, modes);
     if (holds(modes, Mode::dp) && is_once_a_step(channel))
       return by_rhythm(Mode::dp, "gathers and reduces in long series, or once per many layers of compute");
-    if (holds(modes, Mode::cp) && channel.beside_attention >= kBesideAttention)
+    if (holds(modes, Mode::cp) && channel.next_to_attention >= kNextToAttention)
       return by_rhythm(Mode::cp, "gathers next to attention");
     if (holds(modes, Mode::tp) && (layouts_.are_known() || (is_contiguous(channel) && is_for_each_layer(channel))))
       return by_rhythm(Mode::tp, "gathers and reduces between few kernels");

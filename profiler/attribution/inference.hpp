@@ -27,7 +27,7 @@ struct Channel {
 
   // How it runs.
   double compute_per_slice = 0;  ///< compute kernels of the rank for each slice
-  double beside_attention = 0;   ///< part of the slices with attention immediately before or after them
+  double next_to_attention = 0;  ///< part of the slices with attention immediately before or after them
   double one_way = 0;            ///< part of the slices that only send, or only receive
   double stated_both_ways = 0;   ///< part of the slices that send and receive according to the trace
   bool has_both = false;         ///< gathers as often as it scatters

@@ -48,9 +48,9 @@ std::size_t past_brackets(std::string_view text) {
   std::string open;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const bool is_angle_meant = open.empty() || open.back() == '<';
-    if (c == '(' || c == '{' || c == '[' || (c == '<' && is_angle_meant)) open += c;
-    if (c == ')' || c == '}' || c == ']' || (c == '>' && is_angle_meant)) open.pop_back();
+    const bool is_angle_bracket = open.empty() || open.back() == '<';
+    if (c == '(' || c == '{' || c == '[' || (c == '<' && is_angle_bracket)) open += c;
+    if (c == ')' || c == '}' || c == ']' || (c == '>' && is_angle_bracket)) open.pop_back();
     if (open.empty()) return i + 1;
   }
   return text.size();

@@ -15,7 +15,7 @@ void refuse_unless_forced(CompareReport& report, const Runs& from, const Runs& t
   report.forced = not_comparable(from, to);
   if (!report.forced.empty() && !is_forced) throw analysis::NotComparable(report.forced);
   report.differences = differences_of(from, to);
-  report.notes = untold(from, to);
+  report.notes = unrecorded_facts(from, to);
 }
 
 std::optional<double> metric(const CellFigures& cell, const std::string& name) {

@@ -8,9 +8,9 @@
 #include <stdexcept>
 
 #include "platform/json.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/samples.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::compare {
 namespace {

@@ -152,7 +152,7 @@ std::string not_comparable(const Runs& baseline, const Runs& candidate) {
   return "";
 }
 
-std::vector<std::string> untold(const Runs& baseline, const Runs& candidate) {
+std::vector<std::string> unrecorded_facts(const Runs& baseline, const Runs& candidate) {
   std::vector<std::string> sources;
   for (const Runs* side : {&baseline, &candidate})
     for (const RunFigures& run : *side)

@@ -51,7 +51,7 @@ bool is_same_file(const std::filesystem::path&, const std::filesystem::path&);
 std::string not_comparable(const Runs& baseline, const Runs& candidate);
 
 /// A sentence if a trace does not describe its work, so that not_comparable() cannot judge it.
-std::vector<std::string> untold(const Runs& baseline, const Runs& candidate);
+std::vector<std::string> unrecorded_facts(const Runs& baseline, const Runs& candidate);
 
 /// Commits, versions, machine and knobs that differ; knobs with the cells where they do.
 std::vector<Difference> differences_of(const Runs& baseline, const Runs& candidate);

@@ -301,10 +301,10 @@ class TraceComparison {
     for (const OwnedSlice& owned : window.slices) {
       const std::size_t other = counterparts.slice[owned.slice];
       const bool is_alone = other == Counterparts::kNone;
-      const Trace& teller = is_alone ? trace : to_.trace;
+      const Trace& source = is_alone ? trace : to_.trace;
       const std::size_t slice = is_alone || is_to ? owned.slice : other;
       const Match match = !is_alone ? Match::both : is_to ? Match::added : Match::removed;
-      operations_.add(operation_of(teller, slice, counterparts.stream[owned.slice]), teller.tag(slice).layer, match,
+      operations_.add(operation_of(source, slice, counterparts.stream[owned.slice]), source.tag(slice).layer, match,
                       owned, is_to);
     }
   }

@@ -9,7 +9,7 @@
 
 #include "profiler/analysis/compute_change.hpp"
 #include "profiler/analysis/split.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/compare/operations.hpp"
 #include "profiler/trace/trace.hpp"
 

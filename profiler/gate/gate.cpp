@@ -82,7 +82,7 @@ std::string swapped_warning(const Runs& baseline, const Runs& candidate) {
 }
 
 std::vector<std::string> warnings_of(const Runs& baseline, const Runs& candidate) {
-  std::vector<std::string> warnings = compare::untold(baseline, candidate);
+  std::vector<std::string> warnings = compare::unrecorded_facts(baseline, candidate);
   if (!baseline.front().is_exact && are_of_two_machines(baseline.front(), candidate.front()))
     warnings.emplace_back("the sides were measured on different machines: a change may be due to the machine");
   if (std::string swapped = swapped_warning(baseline, candidate); !swapped.empty()) warnings.push_back(swapped);

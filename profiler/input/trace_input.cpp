@@ -131,8 +131,8 @@ void add_rows(std::vector<Row>& all, const std::vector<Row>& rows, Key key) {
 }
 
 void add(attribution::AttributionReport& all, const attribution::AttributionReport& file) {
-  add_rows(all.attributed, file.attributed, [](const attribution::AttributedBy& told) {
-    return std::tie(told.source, told.mode, told.confidence_pct, told.reason);
+  add_rows(all.attributed, file.attributed, [](const attribution::AttributedBy& evidence) {
+    return std::tie(evidence.source, evidence.mode, evidence.confidence_pct, evidence.reason);
   });
   add_rows(all.not_taken, file.not_taken, [](const attribution::NotTaken& left) { return std::tie(left.name); });
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"

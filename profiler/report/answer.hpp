@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/where_time_went.hpp"
 
 namespace underlap::report {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "platform/text/escape.hpp"
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 
 namespace underlap::report {
 namespace {

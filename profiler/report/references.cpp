@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 
 namespace underlap::report {
 namespace {

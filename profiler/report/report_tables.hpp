@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "platform/table.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/results.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::report {
 

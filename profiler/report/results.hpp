@@ -199,8 +199,8 @@ struct RunResults {
 enum class Statistics : std::uint8_t { included, left_out };
 
 /// `results` as JSON text, schema underlap.results/1. Each cell also has `statistics`, its summary
-/// (profiler/report/summary.hpp), which reading ignores. Leave it out during a run: it costs more with every block.
-/// Throws std::invalid_argument if a cell's plan is not JSON or an axis occurs twice.
+/// (profiler/report/cell_summary.hpp), which reading ignores. Leave it out during a run: it costs more with every
+/// block. Throws std::invalid_argument if a cell's plan is not JSON or an axis occurs twice.
 std::string results_text(const RunResults& results, Statistics statistics = Statistics::included);
 
 /// The JSON Schema of results_text(), as JSON text.

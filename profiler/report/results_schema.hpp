@@ -3,8 +3,8 @@
 
 #include "platform/fields/field_wrappers.hpp"
 #include "profiler/report/answer.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/results.hpp"
-#include "profiler/report/summary.hpp"
 
 // The fields of the types of the results file, each with its key: the one list that both writer and reader follow, in
 // the order of the file.

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profiler/trace/attribution.hpp"
+#include "profiler/trace/attribution_source.hpp"
 #include "profiler/trace/communication.hpp"
 #include "profiler/trace/flow.hpp"
 #include "profiler/trace/name.hpp"

@@ -118,7 +118,7 @@ void norm_shapes(Calibration& c) {
   for (const std::int64_t hidden : {4096, 8192}) time_of(c, norm_work(c.size(8192), c.size(hidden)));
 }
 
-void measure_beside(Calibration& c, const std::string& of, const Work& work, const Communication& communication) {
+void measure_concurrent(Calibration& c, const std::string& of, const Work& work, const Communication& communication) {
   const double alone = report::median(c.gpu.work_us(work, c.samples));
   Beside beside = c.gpu.work_beside_us(work, communication, c.samples);
   for (double& value : beside.us) value /= alone;
@@ -139,10 +139,10 @@ void interference_of(Calibration& c, const std::string& of, const Work& work) {
   bool has_copy_engines = true;
   for (const double rate : {line_rate, 0.0}) {
     for (const int blocks : kBlocks)
-      if (c.shrink == 1 || blocks == 16) measure_beside(c, of, work, {.sms = blocks, .gb_per_s = rate});
+      if (c.shrink == 1 || blocks == 16) measure_concurrent(c, of, work, {.sms = blocks, .gb_per_s = rate});
     if (!has_copy_engines) continue;
     try {
-      measure_beside(c, of, work, {.copy_engine = true, .gb_per_s = rate});
+      measure_concurrent(c, of, work, {.copy_engine = true, .gb_per_s = rate});
     } catch (const MachineError& error) {
       c.out.skipped.emplace_back(of + "_interference, with copy engines", error.what());
       has_copy_engines = false;

@@ -3,7 +3,7 @@
 // underlap-calibrate rates: times operations and collectives alone.
 #include <string_view>
 
-#include "platform/program.hpp"
+#include "platform/run_program.hpp"
 #include "research/calibrate/commands.hpp"
 
 int main(int argc, char** argv) {

@@ -10,7 +10,7 @@
 #include "platform/json.hpp"
 #include "profiler/trace/enum_names.hpp"
 #include "research/studies/collective_times.hpp"
-#include "research/studies/errors.hpp"
+#include "research/studies/model_errors.hpp"
 
 namespace underlap::bench {
 namespace {

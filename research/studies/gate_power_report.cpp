@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "platform/json.hpp"
-#include "research/studies/errors.hpp"
 #include "research/studies/gate_power.hpp"
+#include "research/studies/model_errors.hpp"
 
 namespace underlap::bench {
 namespace {}  // namespace

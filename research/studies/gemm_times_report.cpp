@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "platform/json.hpp"
-#include "research/studies/errors.hpp"
 #include "research/studies/gemm_times.hpp"
+#include "research/studies/model_errors.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include "platform/flag_values.hpp"
 #include "platform/input/input_file.hpp"
 #include "platform/json.hpp"
-#include "platform/program.hpp"
+#include "platform/run_program.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"

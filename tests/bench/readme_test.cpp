@@ -14,10 +14,10 @@
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/csv.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
-#include "profiler/report/summary.hpp"
 #include "tests/bench/commands/program.hpp"
 #include "tests/bench/metric_files.hpp"
 #include "tests/profiler/temporary_folder.hpp"
@@ -165,7 +165,7 @@ std::string techniques(std::istream&) {
   add_techniques<dp::ParamGathers>(text, Mode::dp);
   add_techniques<tp::GatherGemms>(text, Mode::tp);
   add_techniques<tp::GemmScatters>(text, Mode::tp);
-  add_techniques<tp::CollectivesBesideGemm>(text, Mode::tp);
+  add_techniques<tp::CollectivesDuringGemm>(text, Mode::tp);
   add_techniques<tp::WgradDrains>(text, Mode::tp);
   add_techniques<pp::Pipelines>(text, Mode::pp);
   add_techniques<cp::Attentions>(text, Mode::cp);

@@ -34,7 +34,7 @@ struct Part {
 };
 
 /// Where the parts of a collective, or of one send and its receive, come together.
-struct Meeting {
+struct RankStore {
   std::size_t wanted = 0;
   std::map<int, Part> parts;  // by rank
   bool is_done = false;
@@ -71,7 +71,7 @@ bool is_point_to_point(const NcclCall& call) { return call.name == "Send" || cal
 struct NcclDouble::State {
   std::condition_variable changed;  // of members, with the machine's mutex
   std::map<int, std::vector<std::unique_ptr<ncclComm>>> members;
-  std::map<MeetingKey, std::shared_ptr<Meeting>> meetings;
+  std::map<MeetingKey, std::shared_ptr<RankStore>> meetings;
   std::map<std::pair<int, int>, ncclConfig_t> configs;
   std::vector<NcclCall> calls;
   std::vector<std::string> errors;
@@ -98,13 +98,13 @@ ReduceOp op_of(const NcclCall& call) {
 }
 
 /// Adds up, gathers or copies what the members brought.
-void move_bytes(Meeting& meeting) {
-  const NcclCall& call = meeting.parts.begin()->second.call;
+void move_bytes(RankStore& store) {
+  const NcclCall& call = store.parts.begin()->second.call;
   const auto bytes = static_cast<std::size_t>(static_cast<std::int64_t>(call.count) * bytes_of(call.type));
-  const auto n = meeting.wanted;
+  const auto n = store.wanted;
   const auto sum = [&](std::size_t first, std::size_t count, std::byte* out) {
     std::vector<const std::byte*> sources;
-    for (const auto& [rank, part] : meeting.parts) sources.push_back(part.in + first);
+    for (const auto& [rank, part] : store.parts) sources.push_back(part.in + first);
     reduce_in_rank_order(sources,
                          {.dtype = call.type == ncclBfloat16 ? DataType::bf16 : DataType::f32,
                           .accumulator = Accumulator::wire,
@@ -114,7 +114,7 @@ void move_bytes(Meeting& meeting) {
   if (is_point_to_point(call)) {
     const Part* from = nullptr;
     const Part* to = nullptr;
-    for (const auto& [rank, part] : meeting.parts) (part.call.name == "Send" ? from : to) = &part;
+    for (const auto& [rank, part] : store.parts) (part.call.name == "Send" ? from : to) = &part;
     std::memcpy(to->out, from->in, bytes);
   } else if (call.name == "AllReduce" || call.name == "ReduceScatter") {
     // Results are made aside: an output may be another member's input only in a test that is wrong, but a member's
@@ -123,22 +123,22 @@ void move_bytes(Meeting& meeting) {
     std::vector<std::byte> all(bytes * (scatters ? n : 1));
     sum(0, call.count * (scatters ? n : 1), all.data());
     std::size_t i = 0;
-    for (const auto& [rank, part] : meeting.parts)
+    for (const auto& [rank, part] : store.parts)
       std::memcpy(part.out, all.data() + (scatters ? bytes * i++ : 0), bytes);
   } else if (call.name == "AllGather") {
     std::vector<std::byte> all;
-    for (const auto& [rank, part] : meeting.parts) all.insert(all.end(), part.in, part.in + bytes);
-    for (const auto& [rank, part] : meeting.parts) std::memcpy(part.out, all.data(), all.size());
+    for (const auto& [rank, part] : store.parts) all.insert(all.end(), part.in, part.in + bytes);
+    for (const auto& [rank, part] : store.parts) std::memcpy(part.out, all.data(), all.size());
   } else if (call.name == "Broadcast") {
-    const std::byte* const root = meeting.parts.at(call.peer).in;
-    for (const auto& [rank, part] : meeting.parts) std::memmove(part.out, root, bytes);
+    const std::byte* const root = store.parts.at(call.peer).in;
+    for (const auto& [rank, part] : store.parts) std::memmove(part.out, root, bytes);
   }
 }
 
 /// Writes down what differs between the parts; true where nothing does.
-bool match(const Meeting& meeting) {
-  const NcclCall& first = meeting.parts.begin()->second.call;
-  for (const auto& [rank, part] : meeting.parts) {
+bool match(const RankStore& store) {
+  const NcclCall& first = store.parts.begin()->second.call;
+  for (const auto& [rank, part] : store.parts) {
     const NcclCall& call = part.call;
     const bool same_kind = is_point_to_point(first) || (call.name == first.name && call.peer == first.peer);
     if (same_kind && call.count == first.count && call.type == first.type && call.op == first.op) continue;
@@ -153,26 +153,26 @@ bool match(const Meeting& meeting) {
 /// What one member enqueued on one stream as one group.
 struct Group {
   ncclComm_t communicator = nullptr;
-  std::vector<std::shared_ptr<Meeting>> meetings;
+  std::vector<std::shared_ptr<RankStore>> meetings;
 
   bool ready() const {
     // Kernels of members whose peer has aborted spin until they are aborted themselves.
     for (const auto& member : state().members[communicator->id])
       if (member->is_aborted) return communicator->is_aborted;
     bool all = true;
-    for (const auto& meeting : meetings) {
-      meeting->parts.at(communicator->rank).is_first_in_stream = true;
+    for (const auto& store : meetings) {
+      store->parts.at(communicator->rank).is_first_in_stream = true;
       const bool is_complete =
-          meeting->parts.size() == meeting->wanted &&
-          std::ranges::all_of(meeting->parts, [](const auto& part) { return part.second.is_first_in_stream; });
-      all = all && (meeting->is_done || is_complete);
+          store->parts.size() == store->wanted &&
+          std::ranges::all_of(store->parts, [](const auto& part) { return part.second.is_first_in_stream; });
+      all = all && (store->is_done || is_complete);
     }
     return all;
   }
   void run() const {
     if (communicator->is_aborted) return;
-    for (const auto& meeting : meetings)
-      if (!std::exchange(meeting->is_done, true) && match(*meeting)) move_bytes(*meeting);
+    for (const auto& store : meetings)
+      if (!std::exchange(store->is_done, true) && match(*store)) move_bytes(*store);
   }
 };
 
@@ -191,18 +191,18 @@ void launch(const std::vector<Pending>& calls) {
     const auto lock = locked();
     for (const Pending& pending : calls) {
       const MeetingKey key = key_of(pending);
-      std::shared_ptr<Meeting>& meeting = state().meetings[key];
-      if (meeting == nullptr) meeting = std::make_shared<Meeting>();
+      std::shared_ptr<RankStore>& store = state().meetings[key];
+      if (store == nullptr) store = std::make_shared<RankStore>();
       // A rank's message to itself needs both of its parts: the second takes a place of its own.
       const bool to_itself = is_point_to_point(pending.part.call) && std::get<1>(key) == std::get<2>(key);
-      meeting->wanted = is_point_to_point(pending.part.call) ? 2 : static_cast<std::size_t>(pending.communicator->size);
+      store->wanted = is_point_to_point(pending.part.call) ? 2 : static_cast<std::size_t>(pending.communicator->size);
       const int place =
           to_itself && pending.part.call.name == "Recv" ? pending.communicator->size : pending.communicator->rank;
-      meeting->parts[place] = pending.part;
-      if (to_itself) meeting->parts[place].is_first_in_stream = true;
+      store->parts[place] = pending.part;
+      if (to_itself) store->parts[place].is_first_in_stream = true;
       Group& group = groups[{pending.communicator, pending.stream}];
       group.communicator = pending.communicator;
-      group.meetings.push_back(meeting);
+      group.meetings.push_back(store);
     }
   }
   for (auto& [where, group] : groups)

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/timeline/pieces.hpp"
-#include "viewer/timeline/search.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
+#include "viewer/timeline/slice_search.hpp"
 #include "viewer/timeline/timeline.hpp"
 
 namespace underlap::fuzz {

@@ -13,15 +13,15 @@
 #include "impl/device/cuda/capture.hpp"
 #include "impl/device/cuda/cuda_device.hpp"
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
-#include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
+#include "impl/device/cuda/store_control_plane.hpp"
 #include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
 #include "research/calibrate/shared_gpu.hpp"
 #include "tests/gpu/libraries.hpp"
-#include "tests/impl/device/cuda/folder_meeting.hpp"
+#include "tests/impl/device/cuda/folder_rank_store.hpp"
 #include "tests/impl/step/training.hpp"
 #include "tests/profiler/collect/cupti/recording_file.hpp"
 
@@ -103,8 +103,8 @@ std::optional<RankOrder> rank_order(int argc, char** argv) {
 
 int run_rank(const RankOrder& order) {
   for (const auto& [name, value] : cuda::shared_gpu_environment(order.rank)) setenv(name.c_str(), value.c_str(), 1);
-  cuda::FolderMeeting meeting(order.folder);
-  cuda::MeetingControlPlane control(meeting, std::chrono::seconds(60));
+  cuda::FolderRankStore store(order.folder);
+  cuda::StoreControlPlane control(store, std::chrono::seconds(60));
   try {
     train(order, control);
     return 0;

@@ -31,15 +31,15 @@ class LoadJob::Watch : public ReadingWatch {
 
   void say(const std::string& what) override {
     doing_ = QString::fromStdString(what);
-    tell();
+    report();
   }
 
   void on_progress(double fraction) override {
     fraction_ = fraction;
     const auto now = steady_clock::now();
-    if (fraction < 1 && now - told_at_ < milliseconds(50)) return;
-    told_at_ = now;
-    tell();
+    if (fraction < 1 && now - reported_at_ < milliseconds(50)) return;
+    reported_at_ = now;
+    report();
   }
 
   bool is_cancelled() const override { return job_.is_cancelled_; }
@@ -58,7 +58,7 @@ class LoadJob::Watch : public ReadingWatch {
   }
 
  private:
-  void tell() {
+  void report() {
     job_.post([job = &job_, doing = doing_, fraction = fraction_] {
       if (job->on_progress) job->on_progress(doing, fraction);
     });
@@ -67,7 +67,7 @@ class LoadJob::Watch : public ReadingWatch {
   LoadJob& job_;
   QString doing_;
   double fraction_ = 0;
-  steady_clock::time_point told_at_{};
+  steady_clock::time_point reported_at_{};
   steady_clock::time_point began_ = steady_clock::now();
   milliseconds next_part_ = kFirstPart;
   bool has_large_part_ = false;

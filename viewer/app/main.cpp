@@ -10,7 +10,7 @@
 
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/text/output.hpp"
 #include "viewer/app/display.hpp"
 #include "viewer/app/main_window.hpp"

@@ -12,10 +12,10 @@
 #include <QTabWidget>
 #include <algorithm>
 
+#include "viewer/app/appearance.hpp"
 #include "viewer/app/change_watch.hpp"
 #include "viewer/app/key_owner.hpp"
 #include "viewer/app/labels.hpp"
-#include "viewer/app/look.hpp"
 #include "viewer/app/note_bar.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
@@ -23,7 +23,7 @@
 #include "viewer/app/pages/run_page.hpp"
 #include "viewer/app/pages/start_page.hpp"
 #include "viewer/app/pages/trace_page.hpp"
-#include "viewer/app/settings.hpp"
+#include "viewer/app/viewer_settings.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -97,7 +97,7 @@ int MainWindow::num_pages() const {
   return pages;
 }
 
-void MainWindow::tell(const QString& message) { statusBar()->showMessage(message, 15'000); }
+void MainWindow::show_message(const QString& message) { statusBar()->showMessage(message, 15'000); }
 
 QString MainWindow::note() const { return note_->isHidden() ? QString() : note_->note(); }
 
@@ -231,7 +231,7 @@ Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
   connect(run, &RunPage::comparison_wanted, this,
           [this](const QString& from, const QString& to) { compare(from, to); });
   connect(run, &RunPage::other_run_wanted, this, &MainWindow::compare_with_other);
-  connect(run, &RunPage::told, this, &MainWindow::tell);
+  connect(run, &RunPage::message_shown, this, &MainWindow::show_message);
   return run;
 }
 

@@ -40,7 +40,7 @@ class MainWindow : public QMainWindow {
   /// Reads what the tab that is shown was read from anew. What it shows stays until that is done.
   void read_again();
   /// Says something below the tabs, for a while.
-  void tell(const QString& message);
+  void show_message(const QString& message);
 
   Page* page() const;
   int num_pages() const;

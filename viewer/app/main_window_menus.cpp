@@ -13,14 +13,14 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "viewer/app/appearance.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
-#include "viewer/app/look.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/run_page.hpp"
 #include "viewer/app/pages/trace_page.hpp"
-#include "viewer/app/settings.hpp"
+#include "viewer/app/viewer_settings.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -91,7 +91,7 @@ void MainWindow::make_view_menu() {
   menu->addSeparator();
   add_to_timeline(menu, tr("&Mark"), keys({"M"}), [](TimelineView& view) { view.toggle_mark(); });
   add_to_timeline(menu, tr("Select between the last two ma&rks"), keys({"R"}), [this](TimelineView& view) {
-    if (!view.select_between_marks()) tell(tr("Set two marks first: M sets one."));
+    if (!view.select_between_marks()) show_message(tr("Set two marks first: M sets one."));
   });
   add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
   menu->addSeparator();
@@ -125,12 +125,12 @@ void MainWindow::make_go_menu() {
       on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
   add(menu, tr("&Worst exposed slice, then the next worst"), keys({"E"}),
       on_page([](Page& shown) { shown.go_to_worst(); }));
-  add_to_timeline(menu, tr("&Last rank to arrive at the selected communication"), keys({"Shift+L"}),
-                  [this](TimelineView& view) {
-                    if (view.late_member() == Timeline::kNoSlice)
-                      return tell(tr("First select a communication at which ranks arrived at different times."));
-                    view.go_to(view.late_member());
-                  });
+  add_to_timeline(
+      menu, tr("&Last rank to arrive at the selected communication"), keys({"Shift+L"}), [this](TimelineView& view) {
+        if (view.late_member() == Timeline::kNoSlice)
+          return show_message(tr("First select a communication at which ranks arrived at different times."));
+        view.go_to(view.late_member());
+      });
   menu->addSeparator();
   add(menu, tr("Next pan&el: timeline, tabs, tab contents"), keys({"F6"}), [this] { step_panel(1); });
   add(menu, tr("Previous panel"), keys({"Shift+F6"}), [this] { step_panel(-1); });
@@ -212,7 +212,7 @@ void MainWindow::compare_with_other() {
   const bool is_run = qobject_cast<const RunPage*>(page()) != nullptr;
   const auto* trace = qobject_cast<const TracePage*>(page());
   if (!is_run && (trace == nullptr || trace->document().is_partial))
-    return tell(tr("First open the trace or run to compare, and wait until it is read."));
+    return show_message(tr("First open the trace or run to compare, and wait until it is read."));
   const QString candidate = shown_[page()].request.path;
   const QString file = is_run ? tr("A saved baseline...") : tr("Another file...");
   const QString folder =
@@ -240,14 +240,14 @@ void MainWindow::show_scaling() {
   QStringList runs;
   for (int i = 0; i < tabs_->count(); ++i)
     if (qobject_cast<const RunPage*>(tabs_->widget(i)) != nullptr) runs << shown_[tabs_->widget(i)].request.path;
-  if (runs.isEmpty()) return tell(tr("First open runs of one matrix at several sizes."));
+  if (runs.isEmpty()) return show_message(tr("First open runs of one matrix at several sizes."));
   scale(runs);
 }
 
 void MainWindow::show_charts() {
   if (page() == nullptr) return;
   if (const auto* trace = qobject_cast<const TracePage*>(page()); trace != nullptr && trace->document().is_partial)
-    return tell(tr("Charts need the whole trace, which is still being read."));
+    return show_message(tr("Charts need the whole trace, which is still being read."));
   auto* dialog = new QDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex())));
@@ -264,9 +264,9 @@ void MainWindow::show_charts() {
 
 void MainWindow::save_picture() {
   Page* shown = page();
-  if (shown == nullptr || shown->timeline() == nullptr) return tell(tr("There is no timeline to save."));
+  if (shown == nullptr || shown->timeline() == nullptr) return show_message(tr("There is no timeline to save."));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save a picture"), "timeline.png", tr("Pictures (*.png)"));
-  if (!path.isEmpty() && !shown->timeline()->grab().save(path)) tell(tr("%1 could not be written").arg(path));
+  if (!path.isEmpty() && !shown->timeline()->grab().save(path)) show_message(tr("%1 could not be written").arg(path));
 }
 
 void MainWindow::show_palette() {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "profiler/analysis/figure_table.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/gate.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/scaling/scaling.hpp"
-#include "profiler/report/summary.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/theme/theme.hpp"
 

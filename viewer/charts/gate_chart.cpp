@@ -100,11 +100,11 @@ void add_marks_of(QChart& chart, const std::vector<FigureRow>& rows, std::size_t
     if (rows[i].names[kVerdict] == verdict && rows[i].figures[kChange])
       points.append({*rows[i].figures[kChange], static_cast<double>(i)});
   const QColor colour = colour_of(verdict, theme);
-  const bool is_regression = colour == theme.worse, is_told = colour != theme.dim_text;
+  const bool is_regression = colour == theme.worse, is_decided = colour != theme.dim_text;
   add_marks(chart, points,
             {.shape = is_regression ? QScatterSeries::MarkerShapeTriangle : QScatterSeries::MarkerShapeCircle,
              .size = is_regression ? 11.0 : 9.0,
-             .inner = is_told ? colour : theme.background,
+             .inner = is_decided ? colour : theme.background,
              .border = colour});
 }
 

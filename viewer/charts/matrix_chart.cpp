@@ -77,7 +77,7 @@ ChartFigures figures(const ChartInput& input) {
 }
 
 // The distance of a ratio from 1; 0 if the blocks are inconclusive.
-double told_change(const FigureRow& row) {
+double change_of_row(const FigureRow& row) {
   if (!row.figures[kRatio]) return 0;
   const auto &low = row.figures[kRatioLow], &high = row.figures[kRatioHigh];
   if (low && high && *low <= 1 && *high >= 1) return 0;
@@ -86,7 +86,7 @@ double told_change(const FigureRow& row) {
 
 // Full colour from 30 % on.
 QColor ratio_colour(const FigureRow& row, const Theme& theme) {
-  const double change = told_change(row);
+  const double change = change_of_row(row);
   if (change == 0) return theme.surface;
   const double strength = 0.15 + 0.6 * std::min(1.0, std::abs(change) / 0.3);
   return mixed(change < 0 ? theme.better : theme.worse, theme.background, strength);

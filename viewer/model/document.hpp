@@ -6,9 +6,9 @@
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/gate.hpp"
 #include "profiler/input/trace_input.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/scaling/scaling.hpp"
-#include "profiler/report/summary.hpp"
 #include "profiler/trace/reading.hpp"
 #include "viewer/timeline/timeline.hpp"
 

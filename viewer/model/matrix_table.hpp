@@ -3,7 +3,7 @@
 
 #include "profiler/analysis/figure_table.hpp"
 #include "profiler/compare/trace_change.hpp"
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {

@@ -8,7 +8,7 @@
 #include <QString>
 #include <optional>
 
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "viewer/lanes/palette.hpp"
 #include "viewer/lanes/surface.hpp"
 #include "viewer/model/lane_arrangement.hpp"

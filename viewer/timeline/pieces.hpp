@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "viewer/timeline/segments.hpp"
+#include "viewer/timeline/lane_segments.hpp"
 #include "viewer/timeline/timeline.hpp"
 
 namespace underlap::viewer {

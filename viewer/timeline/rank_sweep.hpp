@@ -4,7 +4,7 @@
 #include <span>
 
 #include "profiler/trace/trace.hpp"
-#include "viewer/timeline/segments.hpp"
+#include "viewer/timeline/lane_segments.hpp"
 
 namespace underlap::viewer {
 

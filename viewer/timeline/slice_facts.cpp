@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "platform/json.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/numbers/median.hpp"
-#include "platform/room.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
 
 namespace underlap::viewer {
@@ -131,14 +131,14 @@ void add_exposure(const Timeline& timeline, const analysis::Summary& summary, st
 
 // A compute slice during communication, compared with launches of the same kernel on its rank without communication.
 struct Slowdown {
-  std::int64_t beside_ns = 0;  // the part of the slice that ran during communication
-  std::int64_t num_alone = 0;  // launches that ran without communication
-  double median_alone_ns = 0;  // of their durations; 0 where there are none
+  std::int64_t concurrent_ns = 0;  // the part of the slice that ran during communication
+  std::int64_t num_alone = 0;      // launches that ran without communication
+  double median_alone_ns = 0;      // of their durations; 0 where there are none
 };
 
 // The time of a compute slice during communication. While a kernel runs, its rank's strip shows whether something
 // communicates.
-std::int64_t beside_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
+std::int64_t concurrent_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
   const std::int64_t begin = timeline.begin_ns(slice), end = timeline.end_ns(slice);
   std::int64_t beside = 0;
   for (std::size_t i = strip.first_ending_after(begin); i < strip.size() && strip.begin_ns(i) < end; ++i)
@@ -154,8 +154,8 @@ std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slic
   if (trace.tag(slice).kind != Kind::compute) return std::nullopt;
   const std::int32_t rank = trace.track_of(slice).rank;
   const Segments& strip = timeline.strip_of(rank);
-  Slowdown slowdown{.beside_ns = beside_ns(timeline, strip, slice)};
-  if (2 * slowdown.beside_ns < trace.duration_ns()[slice] || slowdown.beside_ns == 0) return std::nullopt;
+  Slowdown slowdown{.concurrent_ns = concurrent_ns(timeline, strip, slice)};
+  if (2 * slowdown.concurrent_ns < trace.duration_ns()[slice] || slowdown.concurrent_ns == 0) return std::nullopt;
   const analysis::Launch launch = analysis::launch_of(trace, slice);
   std::vector<double> alone;
   for (const Lane& lane : timeline.lanes()) {
@@ -163,7 +163,7 @@ std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slic
     for (const LaneRow& row : lane.rows)
       for (const std::uint32_t i : row.slices)
         if (trace.name(i) == launch.name && trace.tag(i).kind == Kind::compute && trace.duration_ns()[i] > 0 &&
-            analysis::launch_of(trace, i) == launch && beside_ns(timeline, strip, i) == 0)
+            analysis::launch_of(trace, i) == launch && concurrent_ns(timeline, strip, i) == 0)
           alone.push_back(static_cast<double>(trace.duration_ns()[i]));
   }
   slowdown.num_alone = static_cast<std::int64_t>(alone.size());
@@ -175,7 +175,7 @@ void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
   const std::optional<Slowdown> slowdown = slowdown_of(timeline, slice);
   if (!slowdown) return;
   const std::int64_t duration = timeline.trace().duration_ns()[slice];
-  add(facts, "during communication", share_text(slowdown->beside_ns, duration));
+  add(facts, "during communication", share_text(slowdown->concurrent_ns, duration));
   if (slowdown->num_alone == 0)
     return add(facts, "slowdown", "unknown: no launch of this kernel and shape on this rank ran alone");
   add(facts, "slowdown",

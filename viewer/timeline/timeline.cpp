@@ -43,7 +43,7 @@ std::string name_of_track(const Track& track) {
 }
 
 // Some tools name the ranges of a stream or a thread after it.
-void tell_ranges_apart(std::vector<Lane>& lanes) {
+void name_ranges_by_thread(std::vector<Lane>& lanes) {
   for (Lane& lane : lanes) {
     if (lane.kind != LaneKind::range) continue;
     const bool has_namesake = std::ranges::any_of(
@@ -208,7 +208,7 @@ void Timeline::build_rank(std::int32_t rank, std::vector<Indices>& of_tracks, st
   lanes.front().rows.front().segments = std::move(picture.strip);
   exposed = std::move(picture.exposed);
   std::ranges::stable_sort(lanes, {}, [](const Lane& lane) { return place_in_rank(lane.kind); });
-  tell_ranges_apart(lanes);
+  name_ranges_by_thread(lanes);
 }
 
 void Timeline::add_counters() {

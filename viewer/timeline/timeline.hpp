@@ -3,13 +3,13 @@
 
 #include <map>
 
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/trace/reading.hpp"
 #include "profiler/trace/saturating.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/timeline/counter_series.hpp"
+#include "viewer/timeline/lane_segments.hpp"
 #include "viewer/timeline/rank_sweep.hpp"
-#include "viewer/timeline/segments.hpp"
 
 namespace underlap::viewer {
 

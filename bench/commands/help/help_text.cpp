@@ -30,9 +30,9 @@ std::string entries_text(const std::string& title, const std::vector<Entry>& ent
   const std::size_t indent = longest == 0 ? kTermColumns : longest + 4;
   std::string out = fmt::format("\n{}:\n", title);
   for (const auto& [term, text] : entries) {
-    const bool is_beside = term.size() + 4 <= indent;
-    if (!is_beside) out += fmt::format("  {}\n", term);
-    out += wrap(fmt::format("  {:<{}}{}", is_beside ? term : "", indent - 2, text), width, std::string(indent, ' '));
+    const bool fits_on_line = term.size() + 4 <= indent;
+    if (!fits_on_line) out += fmt::format("  {}\n", term);
+    out += wrap(fmt::format("  {:<{}}{}", fits_on_line ? term : "", indent - 2, text), width, std::string(indent, ' '));
   }
   return out;
 }

@@ -39,9 +39,9 @@ std::string about_missing(const Command& command, const std::string& what) {
 std::string unknown_command(const Command& command, const std::string& word) {
   std::vector<std::string> names;
   for (const Command& child : command.commands) names.push_back(child.name());
-  const std::string meant = did_you_mean(word, names);
+  const std::string suggestion = did_you_mean(word, names);
   return fmt::format("{} has no command \"{}\"{}", command.path, word,
-                     meant.empty() ? fmt::format("; use one of {}", fmt::join(names, ", ")) : meant);
+                     suggestion.empty() ? fmt::format("; use one of {}", fmt::join(names, ", ")) : suggestion);
 }
 
 const CLI::App& chosen_command(const CLI::App& app) {

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "bench/commands/config_input.hpp"
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 #include "bench/ranks/session.hpp"
 #include "platform/child_process.hpp"
 #include "platform/exit_code.hpp"
@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr const char* kVariable = "UNDERLAP_SERIES";  // ID/RUN/SIDE
-constexpr auto kPatience = 20s;                       // for a run to end after a signal
+constexpr auto kStopTimeout = 20s;                    // for a run to end after a signal
 
 /// One run of a series.
 struct PlannedRun {
@@ -108,7 +108,7 @@ void require_underlap(const std::string& program) {
   try {
     ChildProcess child({.program = fs::absolute(program), .arguments = {"underlap", "version"}, .environment = {}});
     Output output("/dev/null");
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
     const ProcessEnd end = wait_for(child, output, [&] {
       if (std::chrono::steady_clock::now() > deadline) child.kill();
     });
@@ -235,7 +235,7 @@ class Series {
     is_stopped_ = true;
     const pid_t child = child_;
     if (child > 0) ::kill(child, signal);
-    for (const auto until = std::chrono::steady_clock::now() + kPatience;
+    for (const auto until = std::chrono::steady_clock::now() + kStopTimeout;
          child_ > 0 && std::chrono::steady_clock::now() < until;)
       std::this_thread::sleep_for(10ms);
     const std::string words = fmt::format(

@@ -160,7 +160,7 @@ class MemoryCheck {
     const View gap = flat(access.view.tensor, missing->begin, missing->end - missing->begin);
     std::vector<std::uint32_t> commands{current_};
     std::string remedy = fmt::format("write {} before {}", text_of(gap), text_of(current_));
-    if (const auto writer = writer_beside(gap)) {
+    if (const auto writer = adjacent_writer(gap)) {
       commands.insert(commands.begin(), writer->first);
       remedy += fmt::format("; perhaps declared too small: {}", does(writer->first, writer->second));
     }
@@ -170,17 +170,17 @@ class MemoryCheck {
   }
 
   // The last earlier write that would reach into `gap` with one more row or column.
-  std::optional<std::pair<std::uint32_t, MemoryAccess>> writer_beside(const View& gap) const {
+  std::optional<std::pair<std::uint32_t, MemoryAccess>> adjacent_writer(const View& gap) const {
     for (std::uint32_t c = current_; c-- > 0;) {
       for (const Use& use : program_.uses(index_.command(c)))
-        if (use.access != Access::in && is_beside(use.view, gap)) return {{c, {use.view, false, true, 0}}};
+        if (use.access != Access::in && is_adjacent(use.view, gap)) return {{c, {use.view, false, true, 0}}};
       for (const Transfer& transfer : program_.transfers(index_.command(c)))
-        if (is_beside(transfer.output, gap)) return {{c, {transfer.output, false, true, 0}}};
+        if (is_adjacent(transfer.output, gap)) return {{c, {transfer.output, false, true, 0}}};
     }
     return std::nullopt;
   }
 
-  static bool is_beside(const View& view, const View& gap) {
+  static bool is_adjacent(const View& view, const View& gap) {
     if (view.tensor.id != gap.tensor.id) return false;
     View taller = view;
     if (view.rows != 1) ++taller.rows;  // a single row grows along itself

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "impl/device/check/finding.hpp"
-#include "impl/device/matching.hpp"
+#include "impl/device/program_matching.hpp"
 
 namespace underlap::check {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "impl/device/check/finding.hpp"
-#include "impl/device/matching.hpp"
+#include "impl/device/program_matching.hpp"
 
 namespace underlap::check {
 

@@ -85,7 +85,7 @@ Capture::Taken Capture::take() {
               .recording = std::move(drained.recording)};
   taken.assembled.trace.clocks = drained.clocks;
   taken.faults = faults_of(drained, taken.assembled);
-  taken.notices = cupti::tell_of_sm_budgets(taken.assembled.kernels);
+  taken.notices = cupti::warn_sm_budgets(taken.assembled.kernels);
   operations_.clear();
   return taken;
 }

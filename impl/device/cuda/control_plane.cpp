@@ -27,23 +27,23 @@ void ThreadControlPlane::broadcast(std::string_view what, const Group& group, st
   const std::int32_t rank = group.members[static_cast<std::size_t>(group.my_index)];
   std::unique_lock lock(mutex_);
   const std::uint64_t which = num_calls_[{group.members, group.my_index}]++;
-  Meeting& meeting = meetings_[{group.members, which}];
-  meeting.present.insert(group.my_index);
-  if (group.my_index == 0) meeting.bytes.assign(bytes.begin(), bytes.end());
+  Exchange& exchange = exchanges_[{group.members, which}];
+  exchange.present.insert(group.my_index);
+  if (group.my_index == 0) exchange.bytes.assign(bytes.begin(), bytes.end());
   changed_.notify_all();
   const auto is_over = [&] {
-    return failure_.has_value() || static_cast<std::int32_t>(meeting.present.size()) == group.size();
+    return failure_.has_value() || static_cast<std::int32_t>(exchange.present.size()) == group.size();
   };
   const bool in_time = changed_.wait_for(lock, timeout_, is_over);
   if (failure_) throw MachineError(*failure_);
   if (!in_time) {
     std::vector<std::int32_t> missing;
     for (std::int32_t i = 0; i < group.size(); ++i)
-      if (!meeting.present.contains(i)) missing.push_back(group.members[static_cast<std::size_t>(i)]);
+      if (!exchange.present.contains(i)) missing.push_back(group.members[static_cast<std::size_t>(i)]);
     throw MachineError(fmt::format("rank {}: {} waited {} ms for rank {} (run.peer_timeout_s)", rank, what,
                                    timeout_.count(), fmt::join(missing, ", ")));
   }
-  std::copy_n(meeting.bytes.begin(), bytes.size(), bytes.begin());
+  std::copy_n(exchange.bytes.begin(), bytes.size(), bytes.begin());
 }
 
 void ThreadControlPlane::fail(std::int32_t rank, std::string_view why) noexcept {

@@ -52,7 +52,7 @@ class ThreadControlPlane final : public ControlPlane {
   std::optional<std::string> failure() override;
 
  private:
-  struct Meeting {
+  struct Exchange {
     std::set<std::int32_t> present;
     std::vector<std::byte> bytes;
   };
@@ -61,7 +61,7 @@ class ThreadControlPlane final : public ControlPlane {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<std::vector<std::int32_t>, std::int32_t>, std::uint64_t> num_calls_;  // by (members, own index)
-  std::map<std::pair<std::vector<std::int32_t>, std::uint64_t>, Meeting> meetings_;        // by (members, which)
+  std::map<std::pair<std::vector<std::int32_t>, std::uint64_t>, Exchange> exchanges_;      // by (members, which)
   std::optional<std::string> failure_;
 };
 

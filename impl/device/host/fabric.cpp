@@ -20,7 +20,7 @@
 #include "impl/device/host/connection.hpp"
 #include "impl/device/host/thread_priority.hpp"
 #include "platform/errors.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::host {
 namespace {
@@ -35,13 +35,13 @@ std::set<std::int64_t> thread_ids() {
 // The clock of another thread's CPU time, as the kernel encodes it; glibc names it only for its own threads.
 clockid_t cpu_clock_of(std::int64_t thread_id) { return static_cast<clockid_t>((~thread_id << 3) | 6); }
 
-/// Adapts a Meeting to the interface of the transport.
-class MeetingStore final : public gloo::rendezvous::Store {
+/// Adapts a RankStore to the interface of the transport.
+class GlooStore final : public gloo::rendezvous::Store {
  public:
-  MeetingStore(Meeting& meeting, std::chrono::milliseconds timeout) : meeting_(meeting), timeout_(timeout) {}
+  GlooStore(RankStore& store, std::chrono::milliseconds timeout) : store_(store), timeout_(timeout) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
-    meeting_.put(key, {data.data(), data.size()});
+    store_.put(key, {data.data(), data.size()});
   }
   std::vector<char> get(const std::string& key) override {
     const std::string value = all_of({key}, timeout_).front().value();
@@ -55,19 +55,19 @@ class MeetingStore final : public gloo::rendezvous::Store {
  private:
   std::vector<std::optional<std::string>> all_of(const std::vector<std::string>& keys,
                                                  std::chrono::milliseconds timeout) {
-    std::vector<std::optional<std::string>> values = meeting_.get(keys, timeout);
+    std::vector<std::optional<std::string>> values = store_.get(keys, timeout);
     if (!std::ranges::all_of(values, [](const auto& value) { return value.has_value(); }))
       throw PeerError(fmt::format("no address received within {} ms", timeout.count()));
     return values;
   }
 
-  Meeting& meeting_;
+  RankStore& store_;
   std::chrono::milliseconds timeout_;
 };
 
-std::shared_ptr<gloo::rendezvous::Store> make_store(Meeting* meeting, std::chrono::milliseconds timeout) {
-  if (meeting == nullptr) return std::make_shared<gloo::rendezvous::HashStore>();
-  return std::make_shared<MeetingStore>(*meeting, timeout);
+std::shared_ptr<gloo::rendezvous::Store> make_store(RankStore* store, std::chrono::milliseconds timeout) {
+  if (store == nullptr) return std::make_shared<gloo::rendezvous::HashStore>();
+  return std::make_shared<GlooStore>(*store, timeout);
 }
 
 // The key that marks the arrival of member `i` of a communicator's group.
@@ -85,12 +85,12 @@ std::vector<std::int32_t> ranks_of(const Group& group, const auto& is_missing) {
 
 }  // namespace
 
-Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, Meeting* meeting,
+Fabric::Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, RankStore* store,
                const std::string& address)
     : world_size_(world_size),
       peer_timeout_(peer_timeout),
-      meeting_(meeting),
-      store_(make_store(meeting, peer_timeout)) {
+      rank_store_(store),
+      store_(make_store(store, peer_timeout)) {
   const std::set<std::int64_t> before = thread_ids();
   // The transport's thread takes over the signals that are blocked here.
   sigset_t signals;
@@ -141,7 +141,7 @@ std::shared_ptr<Connection> Fabric::connect(std::uint32_t index, std::string_vie
 // failure then wakes all of them, and the missing members are known.
 void Fabric::meet(std::uint32_t index, std::string_view purpose, const Group& group) {
   const std::vector<std::int32_t> missing =
-      meeting_ == nullptr ? wait_for_threads(index, group) : wait_for_processes(index, group);
+      rank_store_ == nullptr ? wait_for_threads(index, group) : wait_for_processes(index, group);
   const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
   if (has_failed())
     throw PeerError(fmt::format("rank {}: communicator {} ({}) is aborted because a rank failed", me, index, purpose));
@@ -161,10 +161,10 @@ std::vector<std::int32_t> Fabric::wait_for_threads(std::uint32_t index, const Gr
 }
 
 std::vector<std::int32_t> Fabric::wait_for_processes(std::uint32_t index, const Group& group) const {
-  meeting_->put(sign_of(index, group, group.my_index), "");
+  rank_store_->put(sign_of(index, group, group.my_index), "");
   std::vector<std::string> signs;
   for (std::int32_t i = 0; i < group.size(); ++i) signs.push_back(sign_of(index, group, i));
-  const auto has_come = meeting_->get(signs, peer_timeout_);
+  const auto has_come = rank_store_->get(signs, peer_timeout_);
   return ranks_of(group, [&](std::int32_t i) { return !has_come[static_cast<std::size_t>(i)]; });
 }
 

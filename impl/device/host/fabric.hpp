@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "impl/device/device.hpp"
-#include "impl/device/meeting.hpp"
+#include "impl/device/rank_store.hpp"
 
 namespace gloo {
 namespace rendezvous {
@@ -40,10 +40,10 @@ class Fabric {
   static constexpr const char* kLoopback = "127.0.0.1";
 
   /// `peer_timeout`: how long any wait for a peer may last.
-  /// `meeting`: where ranks that are processes find each other; it outlives this. Null: all ranks are threads of this
+  /// `store`: where ranks that are processes find each other; it outlives this. Null: all ranks are threads of this
   /// process.
   /// `address`: this machine's, by which the processes of the other ranks reach it.
-  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, Meeting* meeting = nullptr,
+  Fabric(std::int32_t world_size, std::chrono::milliseconds peer_timeout, RankStore* store = nullptr,
          const std::string& address = kLoopback);
   ~Fabric();
   Fabric(const Fabric&) = delete;
@@ -80,7 +80,7 @@ class Fabric {
   std::int32_t world_size_;
   std::chrono::milliseconds peer_timeout_;
   std::shared_ptr<gloo::transport::Device> device_;
-  Meeting* meeting_;
+  RankStore* rank_store_;
   std::shared_ptr<gloo::rendezvous::Store> store_;
   std::int64_t transport_thread_ = 0;  // kernel thread id of the transport's loop
 

@@ -20,7 +20,7 @@
 #include "impl/device/host/thread_priority.hpp"
 #include "impl/device/private_copy.hpp"
 #include "platform/errors.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::host {
 namespace {

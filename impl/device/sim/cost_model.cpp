@@ -37,7 +37,7 @@ double clock_of(const Hardware& hardware) {
 int sms_of(const Hardware& hardware) { return static_cast<int>(hardware.gpu.sms.value); }
 
 // The SMs that a margin leaves; `what` is the margin's name for the error.
-int sms_beside(const Hardware& hardware, std::string_view what, int margin) {
+int sms_left(const Hardware& hardware, std::string_view what, int margin) {
   const int all = sms_of(hardware);
   if (margin >= 0 && margin < all) return all - margin;
   throw std::invalid_argument(
@@ -46,7 +46,7 @@ int sms_beside(const Hardware& hardware, std::string_view what, int margin) {
 
 // An operation may want fewer SMs than the device has, or leave some of them free.
 int sms_for(const Hardware& hardware, const Cost& cost) {
-  const int sms = sms_beside(hardware, "sm_margin", cost.sm_margin);
+  const int sms = sms_left(hardware, "sm_margin", cost.sm_margin);
   return cost.sms > 0 ? std::min(cost.sms, sms) : sms;
 }
 
@@ -71,7 +71,7 @@ KernelTime memory_bound(const Hardware& hardware, const Cost& cost) {
 // columns, above that cudaLaunchCooperativeKernel.
 KernelTime persistent_norm(const Hardware& hardware, const Cost& cost, int margin) {
   constexpr std::int64_t kColumnsOfBlock = 8192;
-  const int sms = sms_beside(hardware, "layernorm_sm_margin", margin);
+  const int sms = sms_left(hardware, "layernorm_sm_margin", margin);
   Cost limited = cost;
   limited.sms = sms;
   KernelTime time = memory_bound(hardware, limited);

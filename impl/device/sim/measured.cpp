@@ -199,18 +199,18 @@ class MeasuredReader {
 
   void read_interference(const yaml::Node& node) {
     Section section(node, "an interference", problems_);
-    Interference beside;
-    beside.copy_engine = one_of(section, "communication", {"kernel", "copy_engine"}) == "copy_engine";
-    beside.sms = static_cast<int>(number(section, "sms", {.low = 0, .high = 4096, .whole = true}));
-    beside.gb_per_s = number(section, "gb_per_s", kNotNegative);
+    Interference interference;
+    interference.copy_engine = one_of(section, "communication", {"kernel", "copy_engine"}) == "copy_engine";
+    interference.sms = static_cast<int>(number(section, "sms", {.low = 0, .high = 4096, .whole = true}));
+    interference.gb_per_s = number(section, "gb_per_s", kNotNegative);
     if (section.find("carried_gb_per_s") != nullptr)
-      beside.carried_gb_per_s = number(section, "carried_gb_per_s", kNotNegative);
-    beside.of = one_of(section, "of", {"gemm", "attention", "norm"});
-    beside.slowdown = number(section, "slowdown", kPositive);
-    beside.spread = number(section, "spread", kNotNegative);
+      interference.carried_gb_per_s = number(section, "carried_gb_per_s", kNotNegative);
+    interference.of = one_of(section, "of", {"gemm", "attention", "norm"});
+    interference.slowdown = number(section, "slowdown", kPositive);
+    interference.spread = number(section, "spread", kNotNegative);
     number(section, "samples", kSamples);
     section.finish();
-    hardware_.interference.push_back(std::move(beside));
+    hardware_.interference.push_back(std::move(interference));
   }
 
   yaml::Problems& problems_;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "impl/device/matching.hpp"
 #include "impl/device/program.hpp"
+#include "impl/device/program_matching.hpp"
 #include "impl/device/sim/time_model.hpp"
 
 namespace underlap::sim {

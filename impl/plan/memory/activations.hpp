@@ -2,7 +2,7 @@
 #pragma once
 
 #include "impl/plan/memory/rank_shape.hpp"
-#include "impl/plan/memory/stage.hpp"
+#include "impl/plan/memory/stage_layers.hpp"
 #include "impl/plan/pipeline_schedules.hpp"
 
 namespace underlap::plan {

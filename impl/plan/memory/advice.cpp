@@ -172,26 +172,26 @@ std::optional<Config> first_two_that_fit(const Config& config, std::int64_t byte
 /// The settings of `to` that `from` has otherwise.
 std::string difference_text(const Config& from, const Config& to) {
   std::vector<std::string> words;
-  const auto tell = [&](std::string_view setting, std::int64_t before, std::int64_t after) {
+  const auto add_change = [&](std::string_view setting, std::int64_t before, std::int64_t after) {
     if (before != after) words.push_back(fmt::format("{} {}", setting, after));
   };
   const ParallelConfig &a = from.parallel, &b = to.parallel;
   if (to.recompute.method != from.recompute.method)
     words.push_back("recompute_granularity full, recompute_method block");
-  tell("recompute_num_layers", from.recompute.num_layers, to.recompute.num_layers);
-  tell("pipeline_model_parallel_size", a.pipeline_model_parallel_size, b.pipeline_model_parallel_size);
-  tell("virtual_pipeline_model_parallel_size", a.virtual_pipeline_model_parallel_size,
-       b.virtual_pipeline_model_parallel_size);
-  tell("tensor_model_parallel_size", a.tensor_model_parallel_size, b.tensor_model_parallel_size);
+  add_change("recompute_num_layers", from.recompute.num_layers, to.recompute.num_layers);
+  add_change("pipeline_model_parallel_size", a.pipeline_model_parallel_size, b.pipeline_model_parallel_size);
+  add_change("virtual_pipeline_model_parallel_size", a.virtual_pipeline_model_parallel_size,
+             b.virtual_pipeline_model_parallel_size);
+  add_change("tensor_model_parallel_size", a.tensor_model_parallel_size, b.tensor_model_parallel_size);
   if (b.sequence_parallel != a.sequence_parallel) words.push_back("sequence_parallel true");
   if (to.ddp.use_distributed_optimizer != from.ddp.use_distributed_optimizer)
     words.push_back("use_distributed_optimizer true");
-  tell("num_distributed_optimizer_instances", from.ddp.num_distributed_optimizer_instances,
-       to.ddp.num_distributed_optimizer_instances);
-  tell("context_parallel_size", a.context_parallel_size, b.context_parallel_size);
-  tell("micro_batch_size", from.train.micro_batch_size, to.train.micro_batch_size);
-  tell("data_parallel_size", a.data_parallel_size, b.data_parallel_size);
-  tell("num_microbatches", from.train.num_microbatches, to.train.num_microbatches);
+  add_change("num_distributed_optimizer_instances", from.ddp.num_distributed_optimizer_instances,
+             to.ddp.num_distributed_optimizer_instances);
+  add_change("context_parallel_size", a.context_parallel_size, b.context_parallel_size);
+  add_change("micro_batch_size", from.train.micro_batch_size, to.train.micro_batch_size);
+  add_change("data_parallel_size", a.data_parallel_size, b.data_parallel_size);
+  add_change("num_microbatches", from.train.num_microbatches, to.train.num_microbatches);
   const bool has_other_ranks = a.data_parallel_size != b.data_parallel_size;
   return fmt::format("{}{}", fmt::join(words, ", "),
                      has_other_ranks ? fmt::format(" on the same {} ranks", b.world_size()) : "");

@@ -76,7 +76,7 @@ void read_groups(Resolution& r) {
   else if (needed)
     r.config().context.hierarchical_context_parallel_sizes = sizes;
   else
-    r.tell_no_effect(kGroups, fmt::format("no layer's cp_comm_type is {}", kTypeNames[CpCommType::a2a_p2p]));
+    r.warn_no_effect(kGroups, fmt::format("no layer's cp_comm_type is {}", kTypeNames[CpCommType::a2a_p2p]));
 }
 
 /// The ranks of an all-to-all split the heads of a rank. If these divide evenly, so do query heads.

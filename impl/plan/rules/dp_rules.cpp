@@ -94,7 +94,7 @@ void tell_of_fp32_accumulation(Resolution& r) {
   const DdpConfig& ddp = r.config().ddp;
   if (!ddp.reduce_scatter_with_fp32_accumulation || !in_scope(Scope::dp, r)) return;
   if (!ddp.use_distributed_optimizer)
-    r.tell_no_effect(kPath, "ddp.use_distributed_optimizer is false, so gradients are all-reduced");
+    r.warn_no_effect(kPath, "ddp.use_distributed_optimizer is false, so gradients are all-reduced");
   else if (ddp.grad_reduce_in_fp32)
     r.notice({kPath},
              fmt::format("{} gains nothing and costs an all-to-all with an extra buffer: gradients are already sent "

@@ -35,7 +35,7 @@ void read_fsdp(Resolution& r) {
 }
 
 void read_offload(Resolution& r) {
-  if (!r.settings.flag(kOffload, false)) return r.tell_no_effect(kOffloadLayers, "model.cpu_offloading is false");
+  if (!r.settings.flag(kOffload, false)) return r.warn_no_effect(kOffloadLayers, "model.cpu_offloading is false");
   const std::int64_t layers = r.settings.integer(kOffloadLayers, 0);
   if (r.config().model.num_layers > 0 && layers >= r.config().model.num_layers)
     r.error({kOffloadLayers}, fmt::format("cpu_offloading_num_layers is {}, but Megatron Core requires fewer than the "

@@ -48,7 +48,7 @@ void check_rotary(Resolution& r) {
   const ModelConfig& m = r.config().model;
   if (!m.is_rotary()) {
     for (const std::string_view path : {std::string_view("model.rotary_base"), kPercent})
-      r.tell_no_effect(path, "position_embedding_type is not rotary");
+      r.warn_no_effect(path, "position_embedding_type is not rotary");
     return;
   }
   if (m.num_attention_heads < 1) return;

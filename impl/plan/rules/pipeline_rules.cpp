@@ -88,7 +88,7 @@ void decide_group_size(Resolution& r) {
     group = stages;
     r.decide(kGroup, {stages, "auto", fmt::format("pipeline_model_parallel_size is {}", stages)});
   } else if (!is_interleaved(r)) {
-    r.tell_no_effect(kGroup, "virtual_pipeline_model_parallel_size is 1");
+    r.warn_no_effect(kGroup, "virtual_pipeline_model_parallel_size is 1");
   }
 }
 
@@ -102,9 +102,9 @@ void decide_aligned_gather(Resolution& r) {
   r.decide(kAlign, decision);
   if (!ddp.align_param_gather) return;
   if (!ddp.use_distributed_optimizer)
-    r.tell_no_effect(kAlign, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
+    r.warn_no_effect(kAlign, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
   else if (!ddp.overlap_param_gather)
-    r.tell_no_effect(kAlign, "overlap_param_gather is false");
+    r.warn_no_effect(kAlign, "overlap_param_gather is false");
   else if (!is_interleaved(r) && in_scope(Scope::dp, r))
     expose_every_gather(r);
   else if (!has_chunks(r) && in_scope(Scope::dp, r))
@@ -171,7 +171,7 @@ void decide_deferral(Resolution& r) {
   PipelineConfig& pipeline = r.config().pipeline;
   const std::int64_t limit = r.settings.integer(kLimit, -1);
   if (!pipeline.defer_embedding_wgrad_compute) {
-    if (limit >= 0 && is_pipeline(r)) r.tell_no_effect(kLimit, fmt::format("{} is false", kDefer));
+    if (limit >= 0 && is_pipeline(r)) r.warn_no_effect(kLimit, fmt::format("{} is false", kDefer));
     return;
   }
   pipeline.wgrad_deferral_limit = std::max<std::int64_t>(limit, 0);
@@ -195,7 +195,7 @@ void decide_every_stage(Resolution& r) {
     c.extensions.bucket_every_stage = false;
     r.decide(kEveryStage, {false, "gate", fmt::format("{} leaves one bucket per chunk", kWithStep)});
   } else if (!c.ddp.overlap_grad_reduce && !c.ddp.overlap_param_gather) {
-    r.tell_no_effect(kEveryStage, "neither gradients nor parameters overlap, so each has one bucket");
+    r.warn_no_effect(kEveryStage, "neither gradients nor parameters overlap, so each has one bucket");
   }
 }
 
@@ -214,19 +214,19 @@ void decide_scatter_gather(Resolution& r) {
 }
 
 /// Reports requests that have no effect because of another choice.
-void tell_of_idle_knobs(Resolution& r) {
+void warn_idle_knobs(Resolution& r) {
   const Config& c = r.config();
   if (c.extensions.overlap_without_virtual_stages && is_interleaved(r))
-    r.tell_no_effect(kWithoutStages, fmt::format("virtual_pipeline_model_parallel_size is {}",
+    r.warn_no_effect(kWithoutStages, fmt::format("virtual_pipeline_model_parallel_size is {}",
                                                  c.parallel.virtual_pipeline_model_parallel_size));
   else if (c.extensions.overlap_without_virtual_stages && !c.pipeline.overlap_p2p_comm)
-    r.tell_no_effect(kWithoutStages, "overlap_p2p_comm is false");
+    r.warn_no_effect(kWithoutStages, "overlap_p2p_comm is false");
   if (c.extensions.release_by_event && !c.pipeline.deallocate_pipeline_outputs)
-    r.tell_no_effect(kByEvent, "model.deallocate_pipeline_outputs is false");
+    r.warn_no_effect(kByEvent, "model.deallocate_pipeline_outputs is false");
   else if (c.extensions.release_by_event && !c.pipeline.overlap_p2p_comm)
-    r.tell_no_effect(kByEvent, "overlap_p2p_comm is false, so ranks wait for every exchange");
+    r.warn_no_effect(kByEvent, "overlap_p2p_comm is false, so ranks wait for every exchange");
   if (!c.ddp.align_grad_reduce && !c.ddp.overlap_grad_reduce)
-    r.tell_no_effect(kAlignReduce, "overlap_grad_reduce is false");
+    r.warn_no_effect(kAlignReduce, "overlap_grad_reduce is false");
 }
 
 }  // namespace
@@ -263,7 +263,7 @@ void decide_step_gather(Resolution& r) {
                         r.config().mixed_precision.recipe));
   if (!r.config().ddp.use_distributed_optimizer) {
     field = false;
-    return r.tell_no_effect(kWithStep, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
+    return r.warn_no_effect(kWithStep, "ddp.use_distributed_optimizer is false, so parameters are not gathered");
   }
   std::vector<std::string_view> missing;
   if (!r.config().ddp.overlap_param_gather) missing.push_back("comm_overlap.overlap_param_gather");
@@ -289,7 +289,7 @@ void apply_pp_rules(Resolution& r) {
   decide_schedule(r);
   decide_every_stage(r);
   decide_scatter_gather(r);
-  tell_of_idle_knobs(r);
+  warn_idle_knobs(r);
 }
 
 }  // namespace underlap::plan

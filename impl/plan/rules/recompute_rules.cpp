@@ -44,7 +44,7 @@ void decide_num_layers(Resolution& r) {
 
 void recompute_whole_layers(Resolution& r) {
   RecomputeConfig& recompute = r.config().recompute;
-  r.tell_no_effect(kModules, "recompute_granularity is full");
+  r.warn_no_effect(kModules, "recompute_granularity is full");
   decide_num_layers(r);
   if (!r.settings.given(kMethod) && !r.settings.invalid(kMethod))
     r.error({kGranularity}, "recompute_granularity full needs recompute_method; write uniform or block");
@@ -95,7 +95,7 @@ std::string modules_reason(const Resolution& r, bool has_attention) {
 
 /// Attention keeps no scores here, so that one of the modules is always recomputed.
 void recompute_modules(Resolution& r) {
-  r.tell_no_effect(kMethod, "recompute_granularity is selective");
+  r.warn_no_effect(kMethod, "recompute_granularity is selective");
   if (r.settings.given(kRecomputeLayers))
     r.error({kRecomputeLayers}, fmt::format("recompute_num_layers is {}, but recompute_granularity selective "
                                             "recomputes modules, not layers; leave it out",
@@ -120,7 +120,7 @@ void apply_recompute_rules(Resolution& r) {
   if (granularity == "full") return recompute_whole_layers(r);
   if (granularity == "selective") return recompute_modules(r);
   for (const std::string_view path : {kMethod, kRecomputeLayers, kModules})
-    r.tell_no_effect(path, "recompute_granularity is null");
+    r.warn_no_effect(path, "recompute_granularity is null");
 }
 
 }  // namespace underlap::plan

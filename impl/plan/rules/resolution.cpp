@@ -81,7 +81,7 @@ const Setting* overwritten_copy(const Resolution& r, std::size_t row, const Valu
 }
 
 /// An overwritten value is still a request, unless it is the default of a dump.
-void tell_of_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob& knob) {
+void warn_overwritten(Resolution& r, std::size_t i, const Setting& copy, Knob& knob) {
   const std::string_view path = rows()[i].path;
   const bool is_overlap = path.starts_with("comm_overlap.");
   if (r.settings[i].state == Setting::State::given) {
@@ -127,7 +127,7 @@ void report_knobs(Resolution& r) {
               decision.reason,
               where_requested(r, i, decision)};
     const Setting* copy = r.settings.is_dump ? nullptr : overwritten_copy(r, i, decision.effective);
-    if (copy != nullptr) tell_of_overwritten(r, i, *copy, knob);
+    if (copy != nullptr) warn_overwritten(r, i, *copy, knob);
     call_defaults_of_dump_automatic(r, i, knob);
     r.plan.knobs.push_back(std::move(knob));
   }
@@ -147,7 +147,7 @@ std::string Resolution::set_at(std::string_view path) const {
   return fmt::format("set at {}", problems.text(settings[path].place));
 }
 
-void Resolution::tell_no_effect(std::string_view path, const std::string& why) {
+void Resolution::warn_no_effect(std::string_view path, const std::string& why) {
   if (!settings.given(path)) return;
   decide(path, {settings[path].value, "user", fmt::format("{}; no effect: {}", set_at(path), why)});
   if (!settings.is_dump) notice({path}, fmt::format("{} has no effect: {}", path, why));

@@ -48,7 +48,7 @@ struct Resolution {
   }
   /// Keeps the user's value of `path` and reports that it has no effect. Does nothing if it was not written. A dump
   /// gets no notice, because most of its values are defaults that the user did not request.
-  void tell_no_effect(std::string_view path, const std::string& why);
+  void warn_no_effect(std::string_view path, const std::string& why);
   /// "set at config.yaml:3:5".
   std::string set_at(std::string_view path) const;
 };

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "impl/plan/link.hpp"
+#include "impl/plan/link_setting.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/rules/tensor_checks.hpp"
@@ -80,7 +80,7 @@ constexpr std::string_view kWithoutWindows = "ddp.disable_symmetric_registration
 constexpr std::string_view kLink = "run.link";
 
 /// A command-line flag is for this run, so it must have an effect. A file may be shared between backends.
-void tell_of_other_backends(Resolution& r) {
+void warn_other_backends(Resolution& r) {
   const std::string_view backend = r.config().run.traits().name;
   for (const Row& row : rows()) {
     if (!r.settings.given(row.path) || is_used_by(row, r.config().run.backend)) continue;
@@ -91,7 +91,7 @@ void tell_of_other_backends(Resolution& r) {
                   "{} has no effect: run.backend is {}, and the setting is for {}; leave it out, or add --backend {}",
                   row.path, backend, users, split_words(row.backends).front()));
     else
-      r.tell_no_effect(row.path, fmt::format("run.backend is {}, and the setting is for {}", backend, users));
+      r.warn_no_effect(row.path, fmt::format("run.backend is {}, and the setting is for {}", backend, users));
   }
 }
 
@@ -186,7 +186,7 @@ void check_peer_copies(Resolution& r) {
 /// results/h200 (16 of them: 302 GB/s).
 constexpr double kGbPerSOfAnSm = 19;
 
-void tell_of_emulated_link(Resolution& r) {
+void warn_emulated_link(Resolution& r) {
   const RunConfig& run = r.config().run;
   if (!run.emulated_link || !run.traits().runs_on_gpus) return;
   r.notice(
@@ -207,7 +207,7 @@ void tell_of_emulated_link(Resolution& r) {
 }
 
 /// Only NCCL has user buffers.
-void tell_of_user_buffers(Resolution& r) {
+void warn_user_buffers(Resolution& r) {
   const RunConfig& run = r.config().run;
   const DdpConfig& ddp = r.config().ddp;
   if (!in_scope(Scope::dp, r) || !r.has_backend()) return;
@@ -222,7 +222,7 @@ void tell_of_user_buffers(Resolution& r) {
     r.notice({kWithoutWindows}, fmt::format("{} has no effect: {} is false", kWithoutWindows, kUserBuffers));
 }
 
-void tell_of_deterministic_mode(Resolution& r) {
+void warn_deterministic_mode(Resolution& r) {
   const BackendTraits& backend = r.config().run.traits();
   if (!r.config().model.deterministic_mode || !r.has_backend()) return;
   if (backend.runs_on_gpus && r.settings.flag("comm_overlap.tp_comm_overlap", false))
@@ -240,7 +240,7 @@ void tell_of_deterministic_mode(Resolution& r) {
 
 void apply_run_rules(Resolution& r) {
   decide_rank_processes(r);
-  tell_of_other_backends(r);
+  warn_other_backends(r);
   if (r.config().run.traits().measures_time)
     check_warmup(r);
   else
@@ -249,9 +249,9 @@ void apply_run_rules(Resolution& r) {
   read_traces(r);
   check_emulated_link(r);
   check_peer_copies(r);
-  tell_of_emulated_link(r);
-  tell_of_user_buffers(r);
-  tell_of_deterministic_mode(r);
+  warn_emulated_link(r);
+  warn_user_buffers(r);
+  warn_deterministic_mode(r);
 }
 
 }  // namespace underlap::plan

@@ -25,7 +25,7 @@ std::string why_no_clusters(const Config& c) {
 }
 
 /// One notice covers all slots that request clusters and whose collective runs during a GEMM. Presets get no notice.
-void tell_of_cga_size(Resolution& r, const TensorConfig& config) {
+void warn_cga_size(Resolution& r, const TensorConfig& config) {
   const std::string why = why_no_clusters(r.config());
   if (why.empty() || !r.has_backend()) return;
   for (std::size_t i = 0; i < kNumTensorSlots; ++i) {
@@ -53,7 +53,7 @@ void check_tensor_slots(Resolution& r, const TensorConfig& config) {
         slot.notice(fmt::format(".{} has no effect: {}", field.name, field.no_effect));
     }
   }
-  tell_of_cga_size(r, config);
+  warn_cga_size(r, config);
 }
 
 void check_tensor_nodes(Resolution& r, std::int64_t gpus_per_node) {

@@ -55,7 +55,7 @@ class DumpReader {
   void read() {
     for (const Entry& entry : root_.entries) read_top(entry);
     settings_.settle();
-    tell_of_overwritten();
+    warn_overwritten();
     if (!ignored_.empty())
       notice({}, fmt::format("{} {} ignored as irrelevant to the plan: {}", ignored_.size(),
                              ignored_.size() == 1 ? "key is" : "keys are", short_list(ignored_, kMostIgnored)));
@@ -65,7 +65,7 @@ class DumpReader {
              "world_size into the file");
     if (const Entry* model = find_entry(root_, "model")) {
       fill_model(*model->value);
-      tell_of_other_models(*model->value);
+      warn_other_models(*model->value);
     }
     check_data_length();
   }
@@ -124,7 +124,7 @@ class DumpReader {
     if (setting.state != Setting::State::absent) settings_.add(row, std::move(setting));
   }
 
-  void tell_of_overwritten() {
+  void warn_overwritten() {
     std::vector<std::string> names;
     for (const auto& [row, setting] : settings_.overwritten) names.emplace_back(setting.spelling);
     if (!names.empty())
@@ -140,7 +140,7 @@ class DumpReader {
     settings_.put(row, {Setting::State::given, value, place, rows()[row].path});
   }
 
-  void tell_of_other_models(const Node& model) {
+  void warn_other_models(const Node& model) {
     const Entry* target = find_entry(model, "_target_");
     if (target == nullptr) return;
     const std::string name = target->value->text.substr(target->value->text.rfind('.') + 1);

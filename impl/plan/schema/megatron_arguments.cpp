@@ -241,9 +241,9 @@ class ArgumentReader {
       notices.emplace_back(word.place,
                            "the file of --tp-comm-overlap-cfg is not read: Transformer Engine's default settings are "
                            "planned for each GEMM; write model.tp_comm_overlap_cfg into a configuration");
-    else if (const std::string_view meant = slip_of(name); !meant.empty())
+    else if (const std::string_view suggestion = slip_of(name); !suggestion.empty())
       notices.emplace_back(word.place,
-                           fmt::format("unknown argument --{} is ignored; did you mean --{}?", name, meant));
+                           fmt::format("unknown argument --{} is ignored; did you mean --{}?", name, suggestion));
     else
       ignored.push_back("--" + name);
   }

@@ -193,8 +193,8 @@ std::string suggestion(std::string_view path) {
   if (section.empty())
     for (const std::string_view name : index().sections) siblings.push_back(name);
   if (!elsewhere.empty()) return fmt::format("; it belongs at {}", elsewhere);
-  if (std::string meant = did_you_mean(word, siblings, section); !meant.empty()) return meant;
-  if (std::string meant = did_you_mean(path, all_paths()); !meant.empty()) return meant;
+  if (std::string suggestion = did_you_mean(word, siblings, section); !suggestion.empty()) return suggestion;
+  if (std::string suggestion = did_you_mean(path, all_paths()); !suggestion.empty()) return suggestion;
   return elsewhere_by_another_name(word);
 }
 

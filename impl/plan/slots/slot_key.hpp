@@ -10,7 +10,7 @@
 namespace underlap::plan {
 
 /// The kinds of techniques that carry out a slot.
-enum class SlotTechnique : std::uint8_t { gather_gemm, gemm_scatter, collective_beside_gemm, wgrad_drain };
+enum class SlotTechnique : std::uint8_t { gather_gemm, gemm_scatter, collective_during_gemm, wgrad_drain };
 
 /// The part of a slot's settings that selects its technique.
 struct SlotKey {

@@ -26,7 +26,7 @@ struct LaunchHash {
 };
 
 struct Durations {
-  std::vector<double> beside, alone;
+  std::vector<double> concurrent, alone;
 };
 
 template <class T>
@@ -36,7 +36,7 @@ using ByLaunch = std::unordered_map<Launch, T, LaunchHash>;
 struct Totals {
   Durations all;
   double cost_ns = 0;
-  double beside_ns = 0;
+  double concurrent_ns = 0;
 };
 
 double sum_of(const std::vector<double>& values) {
@@ -62,35 +62,36 @@ class Comparison {
     for (const std::uint32_t i : slices) {
       const std::int64_t duration = trace_.duration_ns()[i];
       if (trace_.tag(i).kind != Kind::compute || duration <= 0) continue;
-      const std::int64_t beside = communication.within(trace_.start_ns()[i], trace_.end_ns(i));
-      const bool is_beside = beside >= duration - beside;
-      if (beside > 0 && !is_beside) {
-        result_.partly_beside_ns += duration;
+      const std::int64_t concurrent = communication.within(trace_.start_ns()[i], trace_.end_ns(i));
+      const bool is_concurrent = concurrent >= duration - concurrent;
+      if (concurrent > 0 && !is_concurrent) {
+        result_.partly_concurrent_ns += duration;
         continue;
       }
-      if (is_beside) result_.beside_ns += duration;
+      if (is_concurrent) result_.concurrent_ns += duration;
       Durations& durations = launches[launch_of(trace_, i)];
-      (is_beside ? durations.beside : durations.alone).push_back(static_cast<double>(duration));
+      (is_concurrent ? durations.concurrent : durations.alone).push_back(static_cast<double>(duration));
     }
     for (auto& [launch, durations] : launches)
-      if (!durations.beside.empty() && !durations.alone.empty()) compare(launch, durations);
+      if (!durations.concurrent.empty() && !durations.alone.empty()) compare(launch, durations);
   }
 
   SlowedCompute finish() {
     for (auto& [launch, totals] : totals_) {
       SlowedKernel kernel{.name = launch.name, .purpose = launch.purpose, .shape = launch.shape};
-      kernel.beside = static_cast<std::int64_t>(totals.all.beside.size());
+      kernel.concurrent = static_cast<std::int64_t>(totals.all.concurrent.size());
       kernel.alone = static_cast<std::int64_t>(totals.all.alone.size());
-      kernel.median_beside_ns = median(totals.all.beside);
+      kernel.median_concurrent_ns = median(totals.all.concurrent);
       kernel.median_alone_ns = median(totals.all.alone);
-      kernel.beside_ns = static_cast<std::int64_t>(totals.beside_ns);
+      kernel.concurrent_ns = static_cast<std::int64_t>(totals.concurrent_ns);
       kernel.cost_ns = totals.cost_ns;
       result_.cost_ns += kernel.cost_ns;
       result_.kernels.push_back(kernel);
     }
     std::ranges::sort(result_.kernels, [](const SlowedKernel& a, const SlowedKernel& b) {
       const auto key = [](const SlowedKernel& k) {
-        return std::tuple(-k.cost_ns, name_of(k.name), k.shape.grid, k.shape.block, name_of(k.purpose), k.beside_ns);
+        return std::tuple(-k.cost_ns, name_of(k.name), k.shape.grid, k.shape.block, name_of(k.purpose),
+                          k.concurrent_ns);
       };
       return key(a) < key(b);
     });
@@ -100,13 +101,13 @@ class Comparison {
  private:
   void compare(const Launch& launch, Durations& durations) {
     Totals& totals = totals_[launch];
-    const double beside = sum_of(durations.beside);
-    totals.beside_ns += beside;
-    totals.cost_ns += beside - static_cast<double>(durations.beside.size()) * median(durations.alone);
-    totals.all.beside.insert(totals.all.beside.end(), durations.beside.begin(), durations.beside.end());
+    const double concurrent = sum_of(durations.concurrent);
+    totals.concurrent_ns += concurrent;
+    totals.cost_ns += concurrent - static_cast<double>(durations.concurrent.size()) * median(durations.alone);
+    totals.all.concurrent.insert(totals.all.concurrent.end(), durations.concurrent.begin(), durations.concurrent.end());
     totals.all.alone.insert(totals.all.alone.end(), durations.alone.begin(), durations.alone.end());
-    result_.compared_ns += static_cast<std::int64_t>(beside);
-    if (launch.shape.grid[0] == 0) result_.unknown_shape_ns += static_cast<std::int64_t>(beside);
+    result_.compared_ns += static_cast<std::int64_t>(concurrent);
+    if (launch.shape.grid[0] == 0) result_.unknown_shape_ns += static_cast<std::int64_t>(concurrent);
   }
 
   const Trace& trace_;

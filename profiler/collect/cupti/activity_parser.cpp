@@ -290,13 +290,13 @@ void ActivityParser::add(Bytes record, Activities& activities) const {
 // Names, synchronization, overhead and API calls are additions to the work on a device, so it is complete without them.
 // Unused kinds were not requested.
 std::map<std::string, std::int64_t> lost_records(const Activities& activities) {
-  constexpr std::array<std::string_view, 4> kBeside{"name of", "synchronization", "overhead", "API call"};
+  constexpr std::array<std::string_view, 4> kAuxiliary{"name of", "synchronization", "overhead", "API call"};
   std::map<std::string, std::int64_t> lost;
   for (const auto& [reason, count] : activities.skipped) {
-    const bool is_beside =
-        reason.ends_with("which is not used") ||
-        std::any_of(kBeside.begin(), kBeside.end(), [&](std::string_view begin) { return reason.starts_with(begin); });
-    if (!is_beside) lost.emplace(reason, count);
+    const bool is_auxiliary = reason.ends_with("which is not used") ||
+                              std::any_of(kAuxiliary.begin(), kAuxiliary.end(),
+                                          [&](std::string_view begin) { return reason.starts_with(begin); });
+    if (!is_auxiliary) lost.emplace(reason, count);
   }
   return lost;
 }

@@ -23,7 +23,7 @@ SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t n
   return check;
 }
 
-std::vector<std::string> tell_of_sm_budgets(std::span<const KernelUse> kernels) {
+std::vector<std::string> warn_sm_budgets(std::span<const KernelUse> kernels) {
   std::map<std::int32_t, std::vector<KernelUse>> by_budget;
   for (const KernelUse& kernel : kernels)
     if (kernel.sm_budget > 0) by_budget[kernel.sm_budget].push_back(kernel);

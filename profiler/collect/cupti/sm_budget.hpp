@@ -31,6 +31,6 @@ SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t n
 
 /// The same for every kernel with its own budget (KernelUse::sm_budget): one line for each budget and kernel that
 /// exceeded it. Empty if no kernel had a budget, or all kept to theirs.
-std::vector<std::string> tell_of_sm_budgets(std::span<const KernelUse> kernels);
+std::vector<std::string> warn_sm_budgets(std::span<const KernelUse> kernels);
 
 }  // namespace underlap::cupti

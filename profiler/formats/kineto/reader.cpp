@@ -107,19 +107,21 @@ Trace read_kineto(const std::filesystem::path& path, std::int64_t free_memory) {
 // Each block that is read reports the progress in the file.
 Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int64_t free_memory) {
   ByteStream stream(path);
-  const auto told = [&](auto& from, std::span<char> into) {
+  const auto read_and_report = [&](auto& from, std::span<char> into) {
     reading.at(stream.bytes_taken(), stream.file_length());
     return from.read(into);
   };
   require_room_for_events(path, stream.file_length(), free_memory);
   if (!stream.is_compressed()) {
-    Reader reader([&](std::span<char> into) { return told(stream, into); }, path.string(), reading, free_memory);
+    Reader reader([&](std::span<char> into) { return read_and_report(stream, into); }, path.string(), reading,
+                  free_memory);
     return reader.read();
   }
   Trace trace;
   {
     ReadAhead ahead(stream);
-    Reader reader([&](std::span<char> into) { return told(ahead, into); }, path.string(), reading, free_memory);
+    Reader reader([&](std::span<char> into) { return read_and_report(ahead, into); }, path.string(), reading,
+                  free_memory);
     trace = reader.read();
   }
   if (const std::string fault = stream.fault(); !fault.empty()) ++trace.import.skipped[fault];

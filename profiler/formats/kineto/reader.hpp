@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 

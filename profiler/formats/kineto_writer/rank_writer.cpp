@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "profiler/formats/kineto_writer/words.hpp"
+#include "profiler/formats/kineto_writer/event_names.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {

@@ -14,7 +14,7 @@
 
 #include "platform/errors.hpp"
 #include "platform/input/byte_stream.hpp"
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 
 namespace underlap::formats::nsys {
 namespace {
@@ -95,7 +95,7 @@ bool is_sqlite(std::span<const std::byte> begin) {
 Database::Database(const std::filesystem::path& path) : path_(path) {
   const Header header = read_header(path);
   bytes_ = std::filesystem::file_size(path);
-  if (const std::uint64_t told = bytes_by_header(header); told > bytes_) missing_bytes_ = told - bytes_;
+  if (const std::uint64_t expected = bytes_by_header(header); expected > bytes_) missing_bytes_ = expected - bytes_;
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(as_uri(path).c_str(), &handle,
                                    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);

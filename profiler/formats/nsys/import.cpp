@@ -58,7 +58,7 @@ Import::Import(const Database& database, Reading& reading)
   read_thread_names();
 }
 
-void Import::tell() {
+void Import::report_progress() {
   reading_->at(rows_, about_rows_);
   reading_->show(trace);
 }
@@ -97,7 +97,7 @@ void Import::read_thread_names() {
 }
 
 void Import::end_table(const std::string& table, const Rows& rows) {
-  tell();
+  report_progress();
   if (!rows.fault().empty()) skip(fmt::format("rest of {}: {}", table, rows.fault()));
 }
 

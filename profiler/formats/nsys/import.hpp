@@ -55,7 +55,7 @@ class Import {
   /// Advances to the next row of a long table like Rows::next(), and reports progress in the file. Throws Cancelled,
   /// too.
   bool next(Rows& rows) {
-    if (++rows_ % kToldRows == 0) tell();
+    if (++rows_ % kRowsPerReport == 0) report_progress();
     return rows.next();
   }
   void skip(const std::string& reason, std::int64_t count = 1) { trace.import.skipped[reason] += count; }
@@ -99,9 +99,9 @@ class Import {
     friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
   };
 
-  static constexpr std::size_t kToldRows = 1024;
+  static constexpr std::size_t kRowsPerReport = 1024;
 
-  void tell();
+  void report_progress();
   void read_clock();
   void read_strings();
   void read_thread_names();

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "profiler/formats/nsys/nccl.hpp"
 
 namespace underlap::formats::nsys {

@@ -140,9 +140,9 @@ void add_slowed_kernel(const SlowedKernel& kernel, auto&& field) {
   field("purpose", Derived{[&] { return name_of(kernel.purpose); }});
   field("grid", if_known(is_known, kernel.shape.grid));
   field("block", if_known(is_known, kernel.shape.block));
-  field("beside", kernel.beside);
+  field("beside", kernel.concurrent);
   field("alone", kernel.alone);
-  field("median_beside_us", us(kernel.median_beside_ns));
+  field("median_beside_us", us(kernel.median_concurrent_ns));
   field("median_alone_us", us(kernel.median_alone_ns));
   field("slowdown", kernel.slowdown());
   field("cost_us", us(kernel.cost_ns));
@@ -151,10 +151,10 @@ void add_slowed_kernel(const SlowedKernel& kernel, auto&& field) {
 void add_slowed(const SlowedCompute& slowed, auto&& field) {
   const std::span kernels(slowed.kernels);
   field("cost_us", us(slowed.cost_ns));
-  field("beside_us", us(slowed.beside_ns));
+  field("beside_us", us(slowed.concurrent_ns));
   field("compared_us", us(slowed.compared_ns));
-  field("compared_share", if_known(slowed.beside_ns != 0, slowed.compared_share()));
-  field("partly_beside_us", us(slowed.partly_beside_ns));
+  field("compared_share", if_known(slowed.concurrent_ns != 0, slowed.compared_share()));
+  field("partly_beside_us", us(slowed.partly_concurrent_ns));
   field("unknown_shape_us", us(slowed.unknown_shape_ns));
   field("num_kernels", slowed.kernels.size());
   field("kernels", Each{kernels.first(std::min(kernels.size(), kMostKernels)),

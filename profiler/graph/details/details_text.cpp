@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "platform/room.hpp"
+#include "platform/memory_room.hpp"
 #include "platform/text/escape.hpp"
 #include "platform/text/list.hpp"
 #include "profiler/graph/details/details.hpp"
@@ -158,22 +158,23 @@ std::string bandwidth_text(const BandwidthReport& report, const TableFormat& for
 
 std::string slowed_text(const SlowedCompute& slowed, const TableFormat& format) {
   std::string text = "\nCompute slowed during communication\n\n";
-  if (slowed.beside_ns == 0) return text + "No compute runs during communication.\n";
+  if (slowed.concurrent_ns == 0) return text + "No compute runs during communication.\n";
   if (!slowed.kernels.empty()) {
     Table table{columns_of({"kernel", "during", "alone", "us during", "us alone", "slower", "cost ms"}), {}};
     for (std::size_t i = 0; i < std::min(slowed.kernels.size(), kMostRows); ++i) {
       const SlowedKernel& kernel = slowed.kernels[i];
-      table.rows.push_back({short_name(kernel.name), fmt::format("{}", kernel.beside), fmt::format("{}", kernel.alone),
-                            fmt::format("{:.1f}", kernel.median_beside_ns / 1e3),
+      table.rows.push_back({short_name(kernel.name), fmt::format("{}", kernel.concurrent),
+                            fmt::format("{}", kernel.alone), fmt::format("{:.1f}", kernel.median_concurrent_ns / 1e3),
                             fmt::format("{:.1f}", kernel.median_alone_ns / 1e3),
                             fmt::format("{:.2f}x", kernel.slowdown()), ms(kernel.cost_ns)});
     }
     text += render(table, format);
   }
-  return text + wrap(fmt::format("The slowdown costs {} ms in total. Of {} ms of compute during communication, {} % "
-                                 "could be compared (kernels that also ran alone).",
-                                 ms(slowed.cost_ns), ms(slowed.beside_ns), pct(slowed.compared_ns, slowed.beside_ns)),
-                     format.width);
+  return text +
+         wrap(fmt::format("The slowdown costs {} ms in total. Of {} ms of compute during communication, {} % "
+                          "could be compared (kernels that also ran alone).",
+                          ms(slowed.cost_ns), ms(slowed.concurrent_ns), pct(slowed.compared_ns, slowed.concurrent_ns)),
+              format.width);
 }
 
 std::string idle_text(const std::map<std::int32_t, IdleTime>& ranks, const TableFormat& format) {

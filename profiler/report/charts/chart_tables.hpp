@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "profiler/analysis/figure_table.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/results.hpp"
-#include "profiler/report/summary.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::report {

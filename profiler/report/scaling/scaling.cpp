@@ -152,8 +152,8 @@ Scaling scaling_of_points(const std::vector<ScaledPoint>& points) {
 
 // nullopt unless both plans have the number of sequences. The length of a sequence cancels in the quotient.
 std::optional<double> efficiency(const ScalingPoint& point, const ScalingPoint& smallest) {
-  const bool tell = point.sequences && smallest.sequences && point.summary.step_ms->value > 0;
-  if (!tell) return std::nullopt;
+  const bool is_known = point.sequences && smallest.sequences && point.summary.step_ms->value > 0;
+  if (!is_known) return std::nullopt;
   const auto rate = [](const ScalingPoint& of) { return *of.sequences / of.num_ranks / of.summary.step_ms->value; };
   return rate(point) / rate(smallest);
 }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "platform/table.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/results.hpp"
-#include "profiler/report/summary.hpp"
 
 namespace underlap::report {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "impl/plan/plan.hpp"
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 
 namespace underlap::bench {
 

@@ -83,7 +83,7 @@ Subjects cells_in_stages(const Evidence& evidence) {
 }
 
 // Cells with stages, each with a cell that differs in one axis.
-Subjects staged_beside(const Evidence& evidence, const std::string& axis, const std::string& value) {
+Subjects staged_without(const Evidence& evidence, const std::string& axis, const std::string& value) {
   Subjects subjects;
   for (const Subject& subject : cells_in_stages(evidence)) {
     const ClaimCell* other = partner_of(evidence, subject.cell, axis, value);
@@ -123,7 +123,7 @@ std::optional<bool> gains_nothing_by_chunks(S s) {
   return ratio ? std::optional(*ratio > 1 - s.noticeable) : std::nullopt;
 }
 
-Subjects beside_waited(const Evidence& evidence) { return staged_beside(evidence, "exchanges", "waited"); }
+Subjects waited_exchanges(const Evidence& evidence) { return staged_without(evidence, "exchanges", "waited"); }
 
 std::vector<Column> phase_columns() {
   return {
@@ -156,7 +156,7 @@ std::string first_error(S s) {
 
 // Batched exchanges, each with the separate ones, which are faster where the claim holds.
 Subjects beside_separate(const Evidence& evidence) {
-  return where(staged_beside(evidence, "batch_p2p_comm", "false"), [](S s) { return s.other != &s.cell; });
+  return where(staged_without(evidence, "batch_p2p_comm", "false"), [](S s) { return s.other != &s.cell; });
 }
 
 double separate_ratio(S s) { return step_of(*s.other) / step_of(s.cell); }
@@ -234,8 +234,8 @@ std::vector<Judge> pipeline_judges() {
                    {{"exposed transfers ms"}, [](S s) { return in_ms(transfer_of(s.cell)); }}},
        .name = workload_of,
        .holds = gains_nothing_by_chunks},
-      {.id = "pp_steady", .rows = beside_waited, .columns = phase_columns(), .holds = hides_in_the_steady_state},
-      {.id = "pp_ends", .rows = beside_waited, .columns = phase_columns(), .holds = stays_exposed_at_the_ends},
+      {.id = "pp_steady", .rows = waited_exchanges, .columns = phase_columns(), .holds = hides_in_the_steady_state},
+      {.id = "pp_ends", .rows = waited_exchanges, .columns = phase_columns(), .holds = stays_exposed_at_the_ends},
   };
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "platform/json.hpp"
-#include "research/studies/errors.hpp"
+#include "research/studies/model_errors.hpp"
 #include "research/studies/published/study.hpp"
 
 namespace underlap::bench {

@@ -35,7 +35,7 @@ TEST(FirstUse, ListsAsMuchAsTheRegistriesHold) {
   const auto listed = [](const char* what) { return num_entries(underlap_program({"list", what}).out); };
   EXPECT_EQ(listed("techniques"), dp::GradReduces::all().size() + dp::ParamGathers::all().size() +
                                       tp::GatherGemms::all().size() + tp::GemmScatters::all().size() +
-                                      tp::CollectivesBesideGemm::all().size() + tp::WgradDrains::all().size() +
+                                      tp::CollectivesDuringGemm::all().size() + tp::WgradDrains::all().size() +
                                       pp::Pipelines::all().size() + cp::Attentions::all().size());
   EXPECT_EQ(listed("kernels"), kernels::registered_kernels().size());
   EXPECT_EQ(listed("formats"), formats::formats().size());

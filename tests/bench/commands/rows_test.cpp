@@ -2,7 +2,7 @@
 // What `underlap run` says of the cells of a matrix, and of those that it cannot run.
 #include <fmt/format.h>
 
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {

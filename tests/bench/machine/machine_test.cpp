@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/machine/machine.hpp"
+#include "bench/machine/machine_info.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

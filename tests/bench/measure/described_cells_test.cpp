@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "profiler/report/summary.hpp"
+#include "profiler/report/cell_summary.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -4,16 +4,16 @@
 
 #include <fmt/format.h>
 
-#include "impl/device/cuda/meeting_control_plane.hpp"
 #include "impl/device/cuda/nccl/nccl_transport.hpp"
 #include "impl/device/cuda/peer_copies/copy_engine_transport.hpp"
+#include "impl/device/cuda/store_control_plane.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "tests/cuda_host/cublaslt_double.hpp"
 #include "tests/cuda_host/nccl_double.hpp"
 #include "tests/cuda_host/seen_by_cupti.hpp"
-#include "tests/impl/device/cuda/folder_meeting.hpp"
+#include "tests/impl/device/cuda/folder_rank_store.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
 #include "tests/testing.hpp"
 
@@ -222,8 +222,8 @@ TEST_F(OnAPlayedGpu, AnUntracedBlockHasLossesAndMarksTimedByEvents) {
 
 // Ranks that are processes know of no other's failure. An error of the runtime's names no rank.
 TEST_F(OnAPlayedGpu, OwnsItsFailureWhereNoOtherRankToldOfOne) {
-  cuda::FolderMeeting meeting("/nowhere");
-  cuda::MeetingControlPlane control(meeting, std::chrono::seconds(1));
+  cuda::FolderRankStore store("/nowhere");
+  cuda::StoreControlPlane control(store, std::chrono::seconds(1));
   told_to_ = &control;
   cuda_host::Machine::instance().fail("an illegal address");
   try {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/tune/report.hpp"
 #include "bench/tune/space.hpp"
+#include "bench/tune/tune_report.hpp"
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/layout/chunk_buckets.hpp"
 #include "impl/step/simulation.hpp"
@@ -49,8 +49,8 @@ TuneRequest request_for(const std::string& yaml, std::int64_t gpus = 2, std::int
 }
 
 SearchResult found(const TuneJob& job) {
-  Plays plays("", false, "");
-  return search(job, plays, {});
+  SimulatedSteps steps("", false, "");
+  return search(job, steps, {});
 }
 
 TuneRequest request_of(const std::string& model, const std::string& more, std::int64_t gpus = 8,
@@ -70,10 +70,10 @@ class SmallSpace : public ::testing::TestWithParam<Space> {};
 
 TEST_P(SmallSpace, HasNoBetterStepThanTheSearchFinds) {
   const TuneJob job(request_of(GetParam().model, GetParam().more));
-  Plays played("", false, "");
-  const SearchResult some = found(job), all = search_exhaustively(job, played, {});
+  SimulatedSteps simulated("", false, "");
+  const SearchResult some = found(job), all = search_exhaustively(job, simulated, {});
   ASSERT_FALSE(some.best.empty());
-  ASSERT_GT(all.counts.played, 50) << "no space to search";
+  ASSERT_GT(all.counts.simulated, 50) << "no space to search";
   EXPECT_LE(some.best.front().step.step_ns, all.best.front().step.step_ns)
       << text_of(some.best.front().choices) << "\nagainst\n"
       << text_of(all.best.front().choices);

@@ -2,8 +2,8 @@
 // Steps that several threads play at once.
 #include <gtest/gtest.h>
 
-#include "bench/tune/report.hpp"
 #include "bench/tune/search.hpp"
+#include "bench/tune/tune_report.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -22,7 +22,7 @@ TEST(Search, IsTheSameOnAnyNumberOfThreads) {
   request.num_gpus = 8;
   request.batch = 32;
   const TuneJob job(request);
-  Plays one("", false, "", 1), many("", false, "", 5);
+  SimulatedSteps one("", false, "", 1), many("", false, "", 5);
   EXPECT_EQ(tune_json(job, search(job, one, {}), plan::FlopConvention::full),
             tune_json(job, search(job, many, {}), plan::FlopConvention::full));
 }

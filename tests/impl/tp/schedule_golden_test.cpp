@@ -9,14 +9,14 @@ namespace {
 using testing_support::kMillisecond;
 
 testing_support::Names technique_names() {
-  return testing_support::names_of_all<GatherGemms, GemmScatters, WgradDrains, CollectivesBesideGemm>();
+  return testing_support::names_of_all<GatherGemms, GemmScatters, WgradDrains, CollectivesDuringGemm>();
 }
 
 std::string technique_in_effect(const SlotCase& c) {
   const auto name = [&](const auto& techniques) { return std::string(techniques.in_effect(c.overlap).name); };
   if (c.kind == SlotKind::gather) return name(GatherGemms());
   if (c.kind == SlotKind::scatter || c.kind == SlotKind::reduce) return name(GemmScatters());
-  return c.kind == SlotKind::drain ? name(WgradDrains()) : name(CollectivesBesideGemm());
+  return c.kind == SlotKind::drain ? name(WgradDrains()) : name(CollectivesDuringGemm());
 }
 
 SlotCase case_of(const YAML::Node& yaml) {

@@ -42,7 +42,7 @@ TEST(TensorTechniques, BesideAGemmAreNcclsWhereNothingElseIsAsked) {
                                                               {bulk, "bulk_collective"}};
   for (const plan::TensorSlotOverlap& o : all_settings()) {
     const auto found = kNames.find(o.method);
-    EXPECT_EQ(CollectivesBesideGemm::in_effect(o).name,
+    EXPECT_EQ(CollectivesDuringGemm::in_effect(o).name,
               found != kNames.end() ? found->second : "asynchronous_collective");
   }
 }

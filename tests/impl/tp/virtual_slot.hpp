@@ -258,7 +258,7 @@ class VirtualSlot {
   }
 
   static std::function<void(const Tag&)> make_beside(Rank& rank, const Context& context) {
-    const std::shared_ptr technique = CollectivesBesideGemm::make(context.overlap, context);
+    const std::shared_ptr technique = CollectivesDuringGemm::make(context.overlap, context);
     const View collected = context.is_in_place() ? rank.shard : technique->full();
     rank.made = {rank.input, context.gathers() ? rank.shard : collected};
     rank.used = {rank.full, context.gathers() ? collected : rank.shard};

@@ -146,9 +146,9 @@ TEST(SlowedCompute, ComparesAKernelBesideCommunicationWithItselfAlone) {
   ASSERT_THAT(slowed.kernels, SizeIs(1));
   const SlowedKernel& kernel = slowed.kernels[0];
   EXPECT_EQ(name_of(kernel.name), "gemm");
-  EXPECT_EQ(kernel.beside, 2);
+  EXPECT_EQ(kernel.concurrent, 2);
   EXPECT_EQ(kernel.alone, 2);
-  EXPECT_EQ(kernel.median_beside_ns, 125);
+  EXPECT_EQ(kernel.median_concurrent_ns, 125);
   EXPECT_EQ(kernel.median_alone_ns, 101);
   EXPECT_EQ(kernel.cost_ns, 250 - 2 * 101);
   EXPECT_EQ(slowed.cost_ns, kernel.cost_ns);
@@ -163,10 +163,10 @@ TEST(SlowedCompute, SaysHowMuchHasNothingToBeComparedWith) {
   job.kernel(0, 280, 400, "mostly_alone");
   job.kernel(0, 400, 500);
   const SlowedCompute slowed = find_slowed_compute(job.trace);
-  EXPECT_EQ(slowed.beside_ns, 200);
+  EXPECT_EQ(slowed.concurrent_ns, 200);
   EXPECT_EQ(slowed.compared_ns, 100);
   EXPECT_EQ(slowed.compared_share(), 0.5);
-  EXPECT_EQ(slowed.partly_beside_ns, 120);
+  EXPECT_EQ(slowed.partly_concurrent_ns, 120);
   EXPECT_EQ(slowed.unknown_shape_ns, 100);
 }
 

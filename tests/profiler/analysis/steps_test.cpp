@@ -8,7 +8,7 @@
 
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/steps/step_ranges.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "tests/profiler/slices.hpp"
 
 namespace underlap::analysis {

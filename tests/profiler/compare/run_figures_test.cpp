@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/compare/sides.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/report/sample_results.hpp"
@@ -164,12 +164,12 @@ TEST(RunFigures, OfATraceTellTheWorkThatItsMetadataHolds) {
   eight.metadata = metadata_of(results.cells[0]);
   const Runs from{facts_of(four, "four")}, to{facts_of(eight, "eight")};
   EXPECT_EQ(not_comparable(from, to), "model.num_layers is 4 in the baseline and 8 in the candidate");
-  EXPECT_THAT(untold(from, to), ::testing::IsEmpty());
+  EXPECT_THAT(unrecorded_facts(from, to), ::testing::IsEmpty());
   EXPECT_EQ(figures_of(four, summary_of_a_step(), "trace", "four").cells[0].work, from[0].cells[0].work);
   // One that was written before says nothing of it.
   const Runs earlier{facts_of(Trace(), "earlier")};
   EXPECT_EQ(not_comparable(earlier, to), "");
-  EXPECT_THAT(untold(earlier, to),
+  EXPECT_THAT(unrecorded_facts(earlier, to),
               ::testing::ElementsAre(HasSubstr("earlier: model and batch are not recorded, so whether both")));
 }
 

@@ -180,10 +180,10 @@ TEST(Gate, IsInconclusiveWhereTheCandidateDoesNotTellWhatTheBaselineDid) {
   Runs silent = runs_of("base", 3);
   for (RunFigures& run : silent)
     for (CellFigures& cell : run.cells) cell.metrics.erase("bytes");
-  const GateReport untold = run_gate(silent, runs_of("new", 3), {});
-  EXPECT_EQ(untold.verdict, Verdict::pass);
-  EXPECT_THAT(untold.warnings, ElementsAre(HasSubstr("not judged: bytes of c0, c1, c2, c3, c4 and 5 more: "
-                                                     "missing from the baseline")));
+  const GateReport unrecorded_facts = run_gate(silent, runs_of("new", 3), {});
+  EXPECT_EQ(unrecorded_facts.verdict, Verdict::pass);
+  EXPECT_THAT(unrecorded_facts.warnings, ElementsAre(HasSubstr("not judged: bytes of c0, c1, c2, c3, c4 and 5 more: "
+                                                               "missing from the baseline")));
   candidate = runs_of("new", 3);
   candidate[2].cells[4].metrics.erase("efficiency");
   EXPECT_EQ(row_of(against_base(candidate), "c4", "efficiency").words, "reported by only 2 of the candidate's 3 runs");

@@ -15,7 +15,7 @@
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/pages/loading_page.hpp"
 #include "viewer/app/pages/start_page.hpp"
-#include "viewer/app/settings.hpp"
+#include "viewer/app/viewer_settings.hpp"
 
 namespace underlap::viewer {
 namespace {

@@ -17,7 +17,7 @@
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/load_job.hpp"
 #include "viewer/app/pages/run_page.hpp"
-#include "viewer/app/settings.hpp"
+#include "viewer/app/viewer_settings.hpp"
 #include "viewer/timeline/selection.hpp"
 
 namespace underlap::viewer {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "profiler/analysis/exposure.hpp"
-#include "profiler/analysis/summary.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/slices.hpp"
 #include "viewer/timeline/timeline.hpp"

@@ -13,9 +13,9 @@
 #include "tests/profiler/watch.hpp"
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
-#include "viewer/timeline/search.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
+#include "viewer/timeline/slice_search.hpp"
 
 namespace underlap::viewer {
 namespace {

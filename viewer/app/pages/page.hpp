@@ -7,7 +7,7 @@
 
 #include "viewer/charts/chart.hpp"
 #include "viewer/theme/theme.hpp"
-#include "viewer/timeline/search.hpp"
+#include "viewer/timeline/slice_search.hpp"
 
 namespace underlap::viewer {
 

@@ -113,16 +113,17 @@ void RunPage::open_cell(int cell) {
   const std::string file = trace_file_of(*document_, static_cast<std::size_t>(cell));
   const std::string& name = document_->results.cells[static_cast<std::size_t>(cell)].name;
   if (file.empty())
-    return emit told(tr("Cell %1 has no trace: it was not recorded, or its file was deleted.").arg(text(name)));
+    return emit message_shown(
+        tr("Cell %1 has no trace: it was not recorded, or its file was deleted.").arg(text(name)));
   emit trace_wanted(text(file));
 }
 
 void RunPage::compare_cells(const std::vector<int>& cells) {
-  if (cells.size() != 2) return emit told(tr("Select two cells: the upper one is the baseline."));
+  if (cells.size() != 2) return emit message_shown(tr("Select two cells: the upper one is the baseline."));
   const auto [first, second] = std::minmax(cells[0], cells[1]);
   const std::string from = trace_file_of(*document_, static_cast<std::size_t>(first));
   const std::string to = trace_file_of(*document_, static_cast<std::size_t>(second));
-  if (from.empty() || to.empty()) return emit told(tr("Cells without traces cannot be compared here."));
+  if (from.empty() || to.empty()) return emit message_shown(tr("Cells without traces cannot be compared here."));
   emit comparison_wanted(text(from), text(to));
 }
 

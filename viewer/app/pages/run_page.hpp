@@ -27,7 +27,7 @@ class RunPage : public Page {
   void trace_wanted(const QString& path);
   void comparison_wanted(const QString& from, const QString& to);
   void other_run_wanted();  ///< that this one is to be judged by
-  void told(const QString& message);
+  void message_shown(const QString& message);
 
  private:
   void open_cell(int cell);

@@ -6,7 +6,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "viewer/app/settings.hpp"
+#include "viewer/app/viewer_settings.hpp"
 
 namespace underlap::viewer {
 

@@ -12,7 +12,7 @@
 #include "viewer/model/document.hpp"
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/slices_model.hpp"
-#include "viewer/timeline/search.hpp"
+#include "viewer/timeline/slice_search.hpp"
 
 class QComboBox;
 class QLabel;

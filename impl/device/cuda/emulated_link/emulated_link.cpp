@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "impl/plan/link.hpp"
+#include "impl/plan/link_setting.hpp"
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"
 #include "platform/numbers/median.hpp"

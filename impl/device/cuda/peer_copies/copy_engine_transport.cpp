@@ -302,7 +302,7 @@ std::string CopyEngineTransport::describe(const Poison& poison) const {
 
 // Returns no error for poison from a peer, which reports its own error, nor for an abort, which its caller reports.
 std::optional<std::string> CopyEngineTransport::find_error() const {
-  if (auto told = control_.failure()) return told;
+  if (auto failure = control_.failure()) return failure;
   try {
     others_.rethrow_failure();
   } catch (const MachineError& error) {
@@ -336,7 +336,7 @@ void CopyEngineTransport::abort() noexcept {
 
 void CopyEngineTransport::rethrow_any_failure() const {
   rethrow_failure();
-  if (const auto told = control_.failure()) throw MachineError(*told);
+  if (const auto failure = control_.failure()) throw MachineError(*failure);
 }
 
 // Streams of a poisoned rank run dry before the watchdog looks, so the waiting caller must get the error here.

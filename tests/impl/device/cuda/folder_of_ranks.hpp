@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "impl/device/cuda/meeting_control_plane.hpp"
-#include "tests/impl/device/cuda/folder_meeting.hpp"
+#include "impl/device/cuda/store_control_plane.hpp"
+#include "tests/impl/device/cuda/folder_rank_store.hpp"
 #include "tests/impl/device/device_testing.hpp"
 #include "tests/testing.hpp"
 
@@ -27,8 +27,8 @@ class FolderOfRanks : public ::testing::Test {
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       const pid_t child = fork();
       if (child == 0) {
-        FolderMeeting meeting(folder_);
-        MeetingControlPlane control(meeting, timeout);
+        FolderRankStore store(folder_);
+        StoreControlPlane control(store, timeout);
         _exit(work(control, rank) ? 0 : 1);
       }
       children.push_back(child);

@@ -83,9 +83,9 @@ TEST_F(MailboxOfProcesses, NamesTheRankWhoseHostIsLate) {
 
 TEST_F(MailboxOfProcesses, StopsWaitingWhereARankHasFailed) {
   const auto work = [this](ControlPlane& control, std::int32_t rank) {
-    FolderMeeting meeting(folder_);
+    FolderRankStore store(folder_);
     HostMailbox mailbox(control, "ring", testing_support::group_of(2, rank), {20s, [&] {
-                                                                                if (const auto why = meeting.failure())
+                                                                                if (const auto why = store.failure())
                                                                                   throw MachineError(*why);
                                                                               }});
     if (rank == 1) {

@@ -31,9 +31,9 @@ TEST(SmBudget, NamesKernelsWithMoreBlocksAndTheMostTheyHad) {
 TEST(SmBudget, IsToldOfByBudgetForKernelsThatHadOne) {
   std::vector kernels{use("gemm", {132, 1, 1}), use("gemm", {116, 1, 1}), use("wide", {132, 1, 1}),
                       use("wide", {120, 1, 1})};
-  EXPECT_THAT(tell_of_sm_budgets(kernels), IsEmpty()) << "none has a budget";
+  EXPECT_THAT(warn_sm_budgets(kernels), IsEmpty()) << "none has a budget";
   for (std::size_t i = 1; i < kernels.size(); ++i) kernels[i].sm_budget = i == 3 ? 100 : 116;
-  EXPECT_THAT(tell_of_sm_budgets(kernels),
+  EXPECT_THAT(warn_sm_budgets(kernels),
               ElementsAre("sm_budget not honored: wide has up to 120 blocks, but its limit is 100 SMs",
                           "sm_budget not honored: wide has up to 132 blocks, but its limit is 116 SMs"));
 }
