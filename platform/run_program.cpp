@@ -63,10 +63,10 @@ int run_program(const char* name, const std::function<int()>& body) {
   keep_standard_streams_open();
   share_one_heap();
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow any more is then an error of the write, which names it
-  return exit_code_of(name, body);
+  return reported_exit_code(name, body);
 }
 
-int exit_code_of(const char* name, const std::function<int()>& body) {
+int reported_exit_code(const char* name, const std::function<int()>& body) {
   try {
     const int exit_code = body();
     flush_output();

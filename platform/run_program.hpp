@@ -7,7 +7,7 @@ namespace underlap {
 
 /// What `body` returns, or the exit code of what it throws, with that on stderr, as run_program() has it. What was
 /// printed has been written.
-int exit_code_of(const char* name, const std::function<int()>& body);
+int reported_exit_code(const char* name, const std::function<int()>& body);
 
 /// The main function of a program called `name`. Returns the exit code of `body`, kBadInput where it throws
 /// std::invalid_argument, and kRunFailed for any other exception or if standard output cannot be written. Prints the

@@ -246,7 +246,7 @@ int run_run(const RunArguments& arguments, const std::string& command_line) {
     return serve_agent(agent_of(*launch, folder, arguments));
   }
   Coordinator coordinator(*launch, folder, std::chrono::seconds(arguments.launch_timeout_s));
-  const int exit_code = exit_code_of("underlap", [&] {
+  const int exit_code = reported_exit_code("underlap", [&] {
     try {
       return run_here(arguments, command_line, &*launch, &coordinator);
     } catch (const StoppedBySignal& stopped) {
