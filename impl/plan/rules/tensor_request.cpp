@@ -71,6 +71,7 @@ class EntryReader {
   EntryReader(Resolution& resolution, TensorSlot slot)
       : r_(resolution), slot_(slot), path_(kTensorSlotPaths[static_cast<std::size_t>(slot)]) {}
 
+  /// qkv_fprop: {method: ring_exchange, num_sm: 1, set_sm_margin: false, aggregate: true}
   TensorSlotRequest read(const Node& node) {
     if (node.kind == Node::Kind::mapping)
       for (const Entry& entry : node.entries) read_entry(entry);

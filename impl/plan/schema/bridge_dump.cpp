@@ -73,6 +73,7 @@ class DumpReader {
  private:
   void notice(Place place, std::string message) { settings_.notices.emplace_back(place, std::move(message)); }
 
+  /// comm_overlap: {_target_: megatron.bridge.training.comm_overlap.CommOverlapConfig, align_param_gather: null, ...}
   void read_top(const Entry& entry) {
     const std::string& key = entry.key;
     const Node& value = *entry.value;

@@ -119,6 +119,8 @@ class WaitJoiner {
     }
   }
 
+  // "cat": "cuda_sync", "name": "Stream Wait Event",
+  // "args": {"stream": 20, "wait_on_stream": 7, "correlation": 4, "wait_on_cuda_event_record_corr_id": 2}
   void join(const KinetoWait& wait) {
     const auto stream = streams_.find(key_of(trace_.track_of(wait.slice), wait.awaited_stream));
     if (stream == streams_.end()) return;
