@@ -23,7 +23,8 @@ namespace {
 
 // Layouts that are estimated between checks whether further ones can be among the best.
 constexpr std::size_t kAtOnce = 8;
-// Layouts whose overlap knobs are tried.
+// Layouts whose overlap knobs are tried. Fails when a slower layout would gain more by its knobs than
+// these do.
 constexpr std::size_t kRefined = 12;
 
 /// Start of the search in a layout: the usual value of every overlap knob.
@@ -87,6 +88,8 @@ class Search {
     if (fits(candidate.plan)) return candidate;
     const std::vector<Choices> more = recomputations(job_, candidate.plan.config);
     const auto too_large = [&](const Choices& some) { return !fits(job_.plan(laid_over(candidate.choices, some))); };
+    // Each choice should need less memory than the one before. Fails when one needs more: the result then fits, but may
+    // recompute more than needed.
     if (too_large(more.back())) return std::nullopt;  // most that do not fit
     candidate.choices =
         laid_over(candidate.choices, *std::partition_point(std::next(more.begin()), std::prev(more.end()), too_large));
@@ -248,7 +251,8 @@ class Search {
     return helpful;
   }
 
-  // Chooses the best value of each knob in turn, for all descents in parallel.
+  // Chooses the best value of each knob in turn, for all descents in parallel. Fails when two knobs help only together:
+  // neither is then chosen.
   void descend(std::vector<Descent>& descents) {
     std::size_t longest = 0;
     for (const Descent& descent : descents) longest = std::max(longest, descent.axes.size());

@@ -84,7 +84,8 @@ struct Word {
 };
 
 /// Words between blanks, without shell syntax: comments, line continuations, quotes and the brackets of an array.
-/// `ARGS=(--num-layers 32 --bf16 \  # a comment` gives --num-layers, 32, --bf16.
+/// `ARGS=(--num-layers 32 --bf16 \  # a comment` gives --num-layers, 32, --bf16. Fails for a quoted
+/// value with blanks: it becomes several words.
 std::vector<Word> words_of(const std::string& text) {
   std::vector<Word> words;
   Place here{.line = 1, .column = 1};

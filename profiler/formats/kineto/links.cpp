@@ -65,7 +65,8 @@ std::map<Thread, SlicesOfThread> slices_by_thread(const KinetoParts& parts) {
   return slices;
 }
 
-// The last slice of the thread that begins at the time or before and has not ended before it.
+// The last slice of the thread that begins at the time or before and has not ended before it. Fails when more than 64
+// later ones have ended: the arrow is then dropped.
 std::optional<std::uint32_t> slice_at(const Trace& trace, const SlicesOfThread& slices, std::int64_t time_ns) {
   constexpr int kMostNested = 64;
   auto at = std::upper_bound(slices.begin(), slices.end(), std::pair(time_ns, ~std::uint32_t{0}));

@@ -36,7 +36,8 @@ bool is_number_of(const std::optional<std::int64_t>& value) {
   return value && *value >= 0 && *value <= std::numeric_limits<std::int32_t>::max();
 }
 
-// The device of a stream is that of the work on it: the table itself names device 0 in all processes.
+// The device of a stream is that of the work on it: the table itself names device 0 in all processes. Fails for a
+// stream without work in a process with several devices: it then stays on device 0.
 class StreamDevices {
  public:
   explicit StreamDevices(const Import& import) {
@@ -93,7 +94,7 @@ std::vector<Wait> read_wait_table(Import& import) {
 }
 
 // Numbers of calls grow in the order of the calls, so the work before a record on its stream is that of the last call
-// before it.
+// before it. Fails when two threads use one stream at once: the numbers then need not have its order.
 class WorkByStream {
  public:
   explicit WorkByStream(const Import& import) : devices_(import) {
