@@ -23,6 +23,7 @@ FileDescriptor open_file(const std::filesystem::path& path) {
   return file;
 }
 
+// The file holds "process 4711 on node1".
 std::string holder_of(const FileDescriptor& file) {
   std::array<char, 256> text{};
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);

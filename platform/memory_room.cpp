@@ -40,6 +40,7 @@ std::int64_t value_of(const fs::path& path, std::string_view key) {
   return 0;
 }
 
+// "0::/user.slice/job_17", or of the first version "4:memory,hugetlb:/docker/ab12".
 // The folders of the control groups around this process that govern `controller`, from its own outward. A container
 // often sees its own group as the root: a folder that is not there is passed over.
 std::vector<fs::path> control_groups(const SystemFiles& files, std::string_view controller) {
@@ -59,7 +60,8 @@ std::vector<fs::path> control_groups(const SystemFiles& files, std::string_view 
   return folders;
 }
 
-// The free memory of one control group. Cached file pages that are not in use count as free.
+// The free memory of one control group. Cached file pages that are not in use count as free: "inactive_file 123904" in
+// memory.stat.
 std::optional<Room> room_of_group(const fs::path& folder) {
   const bool is_unified = fs::exists(folder / "memory.max");
   const auto limit = number_in(folder / (is_unified ? "memory.max" : "memory.limit_in_bytes"));

@@ -28,7 +28,8 @@ FileDescriptor locked(const std::filesystem::path& folder) {
   return file;
 }
 
-// The owner died and the lock is free. Both are needed: the number of a process in another container is unknown here.
+// "underlap-4711-Ab3dEf". The owner died and the lock is free. Both are needed: the number of a process in another
+// container is unknown here.
 bool is_left(const std::filesystem::path& folder) {
   const std::string name = folder.filename().string();
   if (!name.starts_with(kPrefix)) return false;

@@ -127,6 +127,7 @@ void write_job(const std::filesystem::path& folder, const SubmittedJob& job) {
   write_file_atomically(file_of(folder), fields::document_text(kSchema, job));
 }
 
+// {"schema": "underlap.job/1", "job": "17", "nodes": 2, "ranks_per_node": 8, "submitted_unix_s": 1764270142}
 std::optional<SubmittedJob> read_job(const std::filesystem::path& folder) {
   const std::filesystem::path file = file_of(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;
@@ -137,6 +138,7 @@ std::filesystem::path task_folder(const std::filesystem::path& folder, std::size
   return folder / kTasks / std::to_string(task);
 }
 
+// The file holds "0".
 std::optional<int> exit_code_of_task(const std::filesystem::path& folder, std::size_t task) {
   std::ifstream file(task_folder(folder, task) / kExitCode);
   int code = 0;

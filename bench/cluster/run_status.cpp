@@ -46,6 +46,8 @@ void write_status(const std::filesystem::path& folder, const RunStatus& status) 
   write_file_atomically(status_file(folder), fields::document_text(kStatusSchema, status));
 }
 
+// {"schema": "underlap.status/1", "host": "node1", "pid": 4711, "job": "17", ..., "blocks_done": 2,
+//  "blocks_planned": 5, "doing": "block 3 of 5, cell 1 of 4: off", "seconds_left": 840, "ended_because": ""}
 std::optional<RunStatus> read_status(const std::filesystem::path& folder) {
   const std::filesystem::path file = status_file(folder);
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return std::nullopt;

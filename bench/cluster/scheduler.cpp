@@ -103,6 +103,7 @@ std::optional<JobState> state_of_job(const std::string& job) {
   return std::nullopt;
 }
 
+// "3|PENDING|Resources|", "0|RUNNING|None|node[1-2]"
 std::optional<std::map<std::size_t, JobState>> states_of_tasks(const std::string& job) {
   const auto said = run_command({"squeue", "--noheader", "--array", "--jobs", job, "--format", "%K|%T|%r|%N"});
   if (!said) return std::nullopt;

@@ -28,6 +28,7 @@ std::string this_host() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
+// Fails when the number now belongs to another process: a run that ended then counts as silent.
 bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 
 bool waits(const JobState& state) {

@@ -98,7 +98,7 @@ int run_check(const CheckArguments& arguments) {
   if (!refused.empty())
     print_error("underlap: {} of {} cells are not checked: their configurations cannot be run\n", refused.size(),
                 refused.size() + matrix.cells.size());
-  if (!is_well(checked)) return kFound;
+  if (!is_valid(checked)) return kFound;
   return refused.empty() ? kOk : kBadInput;
 }
 

@@ -61,6 +61,7 @@ struct RunArguments {
 
 // The command that started this process, with the flags that make it resume.
 std::string resume_command(const RunArguments& arguments, const std::filesystem::path& folder) {
+  // "underlap\0run\0quick\0-o\0out\0"
   std::ifstream words("/proc/self/cmdline", std::ios::binary);
   std::string text, added;
   if (arguments.folder.empty()) added += " -o " + shell_word(folder.string());

@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".yaml";
 
-// The comment at the top in one line, up to its first full stop or colon.
+// The comment at the top in one line, up to its first full stop or colon. Of
+// "# Data-parallel overlap in a minute: what each overlap hides, ..." the first five words.
 std::string first_sentence(const fs::path& file) {
   std::ifstream stream(file);
   std::string text;

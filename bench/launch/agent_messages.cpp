@@ -25,6 +25,7 @@ void visit_fields(Is<LaunchFile> auto& file, auto&& field) {
 
 std::string file_text(const LaunchFile& file) { return fields::document_text(kLaunchSchema, file, -1); }
 
+// {"schema":"underlap.launch/2","job":"Slurm 17 0","token":"...","node":"node1","port":40123,"addresses":["10.0.0.1"]}
 std::optional<LaunchFile> read_launch_file(const std::string& text) {
   try {
     return fields::parse_document<LaunchFile>(kLaunchSchema, parse_json_or_discard(text), "");

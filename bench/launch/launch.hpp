@@ -24,7 +24,8 @@ struct Launch {
 /// (TORCHELASTIC_RUN_ID), MPI's, those of a Slurm step, torchrun's. Uses the first launcher that started several
 /// processes; nullopt if none did. In a Slurm batch script or allocation no step is set, so there is no launch. An
 /// empty `read` reads this process's environment. Throws std::invalid_argument naming the variables if one is not a
-/// number, if its counterpart is missing, or if a rank is out of range.
+/// number, if its counterpart is missing, or if a rank is out of range. Fails when an outer launcher, which did
+/// not start this process as a rank, left its variables: the process then waits for ranks that do not come.
 std::optional<Launch> read_launch(const ReadVariable& read = {});
 
 /// The name of this machine: Slurm's name for it, else the host's.

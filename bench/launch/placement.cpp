@@ -115,6 +115,7 @@ std::int32_t num_cpus(const std::string& list) {
   return count;
 }
 
+// node1/cpulist holds "16-31,48-63".
 std::string numa_nodes_of(const std::string& cpus, const std::filesystem::path& nodes) {
   std::set<int> numbers;
   std::error_code none_there;
@@ -131,6 +132,7 @@ std::string numa_nodes_of(const std::string& cpus, const std::filesystem::path& 
   return fmt::format("{}", fmt::join(numbers, ","));
 }
 
+// 0000:17:00.0/numa_node holds "1", or "-1" where the machine has no such nodes.
 std::optional<std::int32_t> numa_node_of_device(const std::string& pci_bus_id, const std::filesystem::path& devices) {
   std::string name = pci_bus_id;
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

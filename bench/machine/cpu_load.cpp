@@ -39,6 +39,7 @@ std::string text_of(const std::filesystem::path& file) {
 }
 
 // Ranks may be processes, each the child of one of our threads.
+// "4712 4713 " in /proc/PID/task/TID/children.
 std::int64_t ns_of_living_children(const std::string& process) {
   std::int64_t ticks = 0;
   std::error_code ignored;
@@ -64,6 +65,7 @@ std::int64_t own_ns(std::span<const std::int64_t> others) {
 
 }  // namespace
 
+// "cpu3 4705 150 1120 16250 520 0 17 42 0 0"
 CpuTicks ticks_of_cpus(std::istream& proc_stat, const std::set<int>& cpus) {
   CpuTicks ticks;
   for (std::string line; std::getline(proc_stat, line);) {
@@ -79,6 +81,7 @@ CpuTicks ticks_of_cpus(std::istream& proc_stat, const std::set<int>& cpus) {
   return ticks;
 }
 
+// "4711 (underlap) S 1 4711 4711 0 -1 4194560 812 0 0 0 120 35 10 2 20 0 ...": 120, 35, 10 and 2
 std::optional<std::int64_t> ticks_of_process(const std::string& stat) {
   constexpr int kWordsBefore = 11;               // state to cmajflt
   const std::size_t name_end = stat.rfind(')');  // a name may hold anything

@@ -26,7 +26,8 @@ std::string trimmed(const std::string& text, const char* characters) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(characters) - first + 1);
 }
 
-// The text after `key` and `separator` on the first line that begins with the key.
+// The text after `key` and `separator` on the first line that begins with the key:
+// "model name\t: Intel(R) Xeon(R) Processor", "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"".
 std::string value_of(std::istream& lines, const std::string& key, char separator) {
   for (std::string line; std::getline(lines, line);) {
     const std::size_t at = line.find(separator);

@@ -114,6 +114,7 @@ void CellTraces::follow_earlier(std::size_t cell, Trace& trace) {
   for (ClockSnapshot& clock : trace.clocks) clock.unix_ns += *delay->ns;  // a made-up wall clock, from 0 as well
 }
 
+// traces/03-off.pftrace.block-2
 void settle_traces(const fs::path& folder, const report::RunResults& results) {
   std::error_code ignored;
   for (const fs::directory_entry& file : fs::directory_iterator(folder / "traces", ignored)) {

@@ -28,7 +28,7 @@ namespace underlap::bench {
 namespace {
 
 /// Of a slice in a Perfetto trace: 98 in those of bench/matrices/quick.yaml, 102 in those of modes.yaml in virtual
-/// time.
+/// time. Fails when slices have other annotations: the files then have another size.
 constexpr double kBytesOfASlice = 100;
 
 /// Remaining work of a run.
@@ -92,7 +92,7 @@ double seconds_by_blocks(const report::RunResults& before, const Work& work) {
 }
 
 /// Simulating a step of a rank, relative to recording it, as in bench/matrices/modes_modelled.yaml and
-/// llama405b_16k.yaml.
+/// llama405b_16k.yaml. Fails for programs unlike those: the time is then off by as much.
 constexpr double kPlayedByRecorded = 8;
 
 /// An estimate before the first block, from a short trial; 0 if no trial is possible.
@@ -188,6 +188,7 @@ std::string memory_text(const plan::Matrix& matrix) {
 }
 
 /// Time of a proof, relative to recording: for presets with 64 to 576 ranks as laid out by `underlap init --like`.
+/// Fails for programs unlike those: the time is then off by as much.
 constexpr double kProvedByRecorded = 5;
 constexpr double kProofByProgram = 2;
 

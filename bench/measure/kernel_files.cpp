@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Before each block's times.
+// Before each block's times, which are CBOR: {bytes: 48213, kept: {block: 2, last_ns: 91970151, trace_bytes: 1048576}},
+// four numbers of 64 bits.
 struct Head {
   std::int64_t bytes = 0;
   KernelFiles::Kept kept;

@@ -27,6 +27,7 @@ void Progress::finish_block() {
   line_.is_shown() ? line_.say(text) : line_.print(text);
 }
 
+// Fails when blocks differ in length: the rest is taken to be as long as the mean of those done.
 std::optional<nanoseconds> Progress::time_left() const {
   if (done_ == first_block_) return std::nullopt;
   const nanoseconds per_block = (last_finished_ - begin_) / (done_ - first_block_);

@@ -22,6 +22,7 @@ using report::RunResults;
 constexpr std::size_t kMostLines = 12;
 
 // What a plan puts in effect, by knob, as JSON texts.
+// {"knobs": [{"name": "train.micro_batch_size", "requested": 8, "effective": 8, ...}, ...], ...}
 std::map<std::string, std::string> knobs_of(const CellResult& cell) {
   std::map<std::string, std::string> knobs;
   const auto plan = parse_json_or_discard(cell.plan_json);

@@ -33,6 +33,7 @@ std::string encode(const RankReport& report) {
   return to_cbor(json);
 }
 
+// {"first_step": 3, "losses": [5.54, 5.53], "notes": [], ..., "figures": BYTES}, as CBOR
 RankReport decode_report(std::string_view payload, const std::string& origin) {
   const nlohmann::json json = parse_cbor(payload);
   RankReport report;

@@ -16,7 +16,7 @@ std::string cell_of(const Candidate& candidate) {
 
 }  // namespace
 
-Choices laid_over(Choices base, const Choices& over) {
+Choices merged(Choices base, const Choices& over) {
   for (const auto& [knob, value] : over) base[knob] = value;
   return base;
 }
@@ -31,7 +31,7 @@ std::string effect_of(const plan::Plan& plan) {
   return text;
 }
 
-bool is_well(const plan::Plan& plan) { return plan.errors.empty() && plan.not_run.empty(); }
+bool is_valid(const plan::Plan& plan) { return plan.errors.empty() && plan.not_run.empty(); }
 
 const std::string& refusal_of(const plan::Plan& plan) {
   return (plan.errors.empty() ? plan.not_run : plan.errors).front().message;

@@ -22,7 +22,7 @@ struct Candidate {
 bool is_shorter(const Candidate& a, const Candidate& b);
 
 /// `base` overridden by `over`.
-Choices laid_over(Choices base, const Choices& over);
+Choices merged(Choices base, const Choices& over);
 
 /// Equal for plans that simulate identically.
 std::string effect_of(const plan::Plan& plan);
@@ -43,7 +43,7 @@ std::string shape_of(const Candidate& candidate);
 bool is_of_tensor_overlap(const std::string& knob);
 
 /// Whether `plan` can be simulated.
-bool is_well(const plan::Plan& plan);
+bool is_valid(const plan::Plan& plan);
 
 /// Why a plan cannot be simulated.
 const std::string& refusal_of(const plan::Plan& plan);

@@ -23,7 +23,8 @@ namespace {
 
 // Layouts that are estimated between checks whether further ones can be among the best.
 constexpr std::size_t kAtOnce = 8;
-// Layouts whose overlap knobs are tried.
+// Layouts whose overlap knobs are tried. Fails when a slower layout would gain more by its knobs than
+// these do.
 constexpr std::size_t kRefined = 12;
 
 /// Start of the search in a layout: the usual value of every overlap knob.
@@ -81,17 +82,19 @@ class Search {
   std::optional<Candidate> fitting(const Choices& layout, std::string& refusal) const {
     const plan::Plan bare = job_.plan(layout);
     if (!bare.errors.empty()) return refusal = bare.errors.front().message, std::nullopt;
-    Candidate candidate{.choices = laid_over(layout, usual_overlap(job_, bare.config))};
+    Candidate candidate{.choices = merged(layout, usual_overlap(job_, bare.config))};
     candidate.plan = job_.plan(candidate.choices);
-    if (!is_well(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
+    if (!is_valid(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
     if (fits(candidate.plan)) return candidate;
     const std::vector<Choices> more = recomputations(job_, candidate.plan.config);
-    const auto too_large = [&](const Choices& some) { return !fits(job_.plan(laid_over(candidate.choices, some))); };
+    const auto too_large = [&](const Choices& some) { return !fits(job_.plan(merged(candidate.choices, some))); };
+    // Each choice should need less memory than the one before. Fails when one needs more: the result then fits, but may
+    // recompute more than needed.
     if (too_large(more.back())) return std::nullopt;  // most that do not fit
     candidate.choices =
-        laid_over(candidate.choices, *std::partition_point(std::next(more.begin()), std::prev(more.end()), too_large));
+        merged(candidate.choices, *std::partition_point(std::next(more.begin()), std::prev(more.end()), too_large));
     candidate.plan = job_.plan(candidate.choices);
-    if (!is_well(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
+    if (!is_valid(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
     return candidate;
   }
 
@@ -248,7 +251,8 @@ class Search {
     return helpful;
   }
 
-  // Chooses the best value of each knob in turn, for all descents in parallel.
+  // Chooses the best value of each knob in turn, for all descents in parallel. Fails when two knobs help only together:
+  // neither is then chosen.
   void descend(std::vector<Descent>& descents) {
     std::size_t longest = 0;
     for (const Descent& descent : descents) longest = std::max(longest, descent.axes.size());
@@ -291,7 +295,7 @@ class Search {
       for (const auto& [knob, value] : other(*descent.candidate)->choices)
         if (is_of_tensor_overlap(knob)) variant.choices[knob] = value;
       variant.plan = job_.plan(variant.choices);
-      if (!is_well(variant.plan) || !fits(variant.plan)) continue;
+      if (!is_valid(variant.plan) || !fits(variant.plan)) continue;
       variants.push_back(std::move(variant));
       of.push_back(descent.candidate);
     }
@@ -309,7 +313,7 @@ class Search {
       if (value.empty()) variant.choices.erase(axis.knob);
       if (variant.choices == candidate.choices) continue;
       variant.plan = job_.plan(variant.choices);
-      if (is_well(variant.plan) && fits(variant.plan) && seen.insert(effect_of(variant.plan)).second)
+      if (is_valid(variant.plan) && fits(variant.plan) && seen.insert(effect_of(variant.plan)).second)
         variants.push_back(std::move(variant));
     }
     return variants;
@@ -337,7 +341,7 @@ class Search {
         continue;
       }
       for (const Choices& more : recomputations(job_, bare.config))
-        append_combinations(laid_over(layout, more), overlap_axes(job_, bare.config), 0, all, seen);
+        append_combinations(merged(layout, more), overlap_axes(job_, bare.config), 0, all, seen);
     }
     return all;
   }
@@ -346,12 +350,12 @@ class Search {
                            std::vector<Candidate>& all, std::set<std::string>& seen) const {
     if (axis < axes.size()) {
       for (const std::string& value : axes[axis].values)
-        append_combinations(value.empty() ? choices : laid_over(choices, {{axes[axis].knob, value}}), axes, axis + 1,
-                            all, seen);
+        append_combinations(value.empty() ? choices : merged(choices, {{axes[axis].knob, value}}), axes, axis + 1, all,
+                            seen);
       return;
     }
     Candidate candidate{.choices = choices, .plan = job_.plan(choices)};
-    if (!is_well(candidate.plan) || !fits(candidate.plan)) return;
+    if (!is_valid(candidate.plan) || !fits(candidate.plan)) return;
     if (!seen.insert(effect_of(candidate.plan)).second) return;
     if (all.size() == kMostCombinations)
       throw std::invalid_argument(
@@ -421,9 +425,9 @@ class Search {
     const TunedConfig& config = result_.best[i];
     const auto add = [&](std::string name, std::string value, std::string against, const Choices& change) {
       Change made{i, {std::move(name), std::move(value), std::move(against), 0, ""}, {}};
-      made.candidate.choices = laid_over(config.choices, change);
+      made.candidate.choices = merged(config.choices, change);
       made.candidate.plan = job_.plan(made.candidate.choices);
-      if (!is_well(made.candidate.plan)) made.worth.failure = refusal_of(made.candidate.plan);
+      if (!is_valid(made.candidate.plan)) made.worth.failure = refusal_of(made.candidate.plan);
       changes.push_back(std::move(made));
     };
     for (const OverlapSwitch& each : switches_on(config.plan.config)) add(each.name, "on", "off", each.off);

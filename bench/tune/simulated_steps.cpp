@@ -56,6 +56,8 @@ SimulatedSteps::SimulatedSteps(const std::filesystem::path& folder, bool resume,
   if (!file_) throw MachineError(fmt::format("cannot write {}", file.string()));
 }
 
+// {"schema":"underlap.plays/1","fingerprint":"c38de537c14833b6"} and after it lines as
+// {"name":"model.tensor_model_parallel_size=4 train.micro_batch_size=1","ns":110211977}.
 // Ignores a truncated last line.
 void SimulatedSteps::take_up(const std::filesystem::path& file, const std::string& fingerprint) {
   std::ifstream lines(file);

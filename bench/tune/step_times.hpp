@@ -29,7 +29,8 @@ struct StepExposure {
 StepExposure step_exposure(const plan::Config& config, const sim::Hardware& hardware);
 
 /// Numbers of microbatches to simulate, to estimate a step with more: beyond `fewer`, each further microbatch takes the
-/// same time. `more` 0: the step has so few microbatches that it is simulated as it is.
+/// same time. `more` 0: the step has so few microbatches that it is simulated as it is. Fails when later microbatches
+/// take longer: the estimate is then too short.
 struct Shortened {
   std::int64_t fewer = 0, more = 0;
 };

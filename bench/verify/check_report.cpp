@@ -136,7 +136,7 @@ std::string numerics_section(const std::vector<CheckedCell>& cells, const Numeri
 
 }  // namespace
 
-bool is_well(const CheckedMatrix& matrix) {
+bool is_valid(const CheckedMatrix& matrix) {
   const bool is_sound = std::all_of(matrix.cells.begin(), matrix.cells.end(),
                                     [](const CheckedCell& cell) { return cell.report.findings.empty(); });
   return is_sound && (!matrix.numerics || matrix.numerics->mismatches.empty());

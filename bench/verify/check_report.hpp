@@ -27,7 +27,7 @@ struct CheckedMatrix {
 };
 
 /// Whether no cell has a finding, and no label is a mismatch.
-bool is_well(const CheckedMatrix& matrix);
+bool is_valid(const CheckedMatrix& matrix);
 
 /// One line for each cell and two for each finding: what it is and how to fix it. Lists at most 20 findings of one kind
 /// and the number of the rest. Then the label of each cell's losses and of each value of an axis.

@@ -25,7 +25,7 @@ struct CallPartner {
 
 /// Which calls of several ranks' programs exchange something, by match_transfers().
 /// A member of a group that has no program here, or does not declare the communicator, is taken to be wherever it is
-/// waited for.
+/// waited for. Fails when it would be late: the wait for it is then missing.
 /// Throws std::invalid_argument where two programs are of one rank, or a call finds no partner in a program that is
 /// there.
 std::vector<CallPartner> find_call_partners(std::span<const Program> programs);

@@ -111,6 +111,7 @@ Matrix resolve_cells(std::vector<CellRequest> requests, const Problems& of_file)
   return matrix;
 }
 
+/// model: {preset: tiny}, data_parallel_size: 2, matrix: {...}; or arguments: --num-layers 32 --hidden-size 4096 ...
 Matrix parse_text(const std::string& yaml, const std::string& where, const std::vector<Override>& overrides) {
   Problems problems(where, flag_names(overrides));
   if (yaml.size() > kLargestFile) {

@@ -37,6 +37,8 @@ class AxisReader {
  public:
   explicit AxisReader(Problems& problems) : problems_(problems) {}
 
+  /// mixed_precision.grad_reduce_in_fp32: [true, false], or sets of settings with names:
+  /// overlap: [{name: off, comm_overlap.overlap_grad_reduce: false}, {name: no_comm, no_comm: true}]
   Axis read(const Entry& entry) {
     Axis axis{entry.key, entry.place, find_row(entry.key).has_value(), {}};
     const Node& list = *entry.value;

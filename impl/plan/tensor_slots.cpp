@@ -61,7 +61,7 @@ bool is_left_at_tuple(const TensorSlotRequest& request) {
   return fp8_buf != request.end() && std::holds_alternative<ValueList>(fp8_buf->second);
 }
 
-TensorSlotRequest laid_over(const TensorSlotRequest& base, TensorSlotRequest over) {
+TensorSlotRequest merged(const TensorSlotRequest& base, TensorSlotRequest over) {
   over.insert(base.begin(), base.end());
   return over;
 }

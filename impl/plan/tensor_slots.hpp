@@ -66,7 +66,7 @@ bool wants(const TensorSlotRequest& request, std::string_view flag);
 bool is_left_at_tuple(const TensorSlotRequest& request);
 
 /// The fields of `over`, and those of `base` for all others.
-TensorSlotRequest laid_over(const TensorSlotRequest& base, TensorSlotRequest over);
+TensorSlotRequest merged(const TensorSlotRequest& base, TensorSlotRequest over);
 
 /// Transformer Engine's setup of a slot without a written entry.
 TensorSlotOverlap transformer_engine_default(TensorSlot slot);

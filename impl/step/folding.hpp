@@ -40,6 +40,7 @@ Folding fold_ranks(const plan::Config& config, std::int32_t gpus_per_node);
 
 /// The same for an estimate: if peers are equally far apart, the first context-parallel rank represents all of them
 /// too. The others compute as much as it does, in tiles of other shapes.
+/// Fails when these tiles take different times: the estimate is then that of the first rank.
 Folding fold_nearly_alike(const plan::Config& config, std::int32_t gpus_per_node);
 
 }  // namespace underlap

@@ -14,7 +14,8 @@
 namespace underlap::analysis {
 namespace {
 
-// Two readings of one clock against the wall clock differ by the corrections of the wall clock between them.
+// Two readings of one clock against the wall clock differ by the corrections of the wall clock between them. Fails when
+// two machines happen to agree this well: their clocks are then left as they are.
 constexpr std::int64_t kSameClockNs = 100'000;
 
 // Members of a larger collective are compared with its first member only: the number of pairs is quadratic.

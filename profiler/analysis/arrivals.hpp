@@ -63,6 +63,7 @@ struct ClockAlignment {
 /// virtual time. Other ranks get the median difference of ends to a rank that is already aligned, starting with the
 /// lowest. Without such a collective their offset is 0. Offsets are also 0 if they bring the ends less than twice as
 /// close as the uncorrected clocks: such a correction is within its own residual.
+/// Fails when most ends of one rank are recorded late: its offset then contains that lateness.
 ClockAlignment align_clocks(const Trace&);
 
 /// Sets the last arrival of collectives that have none: the latest start among the members, on each rank's own clock.

@@ -61,6 +61,7 @@ struct Matching {
 /// and each collective has a moment at which all of its members run. What is ambiguous or lacks a member is not
 /// matched. Records of two ranks are of one communicator where name, purpose and size agree, and the ranks where both
 /// list them. In about the time of sorting the communication slices.
+/// Order fails when one rank lacks the first collective and another the last: each is then matched with its neighbor.
 Matching match_communications(const Trace&);
 
 /// Writes into the records of a trace what was found, so that members of a collective have one group and sequence:
@@ -91,6 +92,7 @@ NameId assumed_group_description();
 /// differ, those of their streams are tried, the first stream with communication of one rank against the first of the
 /// others. `by_start`: the communication slices of each rank in order of their starts. Otherwise counts them as
 /// unmatched, with the reason.
+/// Fails when ranks use several communicators at the same times: their collectives are then matched as one.
 void match_assumed(const Trace&, const std::map<std::int32_t, std::vector<std::uint32_t>>& by_start, Matching& result);
 
 }  // namespace underlap::analysis

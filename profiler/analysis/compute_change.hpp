@@ -13,8 +13,8 @@
 
 namespace underlap::analysis {
 
-/// The position of a kernel in the step, as far as a trace shows it. Traces hold no shapes. Chunks of a split operation
-/// have the place of the whole operation, and differ from it by their bucket and chunk numbers.
+/// The position of a kernel in the step, as far as a trace shows it; launch shapes are not compared. Chunks of a split
+/// operation have the place of the whole operation, and differ from it by their bucket and chunk numbers.
 struct KernelPlace {
   NameId name = kNoName;
   NameId purpose = kNoName;

@@ -14,7 +14,8 @@
 namespace underlap::analysis {
 namespace {
 
-// Compute that covers less than a tenth of an operation is the tail of earlier compute.
+// Compute that covers less than a tenth of an operation is the tail of earlier compute. Fails when the compute that
+// should hide the operation is so short: the operation then counts as waited for at once.
 constexpr std::int64_t kHardlyAny = 10;
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 

@@ -53,6 +53,7 @@ struct StepList {
 /// The first or last step is cut where it holds less than four fifths of the work of the median step, and is left out.
 /// So is a first step of ranges before which no work was recorded: the pause before its work is part of a step. It is
 /// kept where it is the only one.
+/// This fails when steps differ in work, as those with an evaluation: a whole step at either end may be left out.
 StepList find_steps(const Trace&);
 
 /// "ProfilerStep (5), the last one cut off and excluded"; where ranks differ, one part for each kind, after the

@@ -115,7 +115,7 @@ struct WaitReport {
 /// Why a rank was late: it is compared with the median of the other members, or with the first if the median is not
 /// clearly earlier. The comparison starts at the end of the last communication of both, or at the first work of either.
 /// The part of its time with the largest increase is the cause. These parts are compute, other communication, copies
-/// and idle; with the wait their differences sum to the lateness.
+/// and idle; with the wait their differences sum to the lateness. Fails when several grew alike: only one is named.
 /// The trace comes from match_and_align. `steps`: windows of its ranks, which group waits whose tags name no step. If
 /// it is empty, the windows come from the trace's marks.
 WaitReport find_waits(const Trace&, const Communications&, std::span<const Window> steps = {});

@@ -22,7 +22,8 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 // The ranges of PyTorch's FSDP and DDP, of Megatron's timers and of DeepSpeed, and the files of Megatron, Transformer
 // Engine and DeepSpeed, as stack frames name them in a profile. A range around a model's whole forward pass does not
-// identify its launches. Only the broadcast of buffers is DDP's own.
+// identify its launches. Only the broadcast of buffers is DDP's own. Fails when a framework renames a range or
+// file (nothing matches), or launches other communication in it (its mode is wrong).
 constexpr std::array kAnnotationRules{
     // FullyShardedDataParallel._*: its hooks; .forward is the model's.
     AnnotationRule{"FSDP::*|HSDP::*|FullyShardedDataParallel._*", Mode::fsdp, kSaidByMaker},

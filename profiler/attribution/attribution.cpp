@@ -231,7 +231,8 @@ class Attributor {
     }
   }
 
-  // By track: whether it has communication, and besides only kernels that look like it.
+  // By track: whether it has communication, and besides only kernels that look like it. Fails when compute with such a
+  // name is on a stream of communication: it then counts as communication.
   std::vector<bool> tracks_that_only_communicate() const {
     std::vector<std::size_t> communications(trace_.tracks.size());
     std::vector<std::size_t> others(trace_.tracks.size());

@@ -74,6 +74,7 @@ Traffic traffic_of(Does d) {
   return is_part_of_exchange(d) ? Traffic::point_to_point : Traffic::collective;
 }
 
+// Fails for attention kernels with other names: exchanges next to them then do not look context-parallel.
 bool is_attention(std::string_view name) {
   constexpr std::array<std::string_view, 7> kWords{"attention", "attn", "Attention", "flash", "fmha", "FMHA", "sdpa"};
   return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });

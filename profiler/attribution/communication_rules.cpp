@@ -16,7 +16,8 @@ struct Rule {
   Mode mode = Mode::none;
 };
 
-// The first that matches counts. The names are those of the libraries' kernels, as of late 2026.
+// The first that matches counts. The names are those of the libraries' kernels, as of late 2026. Fails when a library
+// renames a kernel: it then counts only if its stream or an annotation shows that it communicates.
 constexpr std::array kRules{
     // NCCL 2.7 to 2.18 ncclKernel_AllReduce_RING_LL_Sum_float, since then ncclDevKernel_AllReduce_Sum_f32_RING_LL; on
     // symmetric memory ncclSymDevKernel_ and ncclSymkDevKernel_; RCCL has the same, and one kernel for all. NCCL before
@@ -102,7 +103,8 @@ struct ComputeRule {
 constexpr std::string_view kOfThisRank = "counts its own rank's tokens; nothing is transferred";
 constexpr std::string_view kNamespaceComputes = "a kernel of a namespace with only compute kernels";
 
-// Names with words of communication that are none of it.
+// Names with words of communication that are none of it. Fails when such a namespace gets kernels that communicate:
+// they then count as compute.
 constexpr std::array kComputeRules{
     ComputeRule{"deep_ep|primus_turbo::deep_ep|uccl", "layout::*", kOfThisRank},
     ComputeRule{"dpsk::ep", "cuda::get_dispatch_layout", kOfThisRank},
@@ -125,6 +127,7 @@ std::string joined_words(std::string_view name) {
   return words;
 }
 
+// Fails when compute has such a word, as a "combine" of experts may: then its stream and annotations decide.
 bool looks_like_communication(std::string_view qualified) {
   constexpr std::array<std::string_view, 17> kWords{
       "nccl",      "rccl",      "shmem",         "symmem",     "multimem",    "userbuffers",

@@ -57,6 +57,7 @@ std::int64_t size_of(const JointGroup& group, const RankLayouts& layouts) {
 
 }  // namespace
 
+// Fails when the configuration is of another job with as many ranks: modes are then wrong and look certain.
 std::vector<Mode> modes_of_ranks(std::span<const std::int32_t> ranks, const RankLayouts& layouts) {
   std::vector<Mode> modes;
   if (ranks.size() < 2 || !layouts.are_known()) return modes;
@@ -73,6 +74,7 @@ std::vector<Mode> modes_of_ranks(std::span<const std::int32_t> ranks, const Rank
   return modes;
 }
 
+// Fails when a group over several modes has the size of one: it then counts as that mode.
 std::vector<Mode> modes_of_size(std::int32_t num_ranks, const RankLayouts& layouts) {
   std::vector<Mode> modes;
   if (num_ranks < 2 || !layouts.are_known()) return modes;

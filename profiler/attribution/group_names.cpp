@@ -23,7 +23,8 @@ constexpr std::uint8_t kWord = 90;
 
 // The first that matches counts. Sources: Megatron-LM's parallel_state.py, the communicators that the techniques of
 // impl/ declare, PyTorch's DeviceMesh (a dimension's group is called mesh_ and the dimension) with torchtitan's
-// dimensions, DeepSpeed's groups.py, vLLM's and SGLang's parallel_state.py.
+// dimensions, DeepSpeed's groups.py, vLLM's and SGLang's parallel_state.py. Fails when a program gives such a name to
+// other ranks: the mode is then wrong, since names count before ranks.
 constexpr std::array kGroupRules{
     GroupRule{"DATA_PARALLEL_GROUP*|INTRA_PARTIAL_DATA_PARALLEL_GROUP*|INTER_PARTIAL_DATA_PARALLEL_GROUP*|"
               "INTRA_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP*|INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP*|"

@@ -16,16 +16,24 @@ constexpr std::uint8_t kSizesOfConfig = 90;
 constexpr std::uint8_t kRhythmOfConfig = 85;
 constexpr std::uint8_t kRhythm = 75;
 
+// Part of the slices of a context-parallel exchange that are next to attention. Fails when attention kernels have names
+// that is_attention() does not know: the probable mode is then another one, or none.
 constexpr double kNextToAttention = 0.7;
 // A layer of a transformer has some 15 to 40 kernels in both passes together: what comes once in more than this many
-// comes not for each layer.
+// comes not for each layer. Fails when layers are fused into a few kernels, or when a stage has few of them.
 constexpr double kKernelsOfManyLayers = 200;
 // Tensor parallelism gathers or reduces around every one or two GEMMs. Gathering the parameters of a layer (FSDP) is
 // rarer. Without a configuration, communication that occurs once in more kernels than this may be either.
+// Fails when FSDP gathers small modules more often: the probable mode of its gathers is then tp.
 constexpr double kKernelsOfAGemm = 15;
-// A ring sends and receives at once; a pipeline does so at times.
+// A ring sends and receives at once; a pipeline does so at times. Fails when the trace has no directions: without a
+// configuration, a pipeline then has no mode.
 constexpr double kSometimes = 0.02;
+// Gradients are scattered, and parameters gathered, in series. Fails when the two alternate, as in the backward pass of
+// FSDP: then only their frequency counts.
 constexpr double kLongRun = 4;
+// Tensor parallelism exchanges several times per layer, stages once per chunk. Fails when chunks have few layers: the
+// probable mode of both may then be pp.
 constexpr double kFarMoreFrequent = 5;
 
 bool holds(const std::vector<Mode>& modes, Mode mode) { return std::ranges::find(modes, mode) != modes.end(); }
@@ -68,7 +76,8 @@ class Inferrer {
   Inference of(const Channel& channel) const {
     if (const GroupRecord* group = group_of(channel); group != nullptr && group->size() == 1) return {};
     Candidates candidates = candidates_of(channel);
-    // No one exchanges gradients or activations of stages by all-to-all.
+    // No one exchanges gradients or activations of stages by all-to-all. Fails when gradients are quantized and reduced
+    // by all-to-all (ZeRO++): their mode is then cp or ep.
     if (channel.traffic == Traffic::all_to_all)
       std::erase_if(candidates.modes, [](Mode mode) { return mode == Mode::dp || mode == Mode::pp; });
     if (candidates.modes.size() == 1) {
@@ -139,7 +148,8 @@ class Inferrer {
     return {};
   }
 
-  // Tensor parallelism is between neighbours. Where the ranks are not known, they may be.
+  // Tensor parallelism is between neighbours. Where the ranks are not known, they may be. Fails when a launcher
+  // spreads a tensor-parallel group: it then has no mode.
   bool is_contiguous(const Channel& channel) const {
     const GroupRecord* group = group_of(channel);
     if (group == nullptr || group->ranks.empty()) return true;
@@ -162,7 +172,8 @@ class Inferrer {
   }
 
   // All-reduces once per step reduce either all gradients, or an embedding that two stages share. The latter occur
-  // together with gradients that are gathered and scattered, or among ranks that exchange as stages do.
+  // together with gradients that are gathered and scattered, or among ranks that exchange as stages do. Fails when the
+  // norm of sharded gradients has a group of its own: its probable mode is then pp.
   Inference of_rare_reduces(const Channel& channel, const std::vector<Mode>& modes) const {
     if (holds(modes, Mode::pp) && (has_neighbour(channel, is_of_sharded_gradients) || is_among_stages(channel)))
       return by_rhythm(Mode::pp, "all-reduces once per step, in addition to gathering and scattering gradients");

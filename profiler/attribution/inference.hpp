@@ -36,7 +36,7 @@ struct Channel {
 };
 
 /// The group of each communication: that of its record; without one, that of all records on its track, where they
-/// agree, since a communicator has a stream of its own.
+/// agree, since a communicator has a stream of its own. Fails when two share a stream and only one has records.
 class GroupsOfSlices {
  public:
   explicit GroupsOfSlices(const Trace&);

@@ -41,6 +41,8 @@ bool is_of(std::string_view link, const std::string& machine) {
 
 }  // namespace
 
+// {"title": "...", "quantity": "model_tflops", "link": "modelled: h100-sxm", "speed": 1.0, ...,
+//  "rows": [{"name": "1.7B", "published": 408.8, "modelled": 546.4, "is_fit": false, ...}]}
 std::vector<PublishedError> published_errors(std::string_view results, std::string_view link) {
   std::vector<PublishedError> errors;
   const nlohmann::ordered_json all = parse_json(results);

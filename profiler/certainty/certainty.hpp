@@ -19,7 +19,7 @@ struct PublishedError {
 
 /// The errors for one machine. `results` is the text of results/published/results.json, `link` the link of a run:
 /// "modelled: NAME", perhaps with details. Empty if no published steps of that machine are known, as for a user's own
-/// file.
+/// file. Fails when the model or scale of a run is unlike that of the tables: its error may then be larger.
 std::vector<PublishedError> published_errors(std::string_view results, std::string_view link);
 
 /// The file's text, as it was when the program was built.

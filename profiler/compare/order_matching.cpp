@@ -240,7 +240,7 @@ class PairMatcher {
   OrderMatches& matches_;
 };
 
-void stand_on_own_streams(const Trace& trace, const std::vector<NameId>& streams, Counterparts& counterparts) {
+void are_on_own_streams(const Trace& trace, const std::vector<NameId>& streams, Counterparts& counterparts) {
   counterparts.slice.assign(trace.size(), Counterparts::kNone);
   counterparts.stream.resize(trace.size());
   for (std::size_t i = 0; i < trace.size(); ++i) counterparts.stream[i] = streams[trace.track(i)];
@@ -252,8 +252,8 @@ NameId stream_of(const Track& track) { return intern(track.name.empty() ? std::t
 
 OrderMatching::OrderMatching(const Trace& from, const Trace& to)
     : from_(from), to_(to), from_streams_(streams_of(from)), to_streams_(streams_of(to)) {
-  stand_on_own_streams(from, from_streams_, matches_.from);
-  stand_on_own_streams(to, to_streams_, matches_.to);
+  are_on_own_streams(from, from_streams_, matches_.from);
+  are_on_own_streams(to, to_streams_, matches_.to);
 }
 
 void OrderMatching::add_rank(const std::vector<OwnedWindow>& from, const std::vector<OwnedWindow>& to) {

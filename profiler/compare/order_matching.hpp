@@ -35,6 +35,7 @@ struct OrderMatches {
 /// other side's lane that holds most of the same, whatever its stream's number. In two such lanes a longest common
 /// subsequence of each window is matched, then what is left of neighbouring windows: the end of a step moves work from
 /// one to the next.
+/// Fails when a kernel was renamed: it then counts as removed and added. Two lanes with the same work may be swapped.
 class OrderMatching {
  public:
   OrderMatching(const Trace& from, const Trace& to);

@@ -170,7 +170,7 @@ bool has_numbers(const analysis::Summary& summary) { return summary.has_steps &&
 
 // Ranks by their numbers, or, where no number is on both sides, in their order. Of each the steps by block and number,
 // where both sides have marks that say these; else, or where they have none in common, as many as both have in their
-// order.
+// order. Order fails when the recordings start at different steps: those are then compared with each other.
 WindowPairs pair_windows(const analysis::Summary& from, const analysis::Summary& to) {
   const Ranks baseline = ranks_of(from), candidate = ranks_of(to);
   const bool are_numbered = has_numbers(from) && has_numbers(to);

@@ -116,6 +116,8 @@ std::string baseline_text(const std::vector<RunFigures>& runs) {
 
 std::string baseline_json_schema() { return fields::schema_text<Baseline>(kBaselineSchema); }
 
+// {"schema": "underlap.baseline/1", "runs": [{"source": "out/base", "is_exact": false, "command": ..., ...,
+//  "cells": [{"name": "on", "metrics": {"step": 103682654.0, ...}, "numerics": "bit_identical", ...}]}]}
 std::vector<RunFigures> read_baseline(const std::filesystem::path& file) {
   const std::string what_is_read =
       fmt::format("\"{}\": save the baseline again with `underlap baseline save`", kBaselineSchema);

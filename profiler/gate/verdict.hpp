@@ -53,6 +53,7 @@ struct Judgement {
 /// a regression. A row without figures on either side throws std::invalid_argument, as do rows of different numbers of
 /// runs where `paired`.
 /// The spread between runs has two parts: one common to all rows of a run, one specific to each row.
+/// Fails when figures of runs are far from normal, as with rare stalls: limits and chances are then wrong.
 /// Source: Smyth 2004 (moderated t); Satterthwaite 1946 and Cochran 1964 (two variances); Holm 1979.
 std::vector<Judgement> judge(std::span<const Row> rows, const JudgeOptions& options = {});
 

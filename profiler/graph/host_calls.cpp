@@ -11,7 +11,8 @@
 namespace underlap::graph {
 namespace {
 
-// Clocks of host and device agree to about this.
+// Clocks of host and device agree to about this. Fails when they differ more: a wait then counts as one for earlier
+// work.
 constexpr std::int64_t kClockNs = 2'000;
 
 enum class CallKind : std::uint8_t { other, copy, wait_for_stream, wait_for_device, event_record, stream_wait };
@@ -132,7 +133,8 @@ class CallAdder {
                             .work_ns = overlap});
   }
 
-  // The work that ended last by the end of a wait, of what was launched before it.
+  // The work that ended last by the end of a wait, of what was launched before it. Fails when a stream was waited for
+  // whose work ended earlier; such an edge is marked as guessed.
   std::uint32_t last_end(std::uint32_t wait) const {
     const auto rank = draft_.by_end.find(draft_.rank(wait));
     if (rank == draft_.by_end.end()) return Draft::kNone;
@@ -156,7 +158,8 @@ class CallAdder {
   }
 
   // A thread that continues after calls of another thread, with no calls of its own in between, is assumed to have
-  // waited for that thread: PyTorch runs the backward pass on a separate thread.
+  // waited for that thread: PyTorch runs the backward pass on a separate thread. Fails when threads launch
+  // independently: one then seems to wait for the other.
   void add_hand_overs(std::vector<HostNode>& calls) {
     std::ranges::stable_sort(calls, {}, &HostNode::start_ns);
     for (std::size_t i = 1; i < calls.size(); ++i) {
@@ -173,6 +176,7 @@ class CallAdder {
 
   // Neither call names a stream or an event. The wait is taken to be for the record before it on its thread, of the
   // stream whose work from before that record ended last, and to hold up the next work that its thread launches.
+  // Fails when the event is an older one or of another thread: the edge then comes from the wrong work.
   void guess_waits(const std::vector<Call>& calls) {
     std::optional<std::int64_t> recorded;
     for (std::size_t i = 0; i < calls.size(); ++i) {

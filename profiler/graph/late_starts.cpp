@@ -43,7 +43,8 @@ class LateStarts {
     return previous == Draft::kNone ? kNever : draft_.end(previous);
   }
 
-  // Launched long before, with an idle stream and no wait: it starts when a kernel of another stream ends.
+  // Launched long before, with an idle stream and no wait: it starts when a kernel of another stream ends. Fails
+  // when it waited for something that the trace lacks, and a kernel happened to end then: the edge is wrong.
   void add_resource(std::uint32_t slice) {
     const std::int64_t start = draft_.start(slice);
     if (draft_.start(draft_.call_of[slice]) + kLateNs > start || stream_ns(slice) > start - kIdleNs) return;
@@ -58,7 +59,8 @@ class LateStarts {
     if (best != Draft::kNone) draft_.add_edge(best, slice, EdgeKind::resource, true);
   }
 
-  // Neither its launch nor any event of its rank is known: it follows what ended last on the rank.
+  // Neither its launch nor any event of its rank is known: it follows what ended last on the rank. Fails when it
+  // waited for other work or for its launch.
   void add_last_end(std::uint32_t slice) {
     const std::int64_t start = draft_.start(slice);
     const std::vector<std::uint32_t>& by_end = draft_.by_end.at(draft_.rank(slice));

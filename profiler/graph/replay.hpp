@@ -29,6 +29,7 @@ struct Gaps {
 /// Gaps are of one kind where their edges are, on one rank, where their ends do the same (compute, communication, copy,
 /// call), and where both or neither cross a step. The edge that binds is the one that is latest with the mean gap of
 /// its kind, so it is found again once means are known.
+/// Fails when gaps of one kind differ much: an edge that does not bind may then be taken.
 Gaps measure_gaps(const Graph&, const EdgeFilter& = {});
 
 /// What a replay changes. Neither: everything as it was.
@@ -121,6 +122,8 @@ struct ReplayCheck {
 ReplayCheck check_replay(const Graph&, const Gaps&, const StepTimes&);
 
 /// The step without the exposure of each mode, and without the lateness of `late_rank`; those that save most first.
+/// Fails when the program would then run in another order, or compute faster without
+/// contention: the replay changes neither.
 std::vector<WhatIf> what_if(const Graph&, const Gaps&, const StepTimes&, std::optional<std::int32_t> late_rank);
 
 }  // namespace underlap::graph

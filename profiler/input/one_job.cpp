@@ -68,7 +68,8 @@ void OneJob::check_ranks(const std::string& file, const Trace& trace) const {
                                             named, rank, named == file ? "it" : file, size));
 }
 
-// Two runs of one program have the same collectives too, but not to the microsecond.
+// Two runs of one program have the same collectives too, but not to the microsecond. Fails when two clocks drift apart
+// by more than 10 us over the common collectives: ranks of one job are then refused.
 bool OneJob::share_collectives(const Span& a, const Span& b) {
   constexpr std::int64_t kCoincideNs = 10'000;
   constexpr int kFewest = 3;

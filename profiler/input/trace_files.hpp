@@ -15,6 +15,7 @@ namespace underlap::input {
 bool naturally_before(std::string_view a, std::string_view b);
 
 /// The rank in the name of a file, as in "rank-3.json", "rank_3", "rank3" and "worker3_step_12.json".
+/// Fails when the number is not the rank, as in "node1_local_rank3.json".
 std::optional<std::int32_t> rank_in_name(const std::filesystem::path& file);
 
 /// Whether `path` is the folder of a run of ours: it has a folder `traces`, or holds native traces.

@@ -51,6 +51,7 @@ void check_holds_something(const CellTrace& cell) {
                   fmt::join(cell.files, ", "), skipped));
 }
 
+// Fails when a compressed trace unpacks to more than kUnpacked times its size: it then needs more memory.
 bool keeps_everything(const std::vector<std::string>& files, Keep keep) {
   if (keep != Keep::by_size) return keep == Keep::everything;
   std::uintmax_t bytes = 0;

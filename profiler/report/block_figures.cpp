@@ -81,6 +81,9 @@ FiguresJson compute_values(const std::map<StepId, ComputeTimes>& compute, Names&
   return {std::move(pieces), std::move(steps)};
 }
 
+// [[[NAME, PURPOSE, DIRECTION, LAYER, MICROBATCH, BUCKET, CHUNK], ...],
+//  [[BLOCK, STEP, WINDOWS, BUSY_NS, COUNTS, NS], ...]]:
+// [[[0, 1, 1, 3, 0, -1, -1]], [[0, 3, 2, 91970151, [8], [45000000]], [0, 4, 2, 91950000, [0], [-1200]]]]
 std::map<StepId, ComputeTimes> read_compute(const FiguresJson& values, const std::vector<NameId>& names) {
   std::vector<PieceOfPlace> pieces;
   for (const FiguresJson& piece : values.at(0))
@@ -110,6 +113,7 @@ FiguresJson place_values(const PlaceTimes& times, Names& names) {
   return places;
 }
 
+// [[-1, 1, 3, 0, [81250.5, 80990]]]: stage, purpose, layer, microbatch, medians
 PlaceTimes read_places(const FiguresJson& values, const std::vector<NameId>& names) {
   PlaceTimes times;
   for (const FiguresJson& place : values)
@@ -125,6 +129,7 @@ FiguresJson kernel_values(const KernelTimes& times) {
   return {names.texts(), std::move(compute), std::move(places), {alone.count, alone.bytes_on_wire, alone.ns}};
 }
 
+// [["gemm", "qkv_fprop"], COMPUTE, PLACES, [12, 4096000, 810000]]: names, and the transfers alone
 KernelTimes read_kernels(const FiguresJson& values) {
   const std::vector<NameId> names = Names::read(values.at(0));
   const FiguresJson& alone = values.at(3);

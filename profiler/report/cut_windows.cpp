@@ -58,6 +58,7 @@ constexpr std::size_t kInRoot = 1, kInCell = 3, kInSample = 5;
 
 }  // namespace
 
+// "samples": [{"block": 0, "step": 3, "step_ns": 103682654, ..., "ranks": [{...}, {...}]}]: cuts the list of ranks.
 CutResults cut_windows(std::string_view text) {
   CutResults cut;
   std::array<std::string_view, kInSample + 1> keys;  // by open brackets, the last that was met

@@ -36,7 +36,8 @@ struct TracedRun {
   bool one_connection = false;  ///< a GPU's streams shared one hardware queue
 };
 
-/// What a trace shows of a knob's overlap, by the share of its communication that ran under compute.
+/// What a trace shows of a knob's overlap, by the share of its communication that ran under compute. Fails when it
+/// ran there by chance: the overlap then counts as observed.
 enum class ObservedStatus : std::uint8_t {
   observed,      ///< at least half
   partly,        ///< at least a twentieth

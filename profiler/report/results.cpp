@@ -275,6 +275,8 @@ void write_results(const std::filesystem::path& folder, const RunResults& result
   }
 }
 
+// {"schema": "underlap.results/1", "run": {"backend": "cuda", ...}, "blocks_planned": 5, "blocks_done": 5, ...,
+//  "cells": [{"name": "on", ..., "samples": [{"block": 0, "step": 3, "step_ns": 103682654, ..., "ranks": [{...}]}]}]}
 RunResults read_results(const std::filesystem::path& folder) try {
   const std::filesystem::path file = find_results(folder).value_or(folder / kResultsFile);
   const std::string text = read_input_file(file, {.memory_factor = kJsonMemoryFactor});

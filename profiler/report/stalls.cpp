@@ -47,8 +47,9 @@ void offer(Stall& stall, const CellResult& cell, const StepSample& sample, const
 }
 
 // A rank that stalls does so in its own work, while the others wait for it in communication. So a stall is attributed
-// to communication only if nothing else explains half of the delay, and then to no single rank.
-void find_where_it_stood(Stall& stall, const CellResult& cell, const StepSample& sample) {
+// to communication only if nothing else explains half of the delay, and then to no single rank. Fails when a rank
+// stalls in several parts, each less than half: communication is then named.
+void find_stopped_place(Stall& stall, const CellResult& cell, const StepSample& sample) {
   for (const Part& part : kOwnParts) offer(stall, cell, sample, part);
   if (2 * stall.longer_ns >= stall.took_ns - stall.usual_ns) return;
   stall.longer_ns = 0;
@@ -76,7 +77,7 @@ std::vector<Stall> stalls_of(const CellResult& cell) {
     stall.step = sample.step;
     stall.took_ns = length_of(sample);
     stall.usual_ns = std::llround(middle);
-    find_where_it_stood(stall, cell, sample);
+    find_stopped_place(stall, cell, sample);
   }
   return stalls;
 }

@@ -44,6 +44,7 @@ std::int64_t lower_rank(std::int64_t count, double level) {
   return rank;
 }
 
+// Fails when few values are far from normal (skewed, heavy tails): it then covers less often than `level`.
 Interval student_interval(const std::vector<double>& values, double level) {
   const auto count = static_cast<double>(values.size());
   const double centre = mean(values);

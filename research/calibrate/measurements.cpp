@@ -121,6 +121,7 @@ std::string to_line(const sim::QueueObservation& seen, int samples) {
                      static_cast<int>(seen.same_queue), seen.held, seen.spread, samples);
 }
 
+// queue 1 kernel 1 0.990000 0.010000 11
 bool from_line(const std::string& line, sim::QueueObservation& seen, int& samples) {
   std::istringstream words(line);
   std::string begin;

@@ -42,6 +42,7 @@ class LogReader {
     return chosen ? *found : Collective::all_reduce;
   }
 
+  // {name: 8xH100, hardware: h100-sxm, collective: all_reduce, ranks: 8, nodes: 1, source: ..., points: [...]}
   CollectiveLog read_log(const yaml::Node& node) {
     Section section(node, "a log", problems_);
     CollectiveLog log{.name = reader_.text(section, "name"),
@@ -64,6 +65,7 @@ class LogReader {
     return log;
   }
 
+  // {bytes: 134217728, busbw_gb_per_s: 383}
   void add_point(CollectiveLog& log, const yaml::Node& node, double reading_error) {
     Section section(node, "a point", problems_);
     LogPoint point;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr const char* kGatePowerName = "gate_power";
 
+// {runs: 3, steps: 20, tolerance: 0.05}
 void read_scenario(StudyParser& parser, const YAML::Node& node, GateScenario& scenario) {
   parser.map(node, {{"runs", parser.value(scenario.runs, 2, 100)},
                     {"steps", parser.value(scenario.steps, 1, 10'000)},

@@ -70,6 +70,7 @@ class TableReader {
     return found.value_or(Enum{});
   }
 
+  // {m: 4096, n: 4096, k: 4096, tflops: 687}
   GemmPoint read_point(const yaml::Node& node, Precision dtype) {
     Section section(node, "a point", problems_);
     const auto side = [&](std::string_view key) {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr const char* kReductionErrorName = "dp_reduction_error";
 
+// group_sizes: [2, 4, 8], elements: 65536, seeds: [1, 2, 3], gradient: {noise_to_signal: 4, scale_median: 1.0e-4, ...}
 void read_reduction_error(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy& study) {
   const auto gradient = [&](const YAML::Node& node) {
     parser.map(node, {{"noise_to_signal", parser.value(study.noise_to_signal, 0.0, 1e6)},

@@ -14,6 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// comm_*: {is: "Time with communication: |C|", column: [comm, comm ms]}, or schema: Name and version of the format
 std::string described(const yaml::Node& metric, std::string unit, bool can_be_null) {
   if (metric.kind == yaml::Node::Kind::scalar)
     return fmt::format("{}.{}", metric.text, unit.empty() ? "" : fmt::format(" Unit: {}.", unit));

@@ -86,7 +86,8 @@ struct Tiles {
   std::int64_t rows, cols, count;
 };
 
-// If whole tiles leave SMs without work, libraries use smaller tiles.
+// If whole tiles leave SMs without work, libraries use smaller tiles. Fails when a library splits K over blocks
+// instead: the time is then too long.
 Tiles tiles_of(const Hardware& hardware, std::int64_t m, std::int64_t n, int sms) {
   std::int64_t rows = static_cast<std::int64_t>(hardware.kernels.gemm_tile_rows.value);
   std::int64_t cols = static_cast<std::int64_t>(hardware.kernels.gemm_tile_cols.value);

@@ -8,7 +8,7 @@
 namespace underlap::sim {
 
 /// A function by its points: straight lines between them, constant outside. Arithmetic alone, so that it has the same
-/// value on every machine.
+/// value on every machine. Fails where the measured function jumps between two points.
 class Curve {
  public:
   struct Point {

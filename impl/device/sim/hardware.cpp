@@ -59,6 +59,7 @@ class Reader {
       problems_.add(node->place, fmt::format("schema is {}, must be {}", yaml::describe(*node), kSchema));
   }
 
+  /// h100_spec: NVIDIA H100 SXM5 data sheet
   void read_sources(const yaml::Node& node) {
     Section section(node, "sources", problems_);
     for (const yaml::Entry& entry : node.entries)
@@ -88,6 +89,7 @@ class Reader {
     return true;
   }
 
+  /// hbm_gb_per_s: {value: 3350, source: h100_spec}
   Figure figure(const yaml::Node& node, const std::string& path, const Range& range) {
     Section section(node, path, problems_);
     Figure figure;
@@ -180,6 +182,7 @@ class Reader {
   }
 
   /// Reads points, source and mark of `section`; an unreadable curve gets one point, so that reading can continue.
+  /// gemm_bf16: {source: gemm_random, points: [[64, 0.192], [128, 0.323], ...]}
   SourcedCurve curve(Section& section, const std::string& path) {
     SourcedCurve out;
     std::vector<Curve::Point> points;
@@ -200,6 +203,7 @@ class Reader {
     return out;
   }
 
+  /// [{head_size: 64, source: flash, points: [[512, 0.199], [1024, 0.268], ...]}, ...]
   std::vector<AttentionCurve> attention(const yaml::Node& node, const std::string& path) {
     std::vector<AttentionCurve> curves;
     for (const yaml::Node* item : read_list(node, path, problems_)) {
@@ -281,7 +285,8 @@ class Reader {
     check_algorithms(node);
   }
 
-  /// Figures without their own source: each was copied from a figure of this file, which has one.
+  /// {nvlink_gb_per_s: 300, network_gb_per_s: 25, ring_channels: 24, ...}, figures without their own source: each was
+  /// copied from a figure of this file, which has one.
   void read_taken_on(const yaml::Node& node) {
     Section section(node, "collectives_taken_on", problems_);
     TakenOn taken_on{.nccl = hardware_.nccl};
@@ -317,6 +322,7 @@ class Reader {
       problems_.add(node.place, "nvls needs a generation newer than ampere");
   }
 
+  /// [{up_to_bytes: 16777216, latency_us: 10.8, busbw_gb_per_s: 237.95}, ...]
   std::vector<Segment> segments(const yaml::Node& node) {
     std::vector<Segment> out;
     for (const yaml::Node* item : read_list(node, "segments", problems_)) {
@@ -347,6 +353,7 @@ class Reader {
     times.sms = whole("sms", {.low = 0, .high = 4096, .whole = true});
   }
 
+  /// {collective: all_gather, algorithm: ring, ranks: 8, nodes: 1, sms: 24, source: simai_ring, segments: [...]}
   void read_collective(const yaml::Node& node) {
     Section section(node, "a collective", problems_);
     CollectiveTimes times;

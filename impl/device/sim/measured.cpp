@@ -107,6 +107,7 @@ class MeasuredReader {
                                            did_you_mean(entry.key, measurable_paths(hardware_))));
   }
 
+  /// host.kernel_launch_us: {median: 2, spread: 0.1, samples: 31}
   void read_figures(const yaml::Node& node) {
     Section kind(node, "figures", problems_);
     for (const yaml::Entry& entry : node.entries) {
@@ -146,6 +147,7 @@ class MeasuredReader {
     return out;
   }
 
+  /// kernels.memory: {samples: 31, points: [[1000, 0.1, 0.05], [1000000000, 0.92, 0.01]]}
   void read_curves(const yaml::Node& node) {
     Section kind(node, "curves", problems_);
     for (const yaml::Entry& entry : node.entries) {
@@ -184,6 +186,7 @@ class MeasuredReader {
     return node->text;
   }
 
+  /// {connections: 1, behind: kernel, same_queue: true, held: 0.99, spread: 0.01, samples: 11}
   void read_queue(const yaml::Node& node) {
     Section section(node, "an observation of hardware_queues", problems_);
     QueueObservation seen;
@@ -197,6 +200,7 @@ class MeasuredReader {
     hardware_.hardware_queues.push_back(std::move(seen));
   }
 
+  /// {communication: kernel, sms: 16, gb_per_s: 450, of: gemm, slowdown: 1.25, spread: 0.01, samples: 11}
   void read_interference(const yaml::Node& node) {
     Section section(node, "an interference", problems_);
     Interference interference;

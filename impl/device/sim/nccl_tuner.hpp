@@ -9,7 +9,8 @@
 // How NCCL chooses an algorithm and a protocol: its own latency and bandwidth model, with its built-in constants and
 // with the channel counts and rates that its topology search finds. The model ranks choices and leaves out launch and
 // synchronization, so its times are used only if nothing was measured. Source: NCCL 2.28.9, src/graph/tuning.cc.
-// Assumed: Intel CPUs, InfiniBand that passes LL128, balanced trees.
+// Assumed: Intel CPUs, InfiniBand that passes LL128, balanced trees. Fails on other machines, and with NCCL_ALGO or a
+// tuner plugin: NCCL then makes another choice, with another time.
 namespace underlap::sim::nccl {
 
 /// The ranks of a communicator, spread evenly over nodes; nodes are NVLink domains.

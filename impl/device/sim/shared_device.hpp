@@ -32,6 +32,7 @@ struct FlowDemand {
 ///
 /// Source of the rules: NVIDIA, CUDA C++ Programming Guide, on streams, priorities and concurrent kernels. That blocks
 /// are placed kernel after kernel is observed (Amert et al. 2017), not documented.
+/// Fails when work also slows down by caches or power: it is then slower than here.
 class SharedDevice {
  public:
   using Id = std::uint32_t;

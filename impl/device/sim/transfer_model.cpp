@@ -17,7 +17,8 @@ bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
 }
 
-// The description's entry for an algorithm whose group is nearest to `group`.
+// The description's entry for an algorithm whose group is nearest to `group`. Fails when the two load links in
+// different patterns: compare() then scales by NCCL's model alone.
 const CollectiveTimes* nearest_times(const Hardware& hardware, Collective collective, nccl::Algorithm algorithm,
                                      const nccl::Group& group) {
   const CollectiveTimes* best = nullptr;

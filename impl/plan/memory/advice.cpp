@@ -149,7 +149,7 @@ constexpr Changes (*kKindsOfChanges[])(const Config&) = {more_recomputed_layers,
 
 bool fits(const Config& config, std::int64_t bytes) { return predicted_memory(config).total() <= bytes; }
 
-/// The first of one kind after the other that fits.
+/// The first of one kind after the other that fits. Fails when a later one would be faster: times are not compared.
 std::optional<Config> first_that_fits(const Config& config, std::int64_t bytes) {
   for (const auto& kind : kKindsOfChanges)
     for (Config& changed : kind(config))

@@ -118,6 +118,7 @@ double workspace_bytes(const Config& c, const RankShape& shape) {
 /// Unverified: a ring of 24 channels each, as NCCL makes them on a node of 8 H100, with a buffer for each of its three
 /// protocols (4 MiB, 0.5 MiB and 4.7 MiB) and what steers them, which NCCL 2.26 was seen to allocate as 10 and 2 MiB.
 /// Sources: NCCL's init.cc, computeBuffSizes; its issue 1685, with a log of the allocations.
+/// Fails with other channels or NCCL_BUFFSIZE: the buffers then have other sizes.
 /// On an emulated link: the staging memory of each block (LinkShape in impl/device/cuda/emulated_link).
 double communicator_bytes(const Config& c) {
   constexpr double kStagingOfABlock = 5 * kMib;  // 4, and two pieces

@@ -45,6 +45,7 @@
 //               LayerNorm, and the table of rotations, S / c numbers for each feature of a head.
 //   workspaces  of GEMMs and of attention; communicators  of NCCL; context  of CUDA: buffers.cpp has their sources, and
 //               marks unmeasured ones as unverified
+// Fails when memory is fragmented, or when a library allocates what is not listed: the peak is then higher.
 #include "impl/plan/memory/memory.hpp"
 
 #include <fmt/format.h>

@@ -89,7 +89,7 @@ void check_contradictions(Resolution& r) {
 }
 
 /// Megatron Core's all-to-all does not depend on the gradients' type.
-void tell_of_fp32_accumulation(Resolution& r) {
+void warn_about_fp32_accumulation(Resolution& r) {
   constexpr std::string_view kPath = "ddp.reduce_scatter_with_fp32_accumulation";
   const DdpConfig& ddp = r.config().ddp;
   if (!ddp.reduce_scatter_with_fp32_accumulation || !in_scope(Scope::dp, r)) return;
@@ -149,7 +149,7 @@ void apply_dp_rules(Resolution& r) {
   decide_overlap(r, kParams, ddp.overlap_param_gather, "does not need overlap_grad_reduce: each has its own buckets");
   decide_step_gather(r);
   decide_bucket(r);
-  tell_of_fp32_accumulation(r);
+  warn_about_fp32_accumulation(r);
   check_contradictions(r);
   check_instances(r);
 }

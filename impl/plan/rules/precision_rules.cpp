@@ -159,7 +159,7 @@ void check_mxfp8(Resolution& r) {
 }  // namespace
 
 /// Megatron-LM without --bf16, and a recipe with neither format.
-void tell_of_fp32(Resolution& r) {
+void warn_about_fp32(Resolution& r) {
   if (!r.settings.given(kBf16) || r.settings.given(kRecipe) || r.settings.given(kFp8) || r.settings.given(kFp4)) return;
   if (r.settings.flag(kBf16, true) || r.settings.flag(kFp16, false)) return;
   r.notice({kBf16},
@@ -168,7 +168,7 @@ void tell_of_fp32(Resolution& r) {
 }
 
 void apply_precision_rules(Resolution& r) {
-  tell_of_fp32(r);
+  warn_about_fp32(r);
   if (r.settings.flag(kBf16, false) && r.settings.flag(kFp16, false))
     r.error({kFp16, kBf16},
             "mixed_precision.bf16 and fp16 are both true, but Megatron-Bridge and Megatron-LM accept only one of them; "

@@ -71,6 +71,7 @@ class EntryReader {
   EntryReader(Resolution& resolution, TensorSlot slot)
       : r_(resolution), slot_(slot), path_(kTensorSlotPaths[static_cast<std::size_t>(slot)]) {}
 
+  /// qkv_fprop: {method: ring_exchange, num_sm: 1, set_sm_margin: false, aggregate: true}
   TensorSlotRequest read(const Node& node) {
     if (node.kind == Node::Kind::mapping)
       for (const Entry& entry : node.entries) read_entry(entry);
@@ -78,7 +79,7 @@ class EntryReader {
       r_.problems.add(node.place, fmt::format("{} must be a mapping of fields such as {{method: bulk}}, or null for "
                                               "Transformer Engine's default, not {}",
                                               path_, describe(node)));
-    request_ = laid_over(of_class_, request_);
+    request_ = merged(of_class_, request_);
     check_method(method_place_.value_or(node.place));
     return request_;
   }
@@ -219,7 +220,7 @@ TensorConfig read_tensor_config(Resolution& r) {
     if (r.settings[kTensorSlotPaths[i]].is_null) config.slots[i] = {};
     if (!r.settings.given(kTensorSlotPaths[i])) continue;
     const Node& node = *r.settings[kTensorSlotPaths[i]].node;
-    config.slots[i] = laid_over(config.slots[i], EntryReader(r, static_cast<TensorSlot>(i)).read(node));
+    config.slots[i] = merged(config.slots[i], EntryReader(r, static_cast<TensorSlot>(i)).read(node));
   }
   check_pairs(r, config.slots);
   return config;

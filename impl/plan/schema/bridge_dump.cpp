@@ -39,7 +39,8 @@ const Entry* find_field(const Node& model, std::string_view name) {
 /// Llama 3's. The vocabulary decides the size of embedding and head alone.
 constexpr std::int64_t kUsualVocabulary = 128'256;
 
-/// Parts of the names of models that are no decoders of text, or more than one.
+/// Parts of the names of models that are no decoders of text, or more than one. Fails when such a model has another
+/// name: it is then planned as a decoder, without a note.
 constexpr std::array<std::string_view, 8> kOtherModels = {"T5", "Bert", "VL", "Omni", "Mimo", "Audio", "Wan", "Flux"};
 
 /// `_target_`, `_call_`, `_args_`: how the value is made again.
@@ -73,6 +74,7 @@ class DumpReader {
  private:
   void notice(Place place, std::string message) { settings_.notices.emplace_back(place, std::move(message)); }
 
+  /// comm_overlap: {_target_: megatron.bridge.training.comm_overlap.CommOverlapConfig, align_param_gather: null, ...}
   void read_top(const Entry& entry) {
     const std::string& key = entry.key;
     const Node& value = *entry.value;

@@ -57,6 +57,7 @@ class ArgumentTable {
 
   const Node& part(std::string_view key) const { return *find_entry(*document_.root, key)->value; }
 
+  /// adam-beta1: optimizer.adam_beta1; bf16: mixed_precision.bf16 = true; cp-comm-type: model.cp_comm_type [list]
   static Argument argument_of(const Entry& entry) {
     const std::string_view text = entry.value->text;
     const std::size_t equals = text.find(" = "), list = text.find(" [list]");
@@ -83,6 +84,8 @@ struct Word {
 };
 
 /// Words between blanks, without shell syntax: comments, line continuations, quotes and the brackets of an array.
+/// `ARGS=(--num-layers 32 --bf16 \  # a comment` gives --num-layers, 32, --bf16. Fails for a quoted
+/// value with blanks: it becomes several words.
 std::vector<Word> words_of(const std::string& text) {
   std::vector<Word> words;
   Place here{.line = 1, .column = 1};
@@ -212,6 +215,7 @@ class ArgumentReader {
   bool has_vocabulary() const { return builder_.find("model.vocab_size") != nullptr; }
 
  private:
+  /// --num-layers 32, --num-layers=32, --num_layers 32, --bf16, --cp-comm-type p2p a2a
   void read_argument(const Word& word, std::span<const Word> values) {
     const std::size_t equals = word.text.find('=');
     std::string name = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);

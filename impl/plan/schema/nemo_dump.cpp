@@ -48,6 +48,8 @@ class NemoBuilder {
  public:
   explicit NemoBuilder(const Node& nemo) : nemo_(nemo) {}
 
+  /// model: {config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config8B, num_layers: 16}}
+  /// trainer: {num_nodes: 2, devices: 8, strategy: {tensor_model_parallel_size: 2, ddp: {...}}, plugins: {...}, ...}
   Document build() {
     Node& root = add(Node::Kind::mapping, nemo_.place);
     document_.root = &root;

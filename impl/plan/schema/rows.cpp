@@ -65,6 +65,7 @@ class TableReader {
     return *found;
   }
 
+  /// {key: model.microbatch_group_size_per_vp_stage, type: integer, scope: pp, role: manner, range: [1, 1e9]}
   Row read_row(const Node& node) const {
     Row row;
     for (const Entry& entry : node.entries) read_field(row, entry);

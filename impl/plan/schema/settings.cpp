@@ -49,6 +49,7 @@ class Reader {
   /// Read elsewhere, or there only to hold anchors.
   static bool is_set_aside(std::string_view key) { return key == "matrix" || key.starts_with("x-"); }
 
+  /// ddp: {overlap_grad_reduce: true} is the setting ddp.overlap_grad_reduce.
   void read_entry(const std::string& path, const Entry& entry) {
     const bool section = is_section(path);
     const auto row = find_row(path);

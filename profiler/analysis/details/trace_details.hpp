@@ -78,6 +78,7 @@ struct IdleTime {
 
 /// The longest time from the end of a launch to the start of its work on an idle device that still counts as launch.
 /// A launch takes 2 to 10 us on the data center GPUs of this decade; twice that leaves room for a slow host.
+/// Fails when a launch takes longer: the time after its call then counts as wait, pipeline or not known.
 inline constexpr std::int64_t kLongestLaunchNs = 20'000;
 
 /// The idle time of each rank's `windows` by cause. Windows of one rank do not overlap. In n log n.
@@ -132,7 +133,7 @@ struct SlowedCompute {
 };
 
 /// Compares launches of one kernel during communication with its launches without, rank by rank. Negative costs count,
-/// too. In n log n.
+/// too. Fails when launches of unknown shape differ in size; unknown_shape_ns is their time. In n log n.
 SlowedCompute find_slowed_compute(const Trace&);
 
 }  // namespace underlap::analysis

@@ -45,7 +45,8 @@ bool is_number_and_remark(std::string_view text, std::optional<std::int32_t>& nu
   return rest.empty() || std::string_view("/,]) ").find(rest.front()) != std::string_view::npos;
 }
 
-// The ranges that count: of the family that lasts longest in all, and none inside another of it.
+// The ranges that count: of the family that lasts longest in all, and none inside another of it. Fails when
+// ranges of something else have such a name and last longer: they then count as steps.
 struct ChosenRanges {
   std::string family;
   std::vector<std::pair<std::size_t, std::optional<std::int32_t>>> slices;

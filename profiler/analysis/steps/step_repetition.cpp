@@ -83,7 +83,8 @@ std::optional<Repetition> repetition_at(std::span<const NameId> names, const std
 // A repeat starts at a name that occurs once in each. Each repeat shares nine of ten names with the first one, counted
 // with their multiplicity. Repeats cover at least half of all names. Of several possible first names, the one with the
 // longest mean pause before it is taken; `pause_ns` has the pause before each name. Incomplete repeats at either end
-// are left out. nullopt if nothing repeats. Takes time in proportion to the names.
+// are left out. nullopt if nothing repeats. Takes time in proportion to the names. Fails when nothing between steps
+// breaks the rhythm of the layers: the repeats are then layers.
 std::optional<Repetition> find_repetition(std::span<const NameId> names, std::span<const double> pause_ns) {
   std::unordered_map<NameId, Anchor> by_name;
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -31,6 +31,7 @@ ClockPair clock_pair(const Api&);
 /// CUPTI's clock is the system's (CLOCK_REALTIME), which others set and slew. Giving CUPTI another one
 /// (cuptiActivityRegisterTimestampCallback) is no way round: from CUDA 12.6 Update 2 to 13.0 Update 1 kernels may then
 /// have no times (CUPTI's release notes of 13.1).
+/// Fails when the clock was set (see was_set()) or slewed unevenly in between: times are then off by as much.
 class ClockFit {
  public:
   /// Moments less than a millisecond apart give no rate: the clocks then run alike.

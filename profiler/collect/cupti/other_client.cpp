@@ -28,6 +28,7 @@ constexpr Client kClients[] = {
 
 }  // namespace
 
+// 7f2a40000000-7f2a40021000 r-xp 00000000 08:01 131 /opt/nsight-systems/target-linux-x64/libToolsInjection64.so
 std::string name_other_client(std::string_view maps, std::string_view injection) {
   for (const Client& client : kClients)
     if (maps.find(client.in_maps) != maps.npos) return std::string(client.name);

@@ -79,6 +79,7 @@ void KinetoArguments::read(ondemand::value value, bool with_values) {
   }
 }
 
+// {"External id": 12945, "device": 0, "stream": 40, "correlation": 60047, "grid": [8, 1, 1], "block": [544, 1, 1]}
 void KinetoArguments::take(ondemand::field& field) {
   const char* const key = field.key().raw();
   ondemand::value value = field.value();
@@ -125,6 +126,8 @@ void KinetoArguments::take(ondemand::field& field) {
   }
 }
 
+// {"Collective name": "allreduce", "In msg nelems": 6637568, "Out msg nelems": 6637568, "Group size": 2,
+//  "dtype": "Float", "In split size": "[]", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
 void KinetoArguments::take_of_collective(const char* key, ondemand::value value) {
   KinetoCollective& c = collective_;
   const auto text = [&] { return names_.id_of(token_text(value)); };
@@ -184,7 +187,7 @@ void KinetoArguments::take_shapes(ondemand::value value) {
   touched_collective_ = true;
 }
 
-// The type of the first tensor, as PyTorch's type names have it, in the word that collectives have for it.
+// ["TensorList", "float"] gives "Float": the first type of a tensor, in the word that collectives have for it.
 void KinetoArguments::take_types(ondemand::value value) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords{{{"float", "Float"},
                                                                                  {"c10::BFloat16", "BFloat16"},

@@ -188,7 +188,8 @@ bool is_named_as_communication(const Trace& trace, std::uint32_t slice) {
 }
 
 // Kernels without a collective take it from the record_param_comms around their launch. If that launched several
-// kernels, only those named as communication take it, since the others copy for it.
+// kernels, only those named as communication take it, since the others copy for it. Fails when all of several have
+// other names: they then have no collective.
 void add_recorded(KinetoParts& parts) {
   auto& kernels = parts.unstated;
   std::erase_if(kernels, [&](const KinetoLink& kernel) { return !parts.recorded.contains(kernel.id); });
@@ -205,7 +206,7 @@ void add_recorded(KinetoParts& parts) {
 }
 
 // The remaining kernels take the collective of the process group's range in which they were launched. It names no
-// group.
+// group. Fails when a nested range ended before the launch: the kernel then has no collective.
 void add_ranges(KinetoParts& parts) {
   const Trace& trace = parts.trace;
   // Ranges and calls of one thread may be on different tracks, so compare the thread instead.

@@ -41,6 +41,7 @@ std::optional<std::int32_t> int32_of(dom::element element) {
   return static_cast<std::int32_t>(*number);
 }
 
+// [{"id": 0, "name": "NVIDIA A100-PG509-200", "totalGlobalMem": 42297524224, ...}]
 void take_devices(dom::element value, KinetoHeader& header) {
   dom::array devices;
   if (value.get_array().get(devices) != simdjson::SUCCESS) return;
@@ -51,6 +52,7 @@ void take_devices(dom::element value, KinetoHeader& header) {
   }
 }
 
+// {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 2, "ranks": [0, 1]}
 KinetoProcessGroup group_of(dom::element value) {
   KinetoProcessGroup group;
   dom::element member;
@@ -64,6 +66,7 @@ KinetoProcessGroup group_of(dom::element value) {
   return group;
 }
 
+// {"backend": "nccl", "rank": 0, "world_size": 2, "pg_count": 1, "pg_config": [{...}], "nccl_version": "2.17.1"}
 void take_distributed(dom::element value, KinetoHeader& header) {
   dom::element member;
   dom::array groups;
@@ -82,6 +85,7 @@ bool is_kept(std::string_view key) { return std::find(kKept.begin(), kKept.end()
 
 }  // namespace
 
+// "schemaVersion": 1, "baseTimeNanoseconds": 1711964646000000000, "deviceProperties": [...], "distributedInfo": {...}
 std::string_view KinetoHeader::take(std::string_view key, std::string_view value) {
   const bool is_base = key == "baseTimeNanoseconds";
   const bool is_needed = is_base || key == "deviceProperties" || key == "distributedInfo" || is_kept(key);

@@ -65,7 +65,8 @@ std::map<Thread, SlicesOfThread> slices_by_thread(const KinetoParts& parts) {
   return slices;
 }
 
-// The last slice of the thread that begins at the time or before and has not ended before it.
+// The last slice of the thread that begins at the time or before and has not ended before it. Fails when more than 64
+// later ones have ended: the arrow is then dropped.
 std::optional<std::uint32_t> slice_at(const Trace& trace, const SlicesOfThread& slices, std::int64_t time_ns) {
   constexpr int kMostNested = 64;
   auto at = std::upper_bound(slices.begin(), slices.end(), std::pair(time_ns, ~std::uint32_t{0}));
@@ -119,6 +120,8 @@ class WaitJoiner {
     }
   }
 
+  // "cat": "cuda_sync", "name": "Stream Wait Event",
+  // "args": {"stream": 20, "wait_on_stream": 7, "correlation": 4, "wait_on_cuda_event_record_corr_id": 2}
   void join(const KinetoWait& wait) {
     const auto stream = streams_.find(key_of(trace_.track_of(wait.slice), wait.awaited_stream));
     if (stream == streams_.end()) return;

@@ -63,6 +63,7 @@ T number_of(ondemand::value value) {
   return number;
 }
 
+// {"collective": "all_reduce", "dtype": "f32", "peer": -1, "bytes": 4096, "bytes_on_wire": 4096}
 TransferRecord transfer_of(ondemand::value value) {
   TransferRecord transfer;
   for (ondemand::field field : value.get_object()) {
@@ -83,6 +84,7 @@ TransferRecord transfer_of(ondemand::value value) {
   return transfer;
 }
 
+// [8, 1, 1, 544, 1, 1, 0]: grid, block, bytes
 void set_shape(LaunchShape& shape, ondemand::value list) {
   std::array<std::int64_t, 7> numbers{};
   std::size_t count = 0;
@@ -151,6 +153,8 @@ struct Event {
     }
   }
 
+  // {"track": 1, "kind": "communication", "mode": "dp", "bucket": 0, "step": 3, "operation": 12, "group": 0,
+  //  "sequence": 4, "transfers": [{...}], "flows": [{"kind": "launch", "from": 7}]}
   void take_own(ondemand::field& field) {
     const std::string_view key = field.unescaped_key();
     ondemand::value value = field.value();

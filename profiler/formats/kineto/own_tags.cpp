@@ -131,6 +131,10 @@ void check_schema(const std::string& schema, const std::string& origin) {
                     origin, schema, kOwnSchemaFamily, kOwnSchemaVersion));
 }
 
+// {"schema": "underlap.kineto/1", "rank": 0, "clock_offset_ns": 0, "metadata": [["cell", "off"]],
+//  "groups": [{"purpose": "", "ranks": [0, 1], "name": "dp_gather", ...}],
+//  "tracks": [{"rank": 0, "stream": 1, "name": "dp_comm", "kind": "stream", "device": 0}],
+//  "marks": [[BLOCK, STEP, NS], ...], "clocks": [[DEVICE_NS, UNIX_NS], ...]}
 OwnHeader header_of(const ordered_json& json, const std::string& origin) {
   check_schema(json.at("schema").get<std::string>(), origin);
   OwnHeader header{.trace = {}, .clock_offset_ns = json.at("clock_offset_ns").get<std::int64_t>()};

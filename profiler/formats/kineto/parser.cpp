@@ -166,6 +166,7 @@ class KinetoParser::State {
     }
   }
 
+  // {"ph": "X", "cat": "kernel", "name": "...", "pid": 0, "tid": 7, "ts": 4458676983543.183, "dur": 41.407, "args": {}}
   void add(ondemand::object& event, KinetoEvents& into) {
     EventFields fields;
     arguments_.clear();
@@ -255,6 +256,7 @@ class KinetoParser::State {
     return {};
   }
 
+  // {"ph": "M", "name": "thread_name", "ts": 4458676416431.397, "pid": 0, "tid": 7, "args": {"name": "stream 7 "}}
   std::string_view add_metadata(const EventFields& fields, KinetoRow row, KinetoEvents& into) {
     const auto label = kineto_label_from(fields.name);
     if (!label || arguments_.name().empty()) return {};
@@ -265,6 +267,7 @@ class KinetoParser::State {
     return {};
   }
 
+  // {"ph": "s", "id": 57541, "pid": 2910249, "tid": 2919752, "ts": 4458676983526.767, "cat": "ac2g", "name": "ac2g"}
   std::string_view add_flow(const EventFields& fields, KinetoRow row, KinetoEvents& into) {
     const auto kind = flow_kind_of(fields.category);
     if (!kind || row.phase == 't') return {};
@@ -277,6 +280,7 @@ class KinetoParser::State {
     return {};
   }
 
+  // {"ph": "C", "name": "memory", "pid": 1, "ts": 2, "args": {"bytes": 1e3, "peak": 7}}: "memory bytes", "memory peak"
   std::string_view add_counters(const EventFields& fields, KinetoRow row, KinetoEvents& into) {
     row.lane = lane_of(fields, KinetoCategory::host);
     for (const auto& [name, value] : arguments_.values()) {

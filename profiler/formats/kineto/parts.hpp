@@ -61,7 +61,8 @@ void join_launches(KinetoParts&);
 
 /// Adds a dependency from the work before the event of each wait to that wait: the last work of the awaited stream
 /// whose call came before the call that recorded, by correlation; without such a call in the file the last that had
-/// ended when the wait did. After join_launches().
+/// ended when the wait did. The latter fails when work after the event had ended too: the dependency then comes from
+/// that work. After join_launches().
 void join_waits(KinetoParts&);
 
 /// Gives each track its rank: the rank in the file, else the index of its device or process, else 0.

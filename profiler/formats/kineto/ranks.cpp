@@ -26,7 +26,7 @@ std::map<KinetoId, std::size_t> processes(const KinetoParts& parts, bool of_devi
 }
 
 // Numbers the processes in their order; the one with most work has the file's rank, and the others theirs after and
-// before it.
+// before it. Fails when processes are not in the order of their ranks: those are then swapped.
 Ranks number(const std::map<KinetoId, std::size_t>& found, std::int32_t rank_of_file) {
   const auto most =
       std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

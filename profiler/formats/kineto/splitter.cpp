@@ -88,6 +88,7 @@ KinetoSplitter::Found KinetoSplitter::finish(std::string_view fault) {
   return Found::end;
 }
 
+// {"schemaVersion": 1, "traceEvents": [{...}, {...}], "baseTimeNanoseconds": 1711964646000000000}, or [{...}, {...}]
 KinetoSplitter::Found KinetoSplitter::next() {
   if (at_ == At::begin) {
     while (filled() < kByteOrderMark.size() && extend()) continue;

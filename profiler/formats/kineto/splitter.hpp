@@ -24,6 +24,7 @@ struct KinetoBatch {
 };
 
 /// Whether an event that follows another begins at the bracket `at`, according to the next characters.
+/// Fails when a string has such characters: its event then becomes two, and both are skipped.
 bool begins_kineto_event(std::string_view text, std::size_t at);
 
 /// Splits the text of a Chrome trace (an object that has its events in the member `traceEvents`, or an array of them)

@@ -58,6 +58,7 @@ class Calls {
 
 using CallsOfProcesses = std::map<Process, Calls>;
 
+// 60120972970|60120983658|281477392629904|2610905|1364242, a string that is "cudaLaunchKernel_v7000"
 CallsOfProcesses read_call_table(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
   Rows rows(import.database(), table, {"start", "end", "globalTid", "correlationId", "nameId"});

@@ -59,6 +59,7 @@ std::uint64_t big_endian(const Header& header, std::size_t at, std::size_t bytes
 
 // Of https://www.sqlite.org/fileformat.html, section 1.3. The number of pages holds where the file changed last when it
 // was written (the counters agree).
+// Big-endian: 16-17 size of a page, 24-27 counter of changes, 28-31 number of pages, 92-95 counter at that number.
 std::uint64_t bytes_by_header(const Header& header) {
   if (big_endian(header, 24, 4) != big_endian(header, 92, 4)) return 0;
   const std::uint64_t page = big_endian(header, 16, 2);
@@ -111,6 +112,7 @@ Database::Database(const std::filesystem::path& path) : path_(path) {
            "an SQLite database without Nsight Systems tables; give the output of `nsys export --type=sqlite REPORT`");
 }
 
+// CUPTI_ACTIVITY_KIND_KERNEL|start|0|integer, StringIds|id|1|integer
 void Database::read_schema() {
   // A virtual table has no root page.
   const char* sql =

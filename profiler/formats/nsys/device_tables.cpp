@@ -54,6 +54,7 @@ std::int64_t bytes_of(const Rows& rows, int column) { return std::max<std::int64
 
 std::string_view whole(std::string_view name) { return name; }
 
+// 60111513113|60111701657|1|15|2619582|281477409406976|1366270|1364937|1366243|93600|1|1|128|1|1
 void read_kernels(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_KERNEL";
   Rows rows(import.database(), table,
@@ -99,6 +100,7 @@ std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   return name;
 }
 
+// 60112507799|60112572566|1|15|2619649|281477409406976|8|2|2|95846400|NULL|NULL: "Memcpy DtoD (Device -> Device)"
 void read_copies(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_MEMCPY";
   Rows rows(import.database(), table,
@@ -118,6 +120,7 @@ void read_copies(Import& import) {
   import.end_table(table, rows);
 }
 
+// 60120797344|60120798080|1|15|2619825|281477409406976|2|4: "Memset (Device)" of 4 bytes
 void read_memsets(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_MEMSET";
   Rows rows(import.database(), table, work_columns({"memKind", "bytes"}), "");
@@ -129,7 +132,8 @@ void read_memsets(Import& import) {
   import.end_table(table, rows);
 }
 
-// One row per launch of a graph. It does not show the kernels in it, so its communication is unknown.
+// 60121000000|60141000000|0|7|2620112|281477392629760|3: one row per launch of a graph, here graph 3. It does not show
+// the kernels in it, so its communication is unknown.
 void read_graphs(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
   Rows rows(import.database(), table, work_columns({"graphId"}), "");

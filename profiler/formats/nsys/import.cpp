@@ -63,6 +63,7 @@ void Import::report_progress() {
   reading_->show(trace);
 }
 
+// 1364242|cudaLaunchKernel_v7000
 void Import::read_strings() {
   if (database_->is_key("StringIds", "id")) return;
   Rows rows(*database_, "StringIds", {"id", "value"});
@@ -74,6 +75,7 @@ void Import::read_strings() {
 // Times of events and ANALYSIS_DETAILS.startTime count from the same moment: the start of the session, or of the
 // machine's clock. The start of the session in Unix time is a separate value. Exported with --ts-normalize they are
 // Unix time.
+// utcEpochNs 1779782330176752435, startTime 28254349605: time 60111513113 of an event is 31.86 s after the start.
 void Import::read_clock() {
   const bool is_unix =
       first_text(*database_, "META_DATA_EXPORT", "value", "name = 'EXPORT_PARAM_TIME_NORMALIZE'") == "true";
@@ -87,6 +89,7 @@ void Import::read_clock() {
   trace.metadata["time_base_ns"] = fmt::format("{}", base_ns_);
 }
 
+// 281474993487873|28, a string that is "dumb-init"
 void Import::read_thread_names() {
   Rows rows(*database_, "ThreadNames", {"globalTid", "nameId"});
   while (next(rows)) {

@@ -132,7 +132,7 @@ class CommunicationAdder {
   std::string_view name(std::uint32_t slice) const { return name_of(import_.trace.name(slice)); }
 
   // All calls that it may carry, where no other kernel may; one call where there are as many kernels as calls; else
-  // nothing.
+  // nothing. Fails when NCCL launches the kernels of a group in another order than its calls: they then swap calls.
   std::vector<const NcclCall*> carried_by(std::uint32_t kernel, const Window& window) const {
     std::vector<const NcclCall*> calls;
     for (const NcclCall* call : window.calls)

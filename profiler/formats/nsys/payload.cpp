@@ -75,6 +75,7 @@ void take(const nlohmann::json& object, int levels, NcclPayload& payload) {
 
 }  // namespace
 
+// 1|16777218|1|5|No. of ranks|8
 Payloads::Payloads(Import& import) {
   const std::string table = "NVTX_PAYLOAD_SCHEMA_ENTRIES";
   Rows rows(import.database(), table, {"domainId", "schemaId", "idx", "type", "name", "offset"});
@@ -98,6 +99,7 @@ Payloads::Payloads(Import& import) {
   import.end_table(table, rows);
 }
 
+// 1, 16777218, 24, 56 in 64 bits each; then by that schema communicator 0xABC in 64, 2 ranks, rank 1, device 1 in 32
 std::optional<NcclPayload> Payloads::from_binary(std::span<const std::byte> bytes) const {
   if (bytes.size() < kHeaderBytes) return std::nullopt;
   const auto domain = static_cast<std::int64_t>(little_endian(bytes.first(4)));
@@ -117,6 +119,7 @@ std::optional<NcclPayload> Payloads::from_binary(std::span<const std::byte> byte
   return payload.communicator == 0 ? std::nullopt : std::optional(payload);
 }
 
+// {"NCCL communicator ID": 2748, "Message size [bytes]": "4096", "Root": 0}
 std::optional<NcclPayload> Payloads::from_json(std::string_view text) {
   if (text.size() > kLongestJson) return std::nullopt;
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

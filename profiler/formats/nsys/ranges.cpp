@@ -94,6 +94,8 @@ class RangeReader {
     std::pair<Process, std::int64_t> domain;
   };
 
+  // 60111430336|60111435104|59|281477409407121|aten::empty, op_id = 990346|NULL|0|NULL|NULL
+  // 60126338245|60126338916|59|281477392629904|NULL|71490|1|NULL|NULL, a string that is "ncclGroupStart"
   void add(Rows& rows) {
     if (!rows.integer(kRangeType)) return import_.skip("NVTX event without a type");
     const std::int64_t type = *rows.integer(kRangeType);
@@ -158,6 +160,7 @@ class RangeReader {
     return track;
   }
 
+  // 0|NULL|75|281477392629904|TransformerEngine|NULL|3|NULL|NULL
   void create_domain(Rows& rows, std::int64_t tid) {
     const auto id = rows.integer(kRangeTextId);
     const auto text = id ? import_.string(*id).value_or("") : rows.text(kRangeText);

@@ -82,7 +82,7 @@ Ranks::Ranks(Import& import, const Communicators& communicators) {
 }
 
 // A process that sets memory on another's device is not a rank there: where some devices of a process run kernels, the
-// others go with the one that runs most.
+// others go with the one that runs most. Fails when a rank of such a process only copies: it is then no rank.
 void Ranks::find_units(const Import& import) {
   std::map<Owner, std::pair<std::int64_t, std::int64_t>> work;  // kernels, other work
   for (const Owner& owner : import.owners)
@@ -121,7 +121,8 @@ bool Ranks::take_environment(Import& import) {
   return true;
 }
 
-// The largest communicator is taken for all ranks, where every process of the file is in it once.
+// The largest communicator is taken for all ranks, where every process of the file is in it once. Fails when the file
+// lacks the one of all ranks: the ranks are then those in a smaller one.
 bool Ranks::take_payloads(Import& import, const Communicators& communicators) {
   if (communicators.empty() || units_.empty()) return false;
   const auto largest =

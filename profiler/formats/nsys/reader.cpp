@@ -46,6 +46,7 @@ std::string text_of(const Database& database, const std::string& table, std::str
   return rows.next() ? std::string(rows.text(0).substr(0, 200)) : std::string();
 }
 
+// EXPORT_PRODUCT_VERSION|2026.2.1.210, EXPORT_SCHEMA_VERSION|3.25.0, CUDA_GRAPH_TRACE_OPTIONS:MODE|Graph
 void read_metadata(Import& import) {
   const Database& database = import.database();
   const auto set = [&](const char* key, std::string value) {

@@ -25,7 +25,8 @@ struct Wait {
   std::uint32_t slice = 0;
 };
 
-// Numbers of the kinds of waiting are in the file, where it is not too old.
+// Numbers of the kinds of waiting are in the file, where it is not too old:
+// 2|CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT
 std::int64_t stream_wait_type(const Import& import) {
   Rows rows(import.database(), "ENUM_CUPTI_SYNC_TYPE", {"id"}, "\"name\" LIKE '%STREAM\\_WAIT\\_EVENT' ESCAPE '\\'");
   return rows.next() ? rows.integer_or(0, kStreamWaitsForEvent) : kStreamWaitsForEvent;
@@ -35,7 +36,8 @@ bool is_number_of(const std::optional<std::int64_t>& value) {
   return value && *value >= 0 && *value <= std::numeric_limits<std::int32_t>::max();
 }
 
-// The device of a stream is that of the work on it: the table itself names device 0 in all processes.
+// The device of a stream is that of the work on it: the table itself names device 0 in all processes. Fails for a
+// stream without work in a process with several devices: it then stays on device 0.
 class StreamDevices {
  public:
   explicit StreamDevices(const Import& import) {
@@ -60,6 +62,7 @@ class StreamDevices {
   std::map<Process, std::set<std::int64_t>> processes_;
 };
 
+// 60124956329|60124958850|2|0|24|2612288|281477392629760|16863
 std::vector<Wait> read_wait_table(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
   Rows rows(import.database(), table,
@@ -91,7 +94,7 @@ std::vector<Wait> read_wait_table(Import& import) {
 }
 
 // Numbers of calls grow in the order of the calls, so the work before a record on its stream is that of the last call
-// before it.
+// before it. Fails when two threads use one stream at once: the numbers then need not have its order.
 class WorkByStream {
  public:
   explicit WorkByStream(const Import& import) : devices_(import) {
@@ -127,6 +130,7 @@ struct EventRecord {
 
 }  // namespace
 
+// Records of events: 281477392629760|16863|0|20|2612281
 void read_waits(Import& import) {
   const std::vector<Wait> waits = read_wait_table(import);
   const std::string table = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";

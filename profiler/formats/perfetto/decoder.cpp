@@ -26,7 +26,8 @@ using protozero::pbf_wire_type;
 
 constexpr std::uint32_t kSkippedSlice = ~std::uint32_t{0};  // in the place of one that was skipped
 
-// Numbers and texts of a small message of ours, by field.
+// Numbers and texts of a small message of ours, by field. A track with uuid 7, rank 0 and
+// stream 1 is {1: 7, 2: 0, 3: 2, 4: "dp_comm"}: signed numbers are zigzag.
 struct MessageFields {
   std::array<bool, 8> has_number{};
   std::array<std::uint64_t, 8> numbers{};
@@ -64,6 +65,7 @@ struct PerfettoDecoder::Packet {
   std::optional<data_view> ours;
   bool is_descriptor = false;
 
+  // {timestamp: 1200, trusted_packet_sequence_id: 1, sequence_flags: 2, track_event: {...}}
   explicit Packet(data_view message) {
     pbf_reader reader(message);
     while (reader.next()) switch (reader.tag_and_type()) {
@@ -90,6 +92,7 @@ struct PerfettoDecoder::Event {
   std::vector<std::uint64_t> categories;
   std::vector<Value> values;
 
+  // {type: 1, track_uuid: 7, name_iid: 3, category_iids: [2, 6], debug_annotations: [{...}]}
   // Lists keep their room from event to event.
   void read(data_view message) {
     type = uuid = name_iid = 0;
@@ -161,6 +164,7 @@ void PerfettoDecoder::add_interned(data_view message, PerfettoSequence& sequence
     }
 }
 
+// event_names: {iid: 3, name: "gemm_fprop"}
 void PerfettoDecoder::add_entry(std::uint32_t field, data_view message, PerfettoSequence& sequence) {
   const MessageFields fields = fields_of(message);
   const std::uint64_t iid = fields.numbers[interned::kIid];
@@ -207,6 +211,7 @@ void PerfettoDecoder::check_schema(const std::string& schema) {
   ours_ = true;
 }
 
+// {1: 120, 2: 3, 3: 1, 4: 1, 6: 40}: 120 slices, 3 marks, 1 clock reading, a checksum at the end, 40 flows
 void PerfettoDecoder::begin_block(data_view message) {
   cut_block();
   const MessageFields fields = fields_of(message);
@@ -279,6 +284,7 @@ void PerfettoDecoder::add_metadata(data_view message) {
   trace_.metadata.insert_or_assign(std::string(fields.texts[1]), std::string(fields.texts[2]));
 }
 
+// {1: 4, 3: [0, 2], 4: "dp_gather", 6: 4}: group 4 of ranks 0 and 1, of 2 in all
 void PerfettoDecoder::add_group(data_view message, PerfettoSequence& sequence) {
   const MessageFields fields = fields_of(message);
   GroupRecord group{.purpose = intern(fields.texts[2]),
@@ -312,6 +318,7 @@ void PerfettoDecoder::add_marks_track(data_view message) {
   tracks_[fields.numbers[1]].marks_rank = zigzag32(fields.numbers[2]);
 }
 
+// {1: 0, 2: 2400, 3: 3558000000000000000}: rank 0, 1200 ns on its device, 1779000000000000000 ns in Unix time
 void PerfettoDecoder::add_clock(data_view message) {
   const MessageFields fields = fields_of(message);
   const ClockSnapshot clock{.rank = zigzag32(fields.numbers[1]),
@@ -366,7 +373,8 @@ void PerfettoDecoder::add_counter(const Event& event, std::uint32_t track, std::
   ++trace_.import.events;
 }
 
-// Flows refer to slices by their index in the block, so they are unusable if a slice of the block is missing.
+// {1: "dependency", 2: [3, 8, 4, 9]}: from slice 3 to 8, and from 4 to 9. These are indices in the block, so flows are
+// unusable if a slice of the block is missing.
 void PerfettoDecoder::add_flows(data_view message) {
   const std::optional<FlowKind> kind = flow_kind_from(fields_of(message).texts[1]);
   pbf_reader reader(message);

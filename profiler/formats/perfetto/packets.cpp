@@ -12,6 +12,7 @@
 
 namespace underlap::formats {
 
+// 0a 05 40 b0 09 50 01: the tag, 5 bytes that follow, and in them a timestamp of 1200 on sequence 1
 NextPacket take_packet(const char*& at, const char* end, protozero::data_view& packet) {
   constexpr std::uint64_t kTag = perfetto::kTracePacket << 3 | 2;  // wire type 2: a length and its bytes
   const char* cursor = at;

@@ -19,6 +19,7 @@ const PerfettoWord& word_of(const ById<PerfettoWord>& words, std::uint64_t iid) 
 
 }  // namespace
 
+// {name_iid: 5, int_value: 12}, {name_iid: 2, string_value_iid: 9}, {name_iid: 25, array_values: [{int_value: 8}]}
 perfetto::Value perfetto::value_of(protozero::data_view message) {
   Value value;
   protozero::pbf_reader reader(message);

@@ -21,6 +21,7 @@ bool is_whole(const Claim& claim) {
   return true;
 }
 
+// {id: layer_grain, document: nemo_user_guide, claim: ..., runs: true, rule: ..., holds: ..., does_not_hold: ...}
 void read_claim(StudyParser& parser, const YAML::Node& node, Claim& claim) {
   const auto document = [&](const YAML::Node& name) {
     for (const Document known : {Document::nemo_user_guide, Document::bridge_skill_card})

@@ -32,6 +32,7 @@ class PublishedReader {
     return parser_.each([this, &out](const YAML::Node& node) { parser_.text(out.emplace_back())(node); });
   }
 
+  // {matrix: megatron_core_h100, title: ..., source: ..., quantity: model_tflops, within: 0.10, rows: [...]}
   void add_table(const YAML::Node& node, PublishedStudy& study) {
     PublishedTable& table = study.tables.emplace_back();
     const auto quantity = [this, &table](const YAML::Node& value) {
@@ -92,6 +93,7 @@ class PublishedReader {
       parser_.error(node.Mark(), "iteration_from_layer computes its speed from the layer");
   }
 
+  // {name: 1.7B, published: 408.8}
   void add_row(const YAML::Node& node, PublishedTable& table) {
     PublishedRow& row = table.rows.emplace_back();
     parser_.map(node, {{"name", parser_.text(row.name)},

@@ -57,8 +57,8 @@ TEST(CheckReportJson, HoldsAllFindings) {
 }
 
 TEST(CheckReportVerdict, IsWellWhereNoCellHasAFinding) {
-  EXPECT_TRUE(is_well({{cell({}), cell({})}}));
-  EXPECT_FALSE(is_well({{cell({}), cell({finding(FindingKind::race, "this")})}}));
+  EXPECT_TRUE(is_valid({{cell({}), cell({})}}));
+  EXPECT_FALSE(is_valid({{cell({}), cell({finding(FindingKind::race, "this")})}}));
 }
 
 // A reference, a cell of lower precision and one that was not checked.
@@ -95,9 +95,9 @@ TEST(CheckReportJson, HoldsTheNumerics) {
 
 TEST(CheckReportVerdict, IsNotWellWhereACellIsAMismatch) {
   CheckedMatrix matrix = with_numerics();
-  EXPECT_TRUE(is_well(matrix));
+  EXPECT_TRUE(is_valid(matrix));
   matrix.numerics->mismatches.emplace_back("cell both differs");
-  EXPECT_FALSE(is_well(matrix));
+  EXPECT_FALSE(is_valid(matrix));
   EXPECT_THAT(check_text(matrix), EndsWith("  mismatch: cell both differs\n"));
 }
 

@@ -64,7 +64,7 @@ TEST(OwnField, IsPrintedInJsonAndInTheTable) {
 
 TEST(OwnField, IsLaidOverWhatWasWrittenBefore) {
   const plan::TensorSlotRequest base{{"method", "ring_exchange"}, {"multicast", true}, {"window", 4}};
-  EXPECT_EQ(plan::laid_over(base, {{"window", 8}, {"num_sm", 2}}),
+  EXPECT_EQ(plan::merged(base, {{"window", 8}, {"num_sm", 2}}),
             (plan::TensorSlotRequest{{"method", "ring_exchange"}, {"multicast", true}, {"window", 8}, {"num_sm", 2}}));
 }
 
