@@ -4,12 +4,13 @@
 #   cmake --build build --target underlap_library && cmake --install build --component library --prefix PREFIX
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-set(layers platform trace formats attribution analysis input statistics certainty report compare gate)
+set(layers platform trace formats attribution analysis graph input statistics certainty report compare gate)
 # A program that reads traces takes neither a backend nor CUDA along.
 underlap_only_links(formats platform trace)
 underlap_only_links(attribution platform trace)
 underlap_only_links(analysis platform trace)
-underlap_only_links(input platform trace formats attribution analysis)
+underlap_only_links(graph platform trace analysis)
+underlap_only_links(input platform trace formats attribution analysis graph)
 
 add_custom_target(underlap_library)
 foreach(layer IN LISTS layers)

@@ -18,6 +18,7 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
 #include "bench/commands/status_watch.hpp"
+#include "bench/commands/steps_option.hpp"
 #include "bench/observe/observe.hpp"
 #include "impl/plan/layout/rank_layouts.hpp"
 #include "platform/exit_code.hpp"
@@ -27,9 +28,11 @@
 #include "platform/text/output.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/breakdown.hpp"
+#include "profiler/analysis/inspector/inspector_join.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/attribution/mode_map.hpp"
+#include "profiler/formats/inspector/inspector_log.hpp"
 #include "profiler/graph/details/details.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
@@ -50,6 +53,8 @@ struct AnalyzeArguments {
   std::string config;
   std::optional<std::string> cell;
   std::string mode_map;
+  std::vector<std::string> inspector;
+  std::string steps;
   bool json = false;
   bool csv = false;
   bool details = false;
@@ -85,6 +90,10 @@ void check_arguments(const AnalyzeArguments& arguments) {
     throw std::invalid_argument("--csv prints one table, but a run folder has several cells; choose one with --cell");
   if (arguments.cell && arguments.config.empty() && !arguments.is_of_folder())
     throw std::invalid_argument("--cell requires --config or a run folder");
+  if (!arguments.inspector.empty() && arguments.csv)
+    throw std::invalid_argument("--csv prints one table; remove --inspector");
+  if (!arguments.inspector.empty() && arguments.is_of_folder())
+    throw std::invalid_argument("--inspector applies to the traces of one job, not to a run folder");
   if (arguments.traces.size() > 1)
     for (const std::string& path : arguments.traces)
       if (is_directory(path))
@@ -139,6 +148,7 @@ struct Analysis {
   const analysis::Summary& summary;
   std::optional<graph::Details> details;
   std::optional<Observation> observation;
+  std::optional<analysis::InspectorJoin> inspector{};
 };
 
 Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
@@ -146,6 +156,15 @@ Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Ma
   Analysis result{traced, traced.summary, std::nullopt, std::nullopt};
   if (arguments.details)
     result.details = graph::find_details(traced.trace, *traced.summary.communications, traced.summary.shown_windows());
+  if (!arguments.inspector.empty()) {
+    std::vector<InspectorRecord> records;
+    for (const std::string& file : input::trace_files(arguments.inspector)) {
+      formats::InspectorLog log = formats::read_inspector_log(file);
+      records.insert(records.end(), log.records.begin(), log.records.end());
+      for (const auto& [reason, count] : log.skipped) print_error("{}: skipped {}: {}\n", file, count, reason);
+    }
+    result.inspector = analysis::join_inspector(traced.trace, records, traced.summary.shown_windows());
+  }
   if (!matrix) return result;
   const plan::Cell& cell = cell_of_trace(*matrix, traced.trace, arguments.cell);
   result.observation = {cell.name, other_cell_text(cell, traced.trace),
@@ -161,6 +180,7 @@ std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis)
                        traced.attribution);
   if (analysis.details)
     json = graph::with_details(json, traced.trace, *analysis.summary.communications, *analysis.details);
+  if (analysis.inspector) json = analysis::with_inspector(json, *analysis.inspector);
   return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
 }
 
@@ -195,6 +215,8 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
   if (analysis.details)
     print_text("\n{}", graph::details_text(*analysis.summary.communications, *analysis.details,
                                            terminal_format(STDOUT_FILENO)));
+  if (analysis.inspector)
+    print_text("\n{}", analysis::inspector_text(*analysis.inspector, terminal_format(STDOUT_FILENO)));
   if (analysis.observation) print_observation(*analysis.observation);
   if (arguments.timeline) print_text("\n{}", timeline);
 }
@@ -203,16 +225,18 @@ void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan:
   std::string separator;
   if (arguments.json) print_data("{\"schema\":\"underlap.analyses/1\",\"cells\":[");
   StatusWatch watch;
-  input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
-                       [&](const input::CellTrace& traced) {
-                         const Analysis analysis = analyse(arguments, matrix, traced);
-                         print_data(separator);
-                         separator = arguments.json ? "," : "\n\n";
-                         if (arguments.json)
-                           print_data(json_of(arguments, analysis));
-                         else
-                           print(arguments, analysis);
-                       });
+  input::for_each_cell(
+      arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
+      [&](const input::CellTrace& traced) {
+        const Analysis analysis = analyse(arguments, matrix, traced);
+        print_data(separator);
+        separator = arguments.json ? "," : "\n\n";
+        if (arguments.json)
+          print_data(json_of(arguments, analysis));
+        else
+          print(arguments, analysis);
+      },
+      steps_of_option(arguments.steps));
   if (arguments.json) print_data("]}\n");
 }
 
@@ -231,7 +255,8 @@ int run_analyze(const AnalyzeArguments& arguments) {
   StatusWatch watch;
   const input::CellTrace traced =
       input::read_cell(input::trace_files(arguments.traces), attribution_options(arguments, matrix), watch,
-                       arguments.config.empty() && !arguments.details ? input::Keep::by_size : input::Keep::everything);
+                       arguments.config.empty() && !arguments.details ? input::Keep::by_size : input::Keep::everything,
+                       steps_of_option(arguments.steps));
   const Analysis analysis = analyse(arguments, matrix, traced);
   if (arguments.json)
     print_data(json_of(arguments, analysis) + "\n");
@@ -255,7 +280,8 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("TRACE", arguments->traces,
                    "a run folder, or the traces of one job (files, folder or quoted glob pattern), one per rank. "
-                   "Formats: PyTorch profiler .json[.gz], Nsight .sqlite, Perfetto")
+                   "Formats: PyTorch profiler, JAX, rocprofv3 and Ascend .json[.gz]; PyTorch profiler and rocprofv3 "
+                   ".pftrace; Nsight .sqlite; Perfetto")
       ->required();
   command->add_option("--config", arguments->config,
                       "configuration of the job (YAML): also show whether each overlap knob was observed");
@@ -267,11 +293,17 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
                    "YAML file that assigns groups, kernels, streams or ranks to modes of parallelism, see `underlap "
                    "help mode-map`")
       ->check(not_empty());
+  command->add_option(
+      "--inspector", arguments->inspector,
+      "logs of the NCCL or RCCL Inspector plugin from the same run (files or quoted glob pattern): also show "
+      "bus bandwidth");
+  add_steps_option(*command, arguments->steps);
   command->add_flag("--json", arguments->json,
                     "print JSON (underlap.analysis/1; for a run folder underlap.analyses/1)");
   command
       ->add_option("--by", arguments->by,
-                   "extra tables grouped by mode, purpose, stream, rank, step or kernel; several with commas")
+                   "extra tables by mode, purpose, stream, rank, step, kernel or hidden (by concurrent compute); "
+                   "several with commas")
       ->delimiter(',')
       ->check(CLI::IsMember(breakdown_names()));
   command->add_flag("--csv", arguments->csv, "print only the table of --by (default: rank), as CSV");
@@ -286,6 +318,7 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
       "Example: underlap analyze DIR\n"
       "         underlap analyze 'traces/rank*.json.gz' --by mode,kernel\n"
       "         underlap analyze DIR --cell both --timeline\n"
+      "         underlap analyze trace.json.gz --steps train_batch,10:19\n"
       "         underlap analyze DIR --config bench/matrices/quick.yaml");
   command->callback([arguments, &exit_code] { exit_code = run_analyze(*arguments); });
 }

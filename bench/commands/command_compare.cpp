@@ -14,6 +14,7 @@
 #include "bench/commands/commands.hpp"
 #include "bench/commands/series/series.hpp"
 #include "bench/commands/status_watch.hpp"
+#include "bench/commands/steps_option.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -32,6 +33,7 @@ struct CompareArguments {
   std::string to;
   std::vector<std::string> cells;
   std::string markdown;
+  std::string steps;
   bool json = false;
   bool force = false;
   compare::Details details = compare::Details::largest;
@@ -80,6 +82,7 @@ compare::CompareReport compare_runs(const CompareArguments& arguments) {
 }
 
 compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
+  if (!arguments.steps.empty()) throw std::invalid_argument("--steps applies to traces, not to --cells; remove one");
   if (!arguments.to.empty())
     throw std::invalid_argument("--cells FROM TO compares two cells of one run; give only that run");
   if (!holds_results(arguments.from))
@@ -90,16 +93,17 @@ compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
                                   change_by_traces(run, run));
 }
 
-input::CellTrace read_side(const std::string& path, StatusWatch& watch) {
+input::CellTrace read_side(const std::string& path, const analysis::StepChoice& steps, StatusWatch& watch) {
   if (std::filesystem::is_directory(path) && std::filesystem::is_empty(path))
     throw std::invalid_argument(path + ": the folder is empty\n  give a run folder, a trace or a folder of traces");
-  return input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::by_size);
+  return input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::by_size, steps);
 }
 
 compare::CompareReport compare_two_traces(const CompareArguments& arguments) {
   StatusWatch watch;
-  const input::CellTrace from = read_side(arguments.from, watch);
-  const input::CellTrace to = read_side(arguments.to, watch);
+  const analysis::StepChoice steps = steps_of_option(arguments.steps);
+  const input::CellTrace from = read_side(arguments.from, steps, watch);
+  const input::CellTrace to = read_side(arguments.to, steps, watch);
   watch.say("comparing");
   return compare::report_of_traces({arguments.from, {from.trace, from.summary}}, {arguments.to, {to.trace, to.summary}},
                                    arguments.force);
@@ -117,6 +121,8 @@ compare::CompareReport report_of(const CompareArguments& arguments) {
     throw std::invalid_argument(
         fmt::format("{} is a run but {} is not; give two runs, or the traces of both (a run's are in its traces/)",
                     from_run ? arguments.from : arguments.to, from_run ? arguments.to : arguments.from));
+  if (from_run && !arguments.steps.empty())
+    throw std::invalid_argument("--steps applies to traces, not to runs; remove it, or give the traces of both");
   return from_run ? compare_runs(arguments) : compare_two_traces(arguments);
 }
 
@@ -156,6 +162,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   command->add_flag_callback(
       "--details", [arguments] { arguments->details = compare::Details::all; },
       "all cells, totals by stream and purpose, every operation");
+  add_steps_option(*command, arguments->steps);
   command->add_option("--markdown", arguments->markdown, "write Markdown to this file, or -")->check(not_empty());
   command->add_flag("--json", arguments->json, "print JSON (underlap.compare/1)");
   command->add_flag("--force", arguments->force, "compare even if the two sides did different work");

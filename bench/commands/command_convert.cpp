@@ -18,7 +18,7 @@
 #include "platform/status_line.hpp"
 #include "platform/text/escape.hpp"
 #include "platform/text/output.hpp"
-#include "profiler/analysis/communication_matching.hpp"
+#include "profiler/analysis/matching/communication_matching.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"

@@ -30,6 +30,7 @@
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/inspector/inspector_join.hpp"
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/named_runs.hpp"
@@ -65,6 +66,7 @@ std::string analysis_schema() {
   nlohmann::ordered_json schema = analysis::analysis_json_schema();
   graph::add_details_schema(schema);
   attribution::add_attribution_schema(schema);
+  analysis::add_inspector_schema(schema);
   report::add_observed_schema(schema);
   return json_text(schema);
 }

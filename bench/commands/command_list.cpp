@@ -30,6 +30,7 @@
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/attribution/mode_map.hpp"
 #include "profiler/formats/format.hpp"
 
 namespace underlap::bench {
@@ -281,6 +282,8 @@ void add_list_command(CLI::App& app, int& exit_code) {
       "         underlap list knobs grad_reduce");
   add_list(*command, exit_code, "techniques", "overlap techniques, and what each leaves exposed", list_techniques);
   add_list(*command, exit_code, "kernels", "operations and what they cost", list_kernels);
+  add_list(*command, exit_code, "kernel-names", "rules for kernels of communication libraries, as a mode map",
+           [] { print_text(std::string(attribution::kernel_names_text())); });
   add_list(*command, exit_code, "formats", "trace formats", list_formats);
   add_list(*command, exit_code, "presets", "models and their shapes, and userbuffers presets for tp_comm_overlap_cfg",
            list_presets);

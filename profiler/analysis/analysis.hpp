@@ -33,7 +33,8 @@ std::string analysis_table(const Trace&, const Summary&, const TableFormat&, std
 /// 5 % of the step on (with its cause, where the trace shows one). Where there are no steps, of the whole trace.
 std::vector<std::string> headline(const Trace&, const Summary&);
 
-/// What of a trace could not be read or used, a sentence each; none where all could.
+/// The parts of a trace that could not be used, one sentence each. Empty if all could, or if only host rows could
+/// not.
 std::vector<std::string> faults(const Trace&, const Summary&);
 
 /// Which step a text timeline shows, and how wide.

@@ -183,6 +183,8 @@ void add_rank(const Trace& trace, const Summary& summary, const RankSummary& ran
   field("hidden_us", us(total.hidden_ns));
   field("compute_only_us", us(total.compute_only_ns));
   field("copy_only_us", us(total.copy_only_ns));
+  field("fused_us", us(total.fused_ns));
+  field("unclassified_us", us(total.unclassified_ns));
   field("exposed_by_modes_us", exposed_by_modes_us);
   field("modes", Each{total.modes, add_modes});
   field("purposes", Each{total.purposes, add_purposes});
@@ -226,6 +228,10 @@ void visit_fields(Is<StalledStep> auto& stalled, auto&& field) {
   field("block", stalled.step.block);
   field("step", stalled.step.step);
   field("took_us", us(stalled.step.step_ns));
+  const bool has_cause = !stalled.cause.empty();
+  const double cause_us = us(stalled.cause_ns);
+  field("range", PresentIf{stalled.cause, has_cause});
+  field("range_us", PresentIf{cause_us, has_cause});
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
 #include "profiler/analysis/waits.hpp"
+#include "profiler/trace/kernel_name.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -48,7 +49,8 @@ std::string text_of(const Trace& trace, const Summary& summary, Breakdown by, co
   FigureTable table = breakdown(trace, summary, by);
   std::string text = "\n" + title_of(summary, by) + "\n\n";
   if (table.rows.empty())
-    return text + (by == Breakdown::mode || by == Breakdown::purpose ? "No communication.\n" : "Nothing.\n");
+    return text + (by == Breakdown::mode || by == Breakdown::purpose || by == Breakdown::hidden ? "No communication.\n"
+                                                                                                : "Nothing.\n");
   const std::size_t rows = table.rows.size();
   if (rows > kMostRows) table.rows.resize(kMostRows);
   text += render(table, format, longest_name(by, format));
@@ -74,11 +76,22 @@ std::string pct(double part, double whole) {
 // The typical step, mean over the ranks.
 struct TypicalStep {
   std::size_t ranks = 0;
-  double step_ns = 0, comm_ns = 0, exposed_ns = 0, wait_ns = 0, idle_ns = 0;
+  double step_ns = 0, comm_ns = 0, exposed_ns = 0, wait_ns = 0, unsplit_ns = 0, idle_ns = 0;
+  double fused_ns = 0, unclassified_ns = 0;
   bool is_wait_known = true;
   std::map<std::string, double> exposed_of_modes;
   std::map<std::string, double> exposed_of_purposes;
 };
+
+// The typical time of a part; its mean where it is in some steps only.
+double typical_or_mean(const Summary& summary, std::int64_t Split::*part) {
+  const double ns = typical(summary, [&](const Split& split) { return split.*part; });
+  if (ns > 0) return ns;
+  double sum = 0, windows = 0;
+  for (const RankSummary& rank : summary.shown())
+    for (const Split& split : rank.splits) sum += static_cast<double>(split.*part), ++windows;
+  return windows == 0 ? 0 : sum / windows;
+}
 
 TypicalStep typical_step(const Summary& summary) {
   TypicalStep step;
@@ -93,7 +106,10 @@ TypicalStep typical_step(const Summary& summary) {
   step.comm_ns = typical(summary, [](const Split& s) { return s.comm_ns(); });
   step.exposed_ns = typical(summary, [](const Split& s) { return s.exposed_ns(); });
   step.wait_ns = typical(summary, [](const Split& s) { return s.exposed_wait_ns; });
+  step.unsplit_ns = typical(summary, [](const Split& s) { return s.exposed_unsplit_ns; });
   step.idle_ns = typical(summary, [](const Split& s) { return s.idle_ns; });
+  step.fused_ns = typical_or_mean(summary, &Split::fused_ns);
+  step.unclassified_ns = typical_or_mean(summary, &Split::unclassified_ns);
   for (auto& [mode, ns] : step.exposed_of_modes)
     ns = typical(summary, part_of(&Split::modes, mode, &CommunicationSplit::exposed_ns));
   for (auto& [purpose, ns] : step.exposed_of_purposes)
@@ -131,11 +147,38 @@ std::string mode_clause(const TypicalStep& step) {
 }
 
 std::string exposed_sentence(const TypicalStep& step) {
-  if (step.comm_ns == 0) return "No communication was found.";
+  const bool is_lower_bound = step.unclassified_ns > 0 || step.fused_ns > 0;
+  if (step.comm_ns == 0) return is_lower_bound ? "No other communication was found." : "No communication was found.";
   if (step.exposed_ns == 0)
-    return fmt::format("No communication is exposed: all of it ({}) runs during compute.", ms(step.comm_ns));
-  return fmt::format("{} ({}) is exposed communication{}.", ms(step.exposed_ns), pct(step.exposed_ns, step.step_ns),
-                     mode_clause(step));
+    return fmt::format("No {}communication is {}exposed: all of it ({}) runs during compute.",
+                       is_lower_bound ? "other " : "", is_lower_bound ? "known to be " : "", ms(step.comm_ns));
+  return fmt::format("{}{} ({}) is exposed communication{}.", is_lower_bound ? "At least " : "", ms(step.exposed_ns),
+                     pct(step.exposed_ns, step.step_ns), mode_clause(step));
+}
+
+// The fused or unclassified kernel with the most time, and why it is one: "mostly NAME: REASON".
+std::string main_doubt(const Trace& trace, AttributionSource source) {
+  std::map<std::pair<NameId, NameId>, double> times;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (const Attribution& attribution = trace.attribution(i); attribution.source == source)
+      times[{trace.name(i), attribution.reason}] += static_cast<double>(trace.duration_ns()[i]);
+  if (times.empty()) return "";
+  const auto& [name, reason] = std::ranges::max_element(times, {}, [](const auto& time) { return time.second; })->first;
+  const std::string_view text = name_of(name);
+  const std::string kernel = text.empty() ? "unnamed kernels" : short_work_name(text);
+  return fmt::format("{}{}: {}", times.size() > 1 ? "mostly " : "", kernel, name_of(reason));
+}
+
+std::string unclassified_sentence(const Trace& trace, const TypicalStep& step) {
+  if (step.unclassified_ns == 0) return "";
+  return fmt::format("{} ({}) counts as compute, but may be communication; {}.", ms(step.unclassified_ns),
+                     pct(step.unclassified_ns, step.step_ns), main_doubt(trace, AttributionSource::unclassified));
+}
+
+std::string fused_sentence(const Trace& trace, const TypicalStep& step) {
+  if (step.fused_ns == 0) return "";
+  return fmt::format("{} ({}) counts as compute, but is in fused kernels, which also communicate; {}.",
+                     ms(step.fused_ns), pct(step.fused_ns, step.step_ns), main_doubt(trace, AttributionSource::fused));
 }
 
 // What most of the idle time of the shown windows waits for; empty where the trace proves no cause of at least half.
@@ -170,13 +213,32 @@ std::string main_kernel(const Trace& trace) {
   if (lengths.empty()) return "unnamed kernels";
   const NameId longest = std::ranges::max_element(lengths, {}, [](const auto& name) { return name.second; })->first;
   const std::string_view name = name_of(longest);
-  return name.empty() ? "unnamed kernels" : std::string(name.substr(0, name.find('(')));
+  return name.empty() ? "unnamed kernels" : short_work_name(name);
 }
 
 std::string because(LateCause cause) {
   const bool is_its_own =
       cause != LateCause::longer_wait && cause != LateCause::pipeline && cause != LateCause::unresolved;
   return is_its_own ? fmt::format(", {}", clause_of(cause)) : "";
+}
+
+// "rank 7 of 8 has no trace"
+std::string missing_clause(const Trace& trace, const Summary& summary) {
+  if (!summary.communications || summary.communications->missing_ranks.empty()) return "give the traces of all ranks";
+  const std::vector<std::int32_t>& missing = summary.communications->missing_ranks;
+  const std::size_t size = missing.size() + ranks_of(trace).size();
+  if (missing.size() == 1) return fmt::format("rank {} of {} has no trace", missing.front(), size);
+  return fmt::format("{} of {} ranks have no trace", missing.size(), size);
+}
+
+// The late rank if some ranks have no trace; empty if the others cannot be compared.
+std::string partial_clause(const Trace& trace, const Summary& summary) {
+  if (!summary.communications || summary.communications->matching.partly_matched_slices == 0 || !summary.waits)
+    return "";
+  const auto late = summary.waits->late_rank();
+  if (!late) return "";
+  return fmt::format("; {}; among the others, {} of all wait time is for rank {}{}.", missing_clause(trace, summary),
+                     pct(late->share, 1), late->rank, because(late->cause));
 }
 
 // What the exposed time is spent on, and who is waited for.
@@ -194,18 +256,40 @@ std::string cause_sentence(const Trace& trace, const Summary& summary, const Typ
   if (!step.is_wait_known) {
     const bool has_peers = ranks_of(trace).size() > 1;
     const bool is_matched = summary.communications && summary.communications->matching.matched_slices > 0;
+    if (const std::string partial = partial_clause(trace, summary); !partial.empty()) return text + partial;
     if (has_peers && is_matched && !summary.clock_residual_ns)
       return text + "; the late rank is unknown: a single collective cannot align the ranks' clocks.";
     return text + (has_peers ? "; the late rank is unknown: the ranks' collectives could not be matched."
-                             : "; the late rank is unknown: give the traces of all ranks.");
+                             : "; the late rank is unknown: " + missing_clause(trace, summary) + ".");
   }
-  if (step.wait_ns == 0) return text + "; none of the exposed time is waiting.";
+  if (step.wait_ns == 0)
+    return text + (step.unsplit_ns > 0 ? "; no waiting was found." : "; none of the exposed time is waiting.");
   text += fmt::format("; {} of the exposed time is waiting", pct(step.wait_ns, step.exposed_ns));
   const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
   if (late && late->share >= kMost)
     return text + fmt::format("; {} of all wait time is for rank {}{}.", pct(late->share, 1), late->rank,
                               because(late->cause));
   return text + (step.wait_ns >= kMost * step.exposed_ns ? ", not for any one rank in particular." : ".");
+}
+
+// The reason for most of the exposed time. Omits late ranks, which cause_sentence() reports.
+std::string reason_sentence(const Summary& summary, const TypicalStep& step) {
+  if (!summary.reasons || summary.reasons->sums.empty()) return "";
+  std::map<std::string, double> reasons, guessed;
+  double all = 0;
+  for (const ExposureReasonSum& sum : summary.reasons->sums) {
+    const auto ns = static_cast<double>(sum.exposed_ns);
+    all += ns;
+    if (sum.reason == ExposureReason::late_rank || sum.reason == ExposureReason::unknown) continue;
+    reasons[clause_of(sum)] += ns;
+    if (sum.is_guessed) guessed[clause_of(sum)] += ns;
+  }
+  if (reasons.empty()) return "";
+  const auto [clause, ns] = largest(reasons);
+  if (ns < kMost * all) return "";
+  const bool is_guessed = guessed[clause] >= kMost * ns;
+  return fmt::format("{} for {} of the exposed time{}: {}.", is_guessed ? "Probable reason" : "Reason",
+                     ns >= kAll * all ? "all" : "most", step.is_wait_known ? "" : ", if no rank is late", clause);
 }
 
 }  // namespace
@@ -236,16 +320,20 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
 std::vector<std::string> headline(const Trace& trace, const Summary& summary) {
   const TypicalStep step = typical_step(summary);
   if (step.ranks == 0) return {};
-  std::vector<std::string> sentences{step_sentence(summary, step)};
+  std::vector<std::string> sentences;
   const auto add = [&](std::string sentence) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   };
+  add(unclassified_sentence(trace, step));
+  add(step_sentence(summary, step));
+  add(fused_sentence(trace, step));
   // The largest cost first.
   const bool idles_most = step.idle_ns > step.exposed_ns;
   const bool is_idle_worth_it = step.idle_ns >= kWorthSaying * step.step_ns;
   if (idles_most && is_idle_worth_it) add(idle_sentence(trace, summary, step));
   add(exposed_sentence(step));
   add(cause_sentence(trace, summary, step));
+  if (step.exposed_ns >= kWorthSaying * step.step_ns) add(reason_sentence(summary, step));
   if (!idles_most && is_idle_worth_it) add(idle_sentence(trace, summary, step));
   return sentences;
 }
@@ -254,7 +342,8 @@ std::vector<std::string> faults(const Trace& trace, const Summary& summary) {
   std::vector<std::string> sentences;
   std::string skipped;
   for (const auto& [reason, count] : trace.import.skipped)
-    skipped += fmt::format("{}skipped {}: {}", skipped.empty() ? "" : "; ", count, reason);
+    if (!reason.starts_with(kHostReason))
+      skipped += fmt::format("{}skipped {}: {}", skipped.empty() ? "" : "; ", count, reason);
   if (!skipped.empty())
     sentences.push_back("Part of the trace could not be used, so results may be wrong: " + skipped + ".");
   for (const std::string& error : summary.window_errors) sentences.push_back("no windows: " + error);

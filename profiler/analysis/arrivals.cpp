@@ -9,6 +9,7 @@
 
 #include "platform/numbers/median.hpp"
 #include "profiler/trace/backend.hpp"
+#include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
@@ -40,19 +41,23 @@ bool is_wanted(const CommunicationRecord& record, Wanted wanted) {
 
 std::int32_t rank_of(const Trace& trace, std::size_t slice) { return trace.tracks[trace.track(slice)].rank; }
 
-// The collectives of which every member is in the trace, once.
+// The collectives with every member in the trace once; if they end together, with at least two members.
 std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
+  const CommunicationParts parts(trace);
   std::map<std::pair<std::uint32_t, std::uint64_t>, Members> found;
   std::set<std::pair<std::uint32_t, std::uint64_t>> ambiguous;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const CommunicationRecord* record = trace.communication(i);
-    if (record == nullptr || !is_wanted(*record, wanted)) continue;
+    if (record == nullptr || record->is_part || !is_wanted(*record, wanted)) continue;
+    // Each rank copies to its peers in its own order, so the ends of copies differ.
+    if (wanted == Wanted::ends_together && parts.has_parts(i)) continue;
     const std::pair key(record->group, record->sequence);
     if (!found[key].emplace(rank_of(trace, i), i).second) ambiguous.insert(key);
   }
   std::vector<Members> complete;
   for (auto& [key, members] : found)
-    if (members.size() > 1 && members.size() == trace.groups[key.first].size() && !ambiguous.contains(key))
+    if (members.size() > 1 && !ambiguous.contains(key) &&
+        (wanted == Wanted::ends_together || members.size() == trace.groups[key.first].size()))
       complete.push_back(std::move(members));
   return complete;
 }

@@ -10,7 +10,8 @@
 namespace underlap::analysis {
 namespace {
 
-constexpr EnumNames<Breakdown, kNumBreakdowns> kNames{{"mode", "purpose", "stream", "rank", "step", "kernel"}};
+constexpr EnumNames<Breakdown, kNumBreakdowns> kNames{
+    {"mode", "purpose", "stream", "rank", "step", "kernel", "hidden"}};
 constexpr std::size_t kMostShownRanks = 16;  ///< ranks that are shown one by one
 constexpr std::string_view kUnattributed = "unattributed";
 
@@ -225,6 +226,7 @@ FigureTable breakdown(const Trace& trace, const Summary& summary, Breakdown by) 
     case Breakdown::rank: return table_of_ranks(summary, SIZE_MAX);
     case Breakdown::step: return step_table(summary);
     case Breakdown::kernel: return kernel_table(trace, summary);
+    case Breakdown::hidden: return hidden_table(trace, summary);
   }
   return {};
 }
@@ -237,6 +239,7 @@ std::string title_of(const Summary& summary, Breakdown by) {
   switch (by) {
     case Breakdown::mode:
     case Breakdown::purpose: return fmt::format("Communication in milliseconds, {}", whose);
+    case Breakdown::hidden: return fmt::format("Hidden communication by concurrent compute, milliseconds, {}", whose);
     case Breakdown::step: return fmt::format("Steps in milliseconds, {}", whose);
     case Breakdown::stream: return fmt::format("Streams in milliseconds {}, {}", span, whose);
     case Breakdown::kernel: return fmt::format("Kernels in milliseconds {}, {}", span, whose);

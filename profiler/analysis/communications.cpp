@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
@@ -106,6 +107,7 @@ Communications match_and_align(Trace& trace) {
   communications.alignment = align_clocks(trace);
   find_arrivals(trace, communications.alignment);
   find_message_arrivals(trace, communications);
+  CommunicationParts(trace).update(trace);
   bound_by_messages(trace, communications);
   communications.missing_ranks = missing_ranks_of(trace);
   return communications;

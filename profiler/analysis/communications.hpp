@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "profiler/analysis/arrivals.hpp"
-#include "profiler/analysis/communication_matching.hpp"
+#include "profiler/analysis/matching/communication_matching.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {

@@ -6,6 +6,7 @@
 
 #include "platform/numbers/median.hpp"
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/trace/communication_parts.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -77,14 +78,16 @@ TransfersAlone& TransfersAlone::operator+=(const TransfersAlone& other) {
 
 TransfersAlone transfers_alone(const Trace& trace) {
   const std::map<std::int32_t, IntervalSet> compute = compute_sets(trace);
+  const CommunicationParts parts(trace);
   TransfersAlone alone;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const CommunicationRecord* record = trace.communication(i);
-    if (record == nullptr || record->last_arrival_ns < 0) continue;
+    if (record == nullptr || record->is_part || record->last_arrival_ns < 0) continue;
     const std::int64_t start = std::max(record->last_arrival_ns, trace.start_ns()[i]);
     const auto of_rank = compute.find(trace.tracks[trace.track(i)].rank);
-    if (of_rank != compute.end() && meets(of_rank->second, {start, trace.end_ns(i)})) continue;
-    alone += {.count = 1, .bytes_on_wire = record->bytes_on_wire(), .ns = trace.end_ns(i) - start};
+    const std::int64_t end = parts.end_ns(i);
+    if (of_rank != compute.end() && meets(of_rank->second, {start, end})) continue;
+    alone += {.count = 1, .bytes_on_wire = record->bytes_on_wire(), .ns = end - start};
   }
   return alone;
 }

@@ -52,6 +52,8 @@ struct CommunicationSets {
 // All that one window holds, before any of it is measured.
 struct WindowContent {
   std::vector<Interval> compute;
+  std::vector<Interval> fused;         ///< part of the compute
+  std::vector<Interval> unclassified;  ///< part of the compute
   std::vector<Interval> copy;
   std::array<CommunicationIntervals, kNumModes> by_mode;
   std::map<NameId, CommunicationIntervals> by_purpose;
@@ -86,7 +88,7 @@ void add_communication(const Trace& trace, std::size_t slice, const Window& wind
   } else {
     into.unsplit.push_back(cut(start, end, window));
   }
-  if (!ends_in(end, window)) return;
+  if (!ends_in(end, window) || trace.is_part(slice)) return;
   ++into.count;
   if (record != nullptr) into.bytes_on_wire += record->bytes_on_wire();
   if (!trace.knows_bytes_on_wire(slice)) ++into.without_bytes;
@@ -98,7 +100,11 @@ void add_slice(const Trace& trace, std::size_t slice, const Window& window, Wind
   // A slice without a duration has no length to give, but it is counted.
   if (active.end <= active.begin && !ends_in(trace.end_ns(slice), window)) return;
   switch (tag.kind) {
-    case Kind::compute: content.compute.push_back(active); break;
+    case Kind::compute:
+      content.compute.push_back(active);
+      if (trace.attribution(slice).source == AttributionSource::fused) content.fused.push_back(active);
+      if (trace.attribution(slice).source == AttributionSource::unclassified) content.unclassified.push_back(active);
+      break;
     case Kind::copy: content.copy.push_back(active); break;
     case Kind::none: break;
     case Kind::communication:
@@ -218,6 +224,8 @@ Split measure(WindowContent& content, const Window& window) {
   split.window_ns = window.length_ns();
   split.hidden_ns = intersect(comm, compute).length();
   split.compute_only_ns = compute.length() - split.hidden_ns;
+  split.fused_ns = IntervalSet(std::move(content.fused)).length();
+  split.unclassified_ns = IntervalSet(std::move(content.unclassified)).length();
   split.copy_only_ns = subtract(copy, busy).length();
   split.idle_ns = split.window_ns - busy.length() - split.copy_only_ns;
   split.exposed_ns_by_modes = exposed_by_modes(exposed);

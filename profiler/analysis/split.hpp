@@ -47,6 +47,8 @@ struct Split {
   std::int64_t idle_ns = 0;
   std::int64_t exposed_wait_ns = 0;     ///< part of exposed_ns() while no communication's members had all arrived
   std::int64_t exposed_unsplit_ns = 0;  ///< part of it of which that is not known, and no known transfer runs
+  std::int64_t fused_ns = 0;            ///< part of compute_ns() in fused kernels
+  std::int64_t unclassified_ns = 0;     ///< part of compute_ns() in kernels that may be communication
   std::map<std::string, std::int64_t> exposed_ns_by_modes;  ///< "dp", or "dp+tp" where both are exposed at once
 
   std::map<std::string, CommunicationSplit> modes;     ///< "dp", "tp", ..., "unattributed"
@@ -69,6 +71,8 @@ struct Split {
     idle_ns += other.idle_ns;
     exposed_wait_ns += other.exposed_wait_ns;
     exposed_unsplit_ns += other.exposed_unsplit_ns;
+    fused_ns += other.fused_ns;
+    unclassified_ns += other.unclassified_ns;
     for (const auto& [key, ns] : other.exposed_ns_by_modes) exposed_ns_by_modes[key] += ns;
     for (const auto& [mode, split] : other.modes) modes[mode] += split;
     for (const auto& [purpose, split] : other.purposes) purposes[purpose] += split;

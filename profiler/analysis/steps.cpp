@@ -4,15 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <stdexcept>
 #include <utility>
 
+#include "profiler/analysis/steps/host_steps.hpp"
+#include "profiler/analysis/steps/pauses.hpp"
 #include "profiler/analysis/steps/step_ranges.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::analysis {
 namespace {
 
-constexpr EnumNames<StepSource, 5> kSources{{"marks", "profiler_step", "range", "repetition", "none"}};
+constexpr EnumNames<StepSource, 6> kSources{{"marks", "profiler_step", "range", "period", "repetition", "none"}};
 
 std::vector<RankSlices> slices_of_ranks(const Trace& trace) {
   std::map<std::int32_t, std::vector<std::uint32_t>> ranges;
@@ -58,6 +62,7 @@ std::string kind_text(const RankSteps& steps) {
     case StepSource::marks: return "the trace's step markers";
     case StepSource::profiler_step: return "ProfilerStep";
     case StepSource::range: return fmt::format("ranges named \"{}\"", steps.range);
+    case StepSource::period: return fmt::format("periods between ranges \"{}\"", steps.range);
     case StepSource::repetition: return "repeating kernels on the busiest stream";
     case StepSource::none: break;
   }
@@ -78,6 +83,35 @@ std::string text_of(const Alike& alike) {
   return text;
 }
 
+[[noreturn]] void refuse_name(const Trace& trace, const StepChoice& choice) {
+  const std::string repeating = repeating_ranges(trace);
+  throw std::invalid_argument(
+      fmt::format("--steps: no work was launched in ranges named \"{}\"; {}", choice.name,
+                  repeating.empty() ? "the trace has no ranges that repeat" : "ranges that repeat: " + repeating));
+}
+
+[[noreturn]] void refuse_numbers(const StepChoice& choice, std::int32_t first, std::int32_t last) {
+  throw std::invalid_argument(fmt::format("--steps: no step is in {}:{}; the trace has steps {} to {}",
+                                          choice.numbers->first, choice.numbers->second, first, last));
+}
+
+// Leaves the steps of `choice` in the list.
+void choose_numbers(StepList& list, const StepChoice& choice) {
+  std::int32_t least = INT32_MAX, most = INT32_MIN;
+  for (RankSteps& rank : list.ranks) {
+    for (const Window& window : rank.windows) {
+      least = std::min(least, window.step);
+      most = std::max(most, window.step);
+    }
+    std::erase_if(rank.windows, [&](const Window& window) {
+      return window.step < choice.numbers->first || window.step > choice.numbers->second;
+    });
+  }
+  if (list.has_any()) return;
+  if (least > most) throw std::invalid_argument("--steps: the trace has no steps to choose from");
+  refuse_numbers(choice, least, most);
+}
+
 }  // namespace
 
 std::string_view to_string(StepSource source) { return kSources[source]; }
@@ -86,16 +120,31 @@ bool StepList::has_any() const {
   return std::ranges::any_of(ranks, [](const RankSteps& steps) { return !steps.windows.empty(); });
 }
 
-StepList find_steps(const Trace& trace) {
+StepList find_steps(const Trace& trace, const StepChoice& choice) {
   if (!trace.marks.empty()) return steps_of_marks(trace);
   const std::vector<std::int64_t> launched = launch_times(trace);
   StepList list;
   for (const RankSlices& rank : slices_of_ranks(trace)) {
-    RankSteps steps = steps_of_ranges(trace, rank, launched);
-    if (steps.windows.empty()) steps = steps_of_repetition(trace, rank);
+    RankSteps steps = steps_of_ranges(trace, rank, launched, choice);
+    if (steps.windows.empty() && choice.name.empty()) steps = steps_of_repetition(trace, rank);
     list.ranks.push_back(std::move(steps));
   }
+  add_pauses(trace, list);
+  if (!choice.name.empty() && !list.has_any()) refuse_name(trace, choice);
+  if (choice.numbers) choose_numbers(list, choice);
   return list;
+}
+
+void choose_marks(Trace& trace, const StepChoice& choice) {
+  if (trace.marks.empty() || choice.is_any()) return;
+  if (!choice.name.empty())
+    throw std::invalid_argument(fmt::format(
+        "--steps: the trace has its own step markers, so steps cannot be chosen by the name \"{}\"; give A:B",
+        choice.name));
+  const auto [first, last] = *choice.numbers;
+  const auto [least, most] = std::ranges::minmax(trace.marks, {}, &Mark::step);
+  if (last <= least.step || first > most.step) refuse_numbers(choice, least.step + 1, most.step);
+  std::erase_if(trace.marks, [&](const Mark& mark) { return mark.step < first - 1 || mark.step > last; });
 }
 
 std::string steps_text(const StepList& list) {

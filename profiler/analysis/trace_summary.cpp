@@ -5,6 +5,7 @@
 
 #include "platform/text/digits.hpp"
 #include "profiler/analysis/exposure.hpp"
+#include "profiler/analysis/steps/pauses.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -25,7 +26,7 @@ void count_kernels(const Trace& trace, std::vector<RankSummary>& ranks) {
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const std::int32_t rank = trace.tracks[trace.track(i)].rank;
     const Kind kind = trace.tag(i).kind;
-    if (kind == Kind::copy || kind == Kind::none || !by_rank.contains(rank)) continue;
+    if (kind == Kind::copy || kind == Kind::none || trace.is_part(i) || !by_rank.contains(rank)) continue;
     if (!ends_in_any(trace.end_ns(i), windows[rank])) continue;
     ++(kind == Kind::compute ? by_rank[rank]->compute_kernels : by_rank[rank]->comm_kernels);
   }
@@ -99,6 +100,26 @@ std::vector<Window> without_stalled(std::vector<Window> windows, Clock clock, Su
   return counted;
 }
 
+// Names the host range that explains at least half of the extra time of each stalled step, on any of its ranks.
+void find_causes(Summary& summary) {
+  constexpr double kExplains = 0.5;
+  const double typical_ns = typical_step_ns(summary);
+  for (StalledStep& stalled : summary.stalled) {
+    LongestPause longest;
+    for (const Window& window : stalled.windows) {
+      const auto steps = std::ranges::find(summary.steps.ranks, window.rank, &RankSteps::rank);
+      const auto counted = std::ranges::find(summary.steps_of_ranks, window.rank, &RankSummary::rank);
+      if (steps == summary.steps.ranks.end() || counted == summary.steps_of_ranks.end()) continue;
+      const LongestPause of_rank = longest_pause(*steps, window, counted->windows);
+      if (of_rank.longer_ns > longest.longer_ns) longest = of_rank;
+    }
+    const double excess_ns = static_cast<double>(stalled.step.step_ns) - typical_ns;
+    if (static_cast<double>(longest.longer_ns) < kExplains * excess_ns || longest.longer_ns == 0) continue;
+    stalled.cause = name_of(longest.name);
+    stalled.cause_ns = longest.longer_ns;
+  }
+}
+
 Summary over_steps(const Trace& trace, StepList steps) {
   Summary summary;
   summary.has_steps = !trace.marks.empty();
@@ -118,6 +139,7 @@ Summary over_steps(const Trace& trace, StepList steps) {
           over_windows(trace, ranks, without_stalled(windows_of(summary.steps), clock_of(trace), summary));
   }
   summary.job_steps = job_steps(summary.shown_windows(), clock_of(trace));
+  find_causes(summary);
   return summary;
 }
 
@@ -183,10 +205,14 @@ std::string stalled_text(const Summary& summary) {
   const StalledStep& longest =
       *std::ranges::max_element(summary.stalled, {}, [](const StalledStep& stalled) { return stalled.step.step_ns; });
   const std::size_t count = summary.stalled.size();
-  return fmt::format("{} stalled {} excluded: {}step {} took {} ms (typically {} ms)", count,
-                     count == 1 ? "step is" : "steps are", count == 1 ? "" : "the longest, ", longest.step.step,
-                     in_digits(static_cast<double>(longest.step.step_ns) / 1e6, 4),
-                     in_digits(typical_step_ns(summary) / 1e6, 4));
+  std::string text = fmt::format("{} stalled {} excluded: {}step {} took {} ms (typically {} ms)", count,
+                                 count == 1 ? "step is" : "steps are", count == 1 ? "" : "the longest, ",
+                                 longest.step.step, in_digits(static_cast<double>(longest.step.step_ns) / 1e6, 4),
+                                 in_digits(typical_step_ns(summary) / 1e6, 4));
+  if (!longest.cause.empty())
+    text += fmt::format(", {} ms of it in \"{}\"", in_digits(static_cast<double>(longest.cause_ns) / 1e6, 4),
+                        longest.cause);
+  return text;
 }
 
 Summary summarise(const Trace& trace) { return summarise(trace, trace.marks.empty() ? find_steps(trace) : StepList{}); }

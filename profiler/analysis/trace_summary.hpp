@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "profiler/analysis/communications.hpp"
+#include "profiler/analysis/exposure_reasons.hpp"
 #include "profiler/analysis/split.hpp"
 #include "profiler/analysis/steps.hpp"
 #include "profiler/analysis/steps/job_steps.hpp"
@@ -24,13 +25,15 @@ namespace underlap::analysis {
 struct StalledStep {
   JobStep step;                      ///< its windows are those below
   std::vector<Window> windows = {};  ///< of its ranks
+  std::string cause = {};            ///< host range that explains at least half of the extra time; "": none
+  std::int64_t cause_ns = 0;         ///< how much longer that range is than in other steps
 };
 
 /// What one rank did over its counted windows: those of stalled steps are left out.
 struct RankSummary {
   std::int32_t rank = 0;
   Split total;                       ///< every part summed over the windows
-  std::int64_t comm_kernels = 0;     ///< communication slices that end in a window
+  std::int64_t comm_kernels = 0;     ///< communications that end in a window
   std::int64_t compute_kernels = 0;  ///< compute slices that end in a window
   std::vector<Window> windows;       ///< measured steps; one of step -1 where the trace has no marks
   std::vector<Split> splits;         ///< by window
@@ -45,6 +48,7 @@ struct Summary {
   std::vector<StalledStep> stalled;         ///< left out of all figures
   std::optional<Communications> communications;   ///< over all ranks, where match_and_summarise() looked
   std::optional<WaitReport> waits;                ///< where match_and_summarise() looked for them
+  std::optional<ExposureReasons> reasons;         ///< of exposed communication, where the whole trace was kept
   std::vector<std::string> window_errors;         ///< from find_windows
   bool has_steps = false;                         ///< windows come from marks; otherwise from the span of the slices
   std::optional<std::int64_t> clock_residual_ns;  ///< of align_clocks
@@ -91,7 +95,8 @@ double typical(const RankSummary&, const PartOfSplit& part);
 /// empty.
 std::string statistic_text(const Summary&);
 
-/// "1 stalled step is excluded: step 36 took 6944 ms (typically 1547 ms)"; empty without stalled steps.
+/// "1 stalled step is excluded: step 36 took 6944 ms (typically 1547 ms), 5120 ms of it in "save_checkpoint""; empty
+/// without stalled steps.
 std::string stalled_text(const Summary&);
 
 /// Whether any of an exposed time could be split into wait and transfer: a wait of 0 where nothing could be would claim

@@ -4,7 +4,9 @@
 #include <set>
 #include <tuple>
 
+#include "profiler/analysis/mode_name.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::analysis {
@@ -13,8 +15,6 @@ namespace {
 constexpr EnumNames<LateCause, 10> kLateCauses{{"longer_kernels", "more_kernels", "longer_communication",
                                                 "longer_copies", "late_launch", "longer_idle", "longer_wait",
                                                 "pipeline", "transfer", "unresolved"}};
-
-std::string mode_name(Mode mode) { return mode == Mode::none ? "unattributed" : std::string(to_string(mode)); }
 
 // The step in which a moment of a rank lies: that of the window that holds it.
 class StepFinder {
@@ -35,19 +35,20 @@ class StepFinder {
   std::map<std::int32_t, std::map<std::int64_t, Window>> windows_;
 };
 
-LateArrival arrival_of(const Trace& trace, const Communications& communications, std::size_t index) {
+LateArrival arrival_of(const Trace& trace, const CommunicationParts& parts, const Communications& communications,
+                       std::size_t index) {
   const Match& match = communications.matching.matches[index];
   LateArrival arrival{.match = index};
   std::int64_t first_end = 0;
   for (const MatchMember& member : match.members) {
     const std::int64_t start = communications.common_ns(member.rank, trace.start_ns()[member.slice]);
-    const std::int64_t end = communications.common_ns(member.rank, trace.end_ns(member.slice));
+    const std::int64_t end = communications.common_ns(member.rank, parts.end_ns(member.slice));
     const bool is_first = &member == &match.members.front();
     if (is_first || start > arrival.last_ns) arrival.last_rank = member.rank, arrival.last_ns = start;
     arrival.first_ns = is_first ? start : std::min(arrival.first_ns, start);
     first_end = is_first ? end : std::min(first_end, end);
   }
-  arrival.transfer_ns = std::max<std::int64_t>(first_end - arrival.last_ns, 0);
+  if (match.num_missing == 0) arrival.transfer_ns = std::max<std::int64_t>(first_end - arrival.last_ns, 0);
   return arrival;
 }
 
@@ -90,9 +91,10 @@ struct Charge {
 class WaitCharges {
  public:
   // `arrivals` have their own causes.
-  WaitCharges(const Trace& trace, const Communications& communications, std::span<const LateArrival> arrivals)
+  WaitCharges(const Trace& trace, const CommunicationParts& parts, const Communications& communications,
+              std::span<const LateArrival> arrivals)
       : communications_(communications), arrivals_(arrivals), charges_(arrivals.size()), is_open_(arrivals.size()) {
-    read(trace);
+    read(trace, parts);
   }
 
   // From the first to the last arrival, in order of time and without holes.
@@ -132,7 +134,7 @@ class WaitCharges {
     std::size_t arrival = 0;
   };
 
-  void read(const Trace& trace) {
+  void read(const Trace& trace, const CommunicationParts& parts) {
     std::unordered_map<std::uint32_t, std::size_t> arrival_of;  // of slices, the latest
     for (std::size_t i = 0; i < arrivals_.size(); ++i)
       for (const MatchMember& member : communications_.matching.matches[arrivals_[i].match].members) {
@@ -153,7 +155,7 @@ class WaitCharges {
           add(start, end, Doing::own, kNobody);
           continue;
         }
-        const auto arrival = arrival_of.find(slice);
+        const auto arrival = arrival_of.find(static_cast<std::uint32_t>(parts.first_of(slice)));
         const std::int64_t last =
             arrival == arrival_of.end() ? start : std::clamp(arrivals_[arrival->second].last_ns, start, end);
         add(start, last, Doing::wait, arrival == arrival_of.end() ? kNobody : arrival->second);
@@ -317,18 +319,19 @@ std::optional<LateRank> WaitReport::late_rank() const {
 }
 
 WaitReport find_waits(const Trace& trace, const Communications& communications, std::span<const Window> steps) {
+  const CommunicationParts parts(trace);
   WaitReport report;
   report.residual_ns = communications.alignment.residual_ns;
   std::map<std::int32_t, RankTime> times;
   for (const auto& [rank, slices] : work_by_rank(trace)) times.emplace(rank, RankTime(trace, communications, slices));
   for (std::size_t i = 0; i < communications.matching.matches.size(); ++i)
-    report.arrivals.push_back(arrival_of(trace, communications, i));
+    report.arrivals.push_back(arrival_of(trace, parts, communications, i));
   std::ranges::stable_sort(report.arrivals, {}, &LateArrival::last_ns);
   find_late_causes(trace, communications, times, report.arrivals);
 
   const WindowList marked = steps.empty() ? find_windows(trace) : WindowList{};
   const StepFinder finder(steps.empty() ? std::span(marked.windows) : steps);
-  WaitCharges all_charges(trace, communications, report.arrivals);
+  WaitCharges all_charges(trace, parts, communications, report.arrivals);
   for (std::size_t i = 0; i < report.arrivals.size(); ++i) {
     LateArrival& arrival = report.arrivals[i];
     const Match& match = communications.matching.matches[arrival.match];
@@ -337,9 +340,11 @@ WaitReport find_waits(const Trace& trace, const Communications& communications, 
     std::vector<Charge> charges;
     for (const MatchMember& member : match.members) {
       const std::int64_t start = communications.common_ns(member.rank, trace.start_ns()[member.slice]);
-      const MemberTime time =
-          time_of(start, arrival.last_ns, communications.common_ns(member.rank, trace.end_ns(member.slice)),
+      MemberTime time =
+          time_of(start, arrival.last_ns, communications.common_ns(member.rank, parts.end_ns(member.slice)),
                   times.at(member.rank));
+      // A member without a trace may have come later, so only the wait for the others is certain.
+      if (match.num_missing > 0) time.transfer_ns = time.exposed_transfer_ns = 0;
       arrival.waited_ns += time.wait_ns;
       const auto uncertainty = communications.alignment.uncertainty_ns(member.rank, arrival.last_rank);
       const std::vector<Charge> own = charges_within(all_charges, i, start, start + time.wait_ns,

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/attribution/kernel_rules.hpp"
+#include "profiler/attribution/name_patterns.hpp"
 
 namespace underlap::attribution {
 namespace {

@@ -4,11 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "profiler/attribution/annotations.hpp"
-#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/attribution/group_names.hpp"
 #include "profiler/attribution/inference.hpp"
+#include "profiler/attribution/kernel_rules.hpp"
+#include "profiler/attribution/map_lookup.hpp"
+#include "profiler/attribution/name_patterns.hpp"
+#include "profiler/trace/communication_parts.hpp"
 
 namespace underlap::attribution {
 namespace {
@@ -21,7 +28,9 @@ struct Found {
 };
 
 NameMeaning meaning_of_launch(std::string_view annotation) {
-  return {.says = Says::communication, .purpose = collective_of_annotation(annotation).value_or("")};
+  return {.says = Says::known,
+          .what = KernelClass::communication,
+          .purpose = collective_of_annotation(annotation).value_or("")};
 }
 
 class Names {
@@ -57,44 +66,6 @@ Found by_group_of_stream(const GroupRecord& group, Found found) {
       intern(fmt::format("it names no group, and all others on this stream name {}", name_of(name)));
   return found;
 }
-
-// Finds the first rule of the mode map that matches a slice. Each name is matched with a rule once.
-class MapLookup {
- public:
-  explicit MapLookup(const ModeMap& map) : rules_(map.rules), fits_(map.rules.size()) {}
-
-  const ModeRule* rule_of(const Trace& trace, std::size_t i) {
-    for (std::size_t r = 0; r < rules_.size(); ++r)
-      if (fits(r, trace, i)) return &rules_[r];
-    return nullptr;
-  }
-
- private:
-  bool fits(std::size_t r, const Trace& trace, std::size_t i) {
-    const ModeRule& rule = rules_[r];
-    const Track& track = trace.track_of(i);
-    const auto holds = [](const std::vector<std::int32_t>& all, std::int32_t one) {
-      return all.empty() || std::ranges::find(all, one) != all.end();
-    };
-    if (!holds(rule.streams, track.stream) || !holds(rule.ranks, track.rank)) return false;
-    if (rule.kernel && !fits_kernel(r, trace.name(i))) return false;
-    if (!rule.group) return true;
-    const CommunicationRecord* record = trace.communication(i);
-    if (record == nullptr || record->group >= trace.groups.size()) return false;
-    const GroupRecord& group = trace.groups[record->group];
-    return matches(*rule.group, name_of(group.name)) || matches(*rule.group, name_of(group.description));
-  }
-
-  bool fits_kernel(std::size_t r, NameId name) {
-    const std::string& pattern = *rules_[r].kernel;
-    return fits_[r].of(name, [&](std::string_view kernel) {
-      return matches(pattern, kernel) || matches(pattern, qualified_name(kernel));
-    });
-  }
-
-  const std::vector<ModeRule>& rules_;
-  std::vector<ByName<bool>> fits_;
-};
 
 // A library may be used for something else than what it was made for.
 constexpr std::uint8_t kByLibrary = 90;
@@ -135,9 +106,12 @@ class Attributor {
 
   AttributionReport run() {
     for (std::size_t i = 0; i < trace_.size(); ++i) visit(i);
-    if (!waiting_.empty() || !doubtful_.empty()) annotations_.emplace(trace_);
+    if (!waiting_.empty() || !doubtful_.empty() || !copies_.empty()) annotations_.emplace(trace_);
+    settle_annotated();
+    settle_copies();
     settle_doubtful();
     settle_waiting();
+    settle_parts();
     return report();
   }
 
@@ -156,23 +130,107 @@ class Attributor {
     }
     if (tag.kind == Kind::none || trace_.track_of(i).kind != TrackKind::stream) return;
     const NameMeaning& meaning = tag.kind == Kind::copy ? names_.copy(trace_.name(i)) : names_.kernel(trace_.name(i));
-    const bool is_communication = trace_.communication(i) != nullptr || meaning.says == Says::communication;
+    const bool is_communication = trace_.communication(i) != nullptr || meaning.is(KernelClass::communication);
     if (const ModeRule* rule = map_.rule_of(trace_, i); rule && (rule->names_kernels() || is_communication))
       obey(i, meaning, *rule);
+    else if (meaning.is(KernelClass::fused))
+      set_fused(i, fmt::format("a fused kernel of {}", meaning.library));
+    else if (is_communication && (tag.kind == Kind::copy || trace_.is_part(i)))
+      copies_.push_back({i, &meaning});
     else if (is_communication)
       take(i, meaning);
+    else if (meaning.says == Says::device_copy)
+      copies_.push_back({i, &meaning});
+    else if (meaning.is(KernelClass::copy))
+      set_kind(i, Kind::copy);
     else if (meaning.says == Says::looks_like_comm)
       doubtful_.push_back({i, &meaning});
+    else if (tag.kind == Kind::compute && trace_.name(i) == kNoName)
+      set_unclassified(i, "the trace has no name for it");
     else if (!meaning.why_not.empty())
       leave(i, meaning.why_not);
   }
 
+  void set_kind(std::size_t i, Kind kind) {
+    Tag tag = trace_.tag(i);
+    tag.kind = kind;
+    trace_.set_tag(i, tag, trace_.attribution(i));
+  }
+
+  void set_fused(std::size_t i, std::string_view reason) {
+    trace_.set_tag(i, trace_.tag(i), {AttributionSource::fused, 100, intern(reason)});
+    leave(i, reason);
+  }
+
+  void set_unclassified(std::size_t i, std::string_view reason) {
+    trace_.set_tag(i, trace_.tag(i), {AttributionSource::unclassified, 0, intern(reason)});
+    leave(i, reason);
+  }
+
+  // Copies between devices communicate. Copies within a device do if a collective launched them and no kernel
+  // communicates for it. All copies in one annotation are one communication.
+  void settle_copies() {
+    if (copies_.empty()) return;
+    std::ranges::stable_sort(copies_, {}, [&](const Open& open) { return trace_.start_ns()[open.slice]; });
+    std::map<std::size_t, std::size_t> first_of;  // by annotation
+    std::set<std::size_t> with_kernel;
+    for (const std::size_t kernel : kernels_)
+      if (const auto annotation = annotations_->with_collective(kernel)) with_kernel.insert(*annotation);
+    const CommunicationParts parts(trace_);
+    std::optional<std::uint32_t> unnamed;
+    for (const Open& open : copies_) {
+      if (trace_.communication(open.slice) != nullptr) {
+        take_recorded(open, parts.first_of(open.slice));
+        continue;
+      }
+      const auto annotation = annotations_->with_collective(open.slice);
+      const bool is_of_collective = annotation && !with_kernel.contains(*annotation);
+      if (!is_of_collective && open.meaning->says == Says::device_copy) continue;
+      if (is_of_collective) {
+        const auto [first, is_new] = first_of.try_emplace(*annotation, open.slice);
+        if (!unnamed) unnamed = trace_.add_group({});
+        trace_.set_communication(open.slice,
+                                 {.group = *unnamed, .sequence = *annotation, .is_part = !is_new, .transfers = {}});
+        if (!is_new) {
+          parts_.emplace_back(open.slice, first->second);
+          continue;
+        }
+      }
+      take(open.slice, is_of_collective ? names_.launch(trace_.name(*annotation)) : *open.meaning);
+    }
+  }
+
+  // Where a mode map takes the first slice of a communication out of it, the communication starts with the next.
+  void take_recorded(const Open& open, std::size_t first) {
+    if (first != open.slice) {
+      const auto [start, is_new] = starts_.try_emplace(first, first);
+      if (trace_.tag(start->second).kind == Kind::communication)
+        return void(parts_.emplace_back(open.slice, start->second));
+      start->second = open.slice;
+      CommunicationRecord record = *trace_.communication(first), taken_out = record;
+      taken_out.is_part = true;
+      trace_.set_communication(open.slice, std::move(record));
+      trace_.set_communication(first, std::move(taken_out));
+    }
+    take(open.slice, *open.meaning);
+  }
+
+  // Parts get the tag and attribution of the first slice.
+  void settle_parts() {
+    for (const auto& [part, first] : parts_) {
+      trace_.set_tag(part, trace_.tag(first), trace_.attribution(first));
+      count(part);
+    }
+  }
+
   bool is_tagged(std::size_t i) const {
-    return trace_.attribution(i).source == AttributionSource::tag && (is_ours_ || trace_.tag(i).mode != Mode::none);
+    if (trace_.attribution(i).source != AttributionSource::tag) return false;
+    return is_ours_ || trace_.tag(i).mode != Mode::none || trace_.tag(i).kind == Kind::copy;
   }
 
   // Takes a slice as communication. Its group's name gives the mode, else it waits until all communication is known.
   void take(std::size_t i, const NameMeaning& meaning) {
+    if (trace_.tag(i).kind != Kind::copy) kernels_.push_back(i);
     const Found found = by_name_of_group(i);
     set(i, meaning.purpose, found);
     if (found.mode == Mode::none)
@@ -203,10 +261,13 @@ class Attributor {
 
   void obey(std::size_t i, const NameMeaning& meaning, const ModeRule& rule) {
     const Attribution by_map{AttributionSource::mode_map, 100, rule.reason};
-    if (!rule.is_communication) {
-      trace_.set_tag(i, trace_.tag(i), by_map);
-      return;
+    if (rule.what == KernelClass::fused) return set_fused(i, name_of(rule.reason));
+    if (rule.what != KernelClass::communication) {
+      if (rule.what == KernelClass::copy) set_kind(i, Kind::copy);
+      return trace_.set_tag(i, trace_.tag(i), by_map);
     }
+    if (rule.mode == Mode::none) return take(i, meaning);
+    if (trace_.tag(i).kind != Kind::copy) kernels_.push_back(i);
     set(i, meaning.purpose, {rule.mode, by_map});
     if (rule.purpose != kNoName) {
       Tag tag = trace_.tag(i);
@@ -216,31 +277,40 @@ class Attributor {
     count(i);
   }
 
-  // A name that looks like communication is taken where a second thing speaks for it.
+  // A name that looks like communication is taken where a second thing speaks for it: the annotation of its launch,
+  // or the other work of its stream.
+  void settle_annotated() {
+    std::erase_if(doubtful_, [&](const Open& open) {
+      const auto annotation = annotations_->with_collective(open.slice);
+      if (annotation) take(open.slice, names_.launch(trace_.name(*annotation)));
+      return annotation.has_value();
+    });
+  }
+
   void settle_doubtful() {
     if (doubtful_.empty()) return;
     const std::vector<bool> only_communicates = tracks_that_only_communicate();
-    for (const Open& open : doubtful_) {
-      const auto annotation = annotations_->with_collective(open.slice);
-      if (annotation)
-        take(open.slice, names_.launch(trace_.name(*annotation)));
-      else if (only_communicates[trace_.track(open.slice)])
+    for (const Open& open : doubtful_)
+      if (only_communicates[trace_.track(open.slice)])
         take(open.slice, kByItsStream);
       else
-        leave(open.slice, "no rule matches, no annotation launches it as a collective, and its stream also computes");
-    }
+        set_unclassified(open.slice, "no rule matches its name (assign it: --mode-map)");
   }
 
-  // By track: whether it has communication, and besides only kernels that look like it. Fails when compute with such a
-  // name is on a stream of communication: it then counts as communication.
+  // By track: whether all of its work is communication or looks like it. A track without known communication counts
+  // only if another track of the rank computes. Fails for compute with such names on a stream of its own.
   std::vector<bool> tracks_that_only_communicate() const {
     std::vector<std::size_t> communications(trace_.tracks.size());
     std::vector<std::size_t> others(trace_.tracks.size());
     for (std::size_t i = 0; i < trace_.size(); ++i)
       if (trace_.is_work(i)) ++(trace_.tag(i).kind == Kind::communication ? communications : others)[trace_.track(i)];
     for (const Open& open : doubtful_) --others[trace_.track(open.slice)];
+    std::set<std::int32_t> computing_ranks;
+    for (std::size_t t = 0; t < others.size(); ++t)
+      if (others[t] > 0) computing_ranks.insert(trace_.tracks[t].rank);
     std::vector<bool> only(trace_.tracks.size());
-    for (std::size_t t = 0; t < only.size(); ++t) only[t] = communications[t] > 0 && others[t] == 0;
+    for (std::size_t t = 0; t < only.size(); ++t)
+      only[t] = others[t] == 0 && (communications[t] > 0 || computing_ranks.contains(trace_.tracks[t].rank));
     return only;
   }
 
@@ -333,7 +403,7 @@ class Attributor {
   };
 
   void add(std::size_t i, Sum& sum) const {
-    ++sum.count;
+    sum.count += trace_.is_part(i) ? 0 : 1;
     sum.time_ns += std::max<std::int64_t>(trace_.duration_ns()[i], 0);
   }
 
@@ -354,7 +424,7 @@ class Attributor {
     return result;
   }
 
-  static constexpr NameMeaning kByItsStream{.says = Says::communication};
+  static constexpr NameMeaning kByItsStream{.says = Says::known, .what = KernelClass::communication};
 
   Trace& trace_;
   MapLookup map_;
@@ -365,6 +435,10 @@ class Attributor {
   std::vector<Found> group_modes_;
   std::vector<Open> doubtful_;
   std::vector<Open> waiting_;
+  std::vector<std::size_t> kernels_;  // kernels that communicate
+  std::vector<Open> copies_;
+  std::vector<std::pair<std::size_t, std::size_t>> parts_;  // (part, first slice)
+  std::map<std::size_t, std::size_t> starts_;               // of recorded communications, by recorded first slice
   std::optional<Annotations> annotations_;
   std::unordered_map<NameId, Found> annotated_;
   std::unordered_map<std::uint32_t, Found> launches_of_groups_;

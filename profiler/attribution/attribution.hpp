@@ -54,10 +54,14 @@ struct AttributionReport {
 /// that Underlap tagged itself are not changed, nor are other parts of a slice.
 ///
 /// Communication is:
-/// - a kernel with a communication record, or with the name of a communication library's kernel
+/// - a kernel or a copy with a communication record, or a kernel with the name of a communication library's kernel
 /// - a copy between two devices
-/// - a kernel that looks like communication, and was launched in the range of a collective or runs on a stream with
-///   only communication
+/// - a copy within a device, launched in the range of a collective that launched no communication kernel
+/// - a kernel that looks like communication, and was launched in the range of a collective or runs on a stream without
+///   other work
+///
+/// Other kernels that look like it, and kernels without a name, count as compute with AttributionSource::unclassified;
+/// kernels that compute and communicate with AttributionSource::fused.
 ///
 /// The first source that knows the mode decides. Among sources 5 to 8 the first with a confidence of at least 90 % goes
 /// first.

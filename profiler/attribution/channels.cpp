@@ -9,7 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/attribution/kernel_rules.hpp"
+#include "profiler/attribution/name_patterns.hpp"
+#include "profiler/trace/compute_class.hpp"
 
 namespace underlap::attribution {
 namespace {
@@ -75,10 +77,6 @@ Traffic traffic_of(Does d) {
 }
 
 // Fails for attention kernels with other names: exchanges next to them then do not look context-parallel.
-bool is_attention(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kWords{"attention", "attn", "Attention", "flash", "fmha", "FMHA", "sdpa"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
 
 // The compute of one rank by start.
 struct Compute {
@@ -93,10 +91,11 @@ struct Compute {
 
 std::map<std::int32_t, Compute> compute_of(const Trace& trace) {
   std::map<std::int32_t, Compute> ranks;
-  ByName<bool> known;
+  ComputeClasses classes;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     if (trace.tag(i).kind != Kind::compute) continue;
-    ranks[trace.track_of(i).rank].kernels.emplace_back(trace.start_ns()[i], known.of(trace.name(i), is_attention));
+    const bool is_attention = classes.of(trace.name(i)) == ComputeClass::attention;
+    ranks[trace.track_of(i).rank].kernels.emplace_back(trace.start_ns()[i], is_attention);
   }
   for (auto& [rank, compute] : ranks)
     std::ranges::stable_sort(compute.kernels, {}, [](const auto& k) { return k.first; });

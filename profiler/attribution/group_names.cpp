@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/attribution/group_names.hpp"
 
 #include <array>
 #include <string>
+
+#include "profiler/attribution/name_patterns.hpp"
 
 namespace underlap::attribution {
 namespace {

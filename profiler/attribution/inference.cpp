@@ -17,7 +17,7 @@ constexpr std::uint8_t kRhythmOfConfig = 85;
 constexpr std::uint8_t kRhythm = 75;
 
 // Part of the slices of a context-parallel exchange that are next to attention. Fails when attention kernels have names
-// that is_attention() does not know: the probable mode is then another one, or none.
+// that compute_class_of() does not know: the probable mode is then another one, or none.
 constexpr double kNextToAttention = 0.7;
 // A layer of a transformer has some 15 to 40 kernels in both passes together: what comes once in more than this many
 // comes not for each layer. Fails when layers are fused into a few kernels, or when a stage has few of them.

@@ -18,7 +18,9 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr std::string_view kExample = "such as {group: \"dp_*\", mode: dp}";
 constexpr std::array<std::string_view, 8> kModes{"dp", "tp", "pp", "cp", "ep", "fsdp", "other", "compute"};
-constexpr std::array<std::string_view, 6> kKeys{"group", "kernel", "stream", "ranks", "mode", "purpose"};
+constexpr std::array<std::string_view, 4> kClasses{"communication", "compute", "fused", "copy"};
+constexpr std::array<std::string_view, 11> kKeys{"group",   "kernel",  "stream", "ranks",  "mode",    "class",
+                                                 "purpose", "library", "why",    "source", "versions"};
 
 constexpr const char* kHelp = R"(A mode map assigns the communication of a trace to modes of parallelism.
 Give the file to `underlap analyze --mode-map FILE`. It is YAML:
@@ -33,17 +35,27 @@ The first rule that matches a kernel applies, before anything that the trace
 records. All keys of a rule must match:
 
   mode           dp, tp, pp, cp, ep, fsdp or other; compute: no communication
-                 (required)
   group          name or description of the process group
-  kernel         kernel name, complete or without return type, template
-                 arguments and parameters
+  kernel         kernel name: complete; or without return type, template
+                 arguments and parameters; or only its last part. A
+                 pattern that starts with :: matches only names
+                 without a namespace
   stream, ranks  a number or a list
   purpose        a name for the tables (default: as recorded)
 
-A rule needs at least one of group, kernel, stream and ranks. In group and
-kernel, * matches any characters. A rule with kernel or stream also turns
-compute kernels into communication; other rules apply to known communication
-only. Traces of Underlap keep their own modes.
+  class          communication, compute, fused (one kernel computes and
+                 communicates: counted as compute, never as hidden) or copy;
+                 default: compute for mode compute, else communication
+  library, why, source, versions
+                 notes for readers
+
+A rule needs a mode or class, and a group, kernel, stream or ranks. In group and
+kernel, * matches any characters and | separates alternatives. A rule with
+kernel or stream also turns compute kernels into communication; other rules
+apply to known communication only. Traces of Underlap keep their own modes.
+
+The built-in rules for the kernels of NCCL, DeepEP and other libraries have the
+same format: `underlap list kernel-names` prints them.
 )";
 
 class Reader {
@@ -79,11 +91,12 @@ class Reader {
     rule.reason = intern("rule " + problems_.text(node.place));
     bool has_mode = false;
     for (const yaml::Entry& entry : node.entries) {
-      has_mode = has_mode || entry.key == "mode";
+      has_mode = has_mode || entry.key == "mode" || entry.key == "class";
       read_key(entry, rule);
     }
     if (!has_mode)
-      problems_.add(node.place, fmt::format("a rule has no mode; set it to one of: {}", fmt::join(kModes, ", ")));
+      problems_.add(node.place,
+                    fmt::format("a rule has no mode or class; set mode to one of: {}", fmt::join(kModes, ", ")));
     if (!rule.group && !rule.kernel && rule.streams.empty() && rule.ranks.empty())
       problems_.add(node.place, "a rule matches everything; add a group, kernel, stream or ranks");
     return rule;
@@ -100,8 +113,16 @@ class Reader {
       rule.ranks = numbers(entry);
     else if (entry.key == "purpose")
       rule.purpose = intern(text(entry));
+    else if (entry.key == "library")
+      rule.library = text(entry);
+    else if (entry.key == "why")
+      rule.why = text(entry);
+    else if (entry.key == "source" || entry.key == "versions")
+      text(entry);  // notes, only checked to be text
     else if (entry.key == "mode")
       read_mode(entry, rule);
+    else if (entry.key == "class")
+      read_class(entry, rule);
     else
       problems_.add(entry.place,
                     fmt::format("unknown key {} in a rule{}", yaml::in_quotes(entry.key),
@@ -116,8 +137,18 @@ class Reader {
                     fmt::format("mode is {}; must be one of: {}", yaml::in_quotes(mode), fmt::join(kModes, ", ")));
       return;
     }
-    rule.is_communication = mode != "compute";
+    if (mode == "compute") rule.what = KernelClass::compute;
     rule.mode = mode_from(mode).value_or(Mode::none);
+  }
+
+  void read_class(const yaml::Entry& entry, ModeRule& rule) {
+    const std::string word = text(entry);
+    const auto found = std::ranges::find(kClasses, word);
+    if (found != kClasses.end())
+      rule.what = static_cast<KernelClass>(found - kClasses.begin());
+    else if (!word.empty())
+      problems_.add(entry.value->place,
+                    fmt::format("class is {}; must be one of: {}", yaml::in_quotes(word), fmt::join(kClasses, ", ")));
   }
 
   std::string text(const yaml::Entry& entry) {
@@ -161,6 +192,11 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
   if (document.root != nullptr) map = Reader(problems).read(*document.root);
   if (problems.empty() && map.rules.empty()) problems.add({}, fmt::format("has no rules; write one, {}", kExample));
   problems.throw_any();
+  return map;
+}
+
+const ModeMap& known_kernels() {
+  static const ModeMap map = parse_mode_map(std::string(kernel_names_text()), "kernel_names.yaml");
   return map;
 }
 

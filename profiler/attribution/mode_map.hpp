@@ -4,31 +4,40 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "profiler/attribution/kernel_rules.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::attribution {
 
-/// One rule of a person's table. What is not given fits everything; patterns are as matches() reads them.
+/// One rule about slices. A key that is not set matches everything. matches_kernel() defines the patterns.
 struct ModeRule {
   std::optional<std::string> group;   ///< name or description of the group
-  std::optional<std::string> kernel;  ///< the kernel's name, whole or as qualified_name() gives it
+  std::optional<std::string> kernel;  ///< names of kernels
   std::vector<std::int32_t> streams;  ///< numbers of streams; empty: all
   std::vector<std::int32_t> ranks;    ///< that run the slice; empty: all
-  bool is_communication = true;       ///< false: compute only
-  Mode mode = Mode::none;
+  KernelClass what = KernelClass::communication;
+  Mode mode = Mode::none;    ///< none: inferred as for other communication
   NameId purpose = kNoName;  ///< kNoName: keep the purpose that was found
-  NameId reason = kNoName;   ///< includes the position of the rule, such as modes.yaml:3:5
+  std::string library = {};
+  std::string why = {};     ///< why a kernel that looks like communication is not
+  NameId reason = kNoName;  ///< includes the position of the rule, such as modes.yaml:3:5
 
   /// Whether it names kernels that no other rule counts as communication.
   bool names_kernels() const { return kernel.has_value() || !streams.empty(); }
 };
 
-/// A person's knowledge of a trace; the first matching rule decides.
+/// Rules; the first that matches decides.
 struct ModeMap {
   std::vector<ModeRule> rules;
 };
+
+/// The rules for the kernels of communication libraries: kernel_names.yaml, in the same format. Read once.
+const ModeMap& known_kernels();
+/// The text of kernel_names.yaml.
+std::string_view kernel_names_text();
 
 /// The format of the file, for users: lines of at most 80 columns.
 const char* mode_map_help();

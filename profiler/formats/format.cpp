@@ -11,6 +11,7 @@
 
 #include "platform/errors.hpp"
 #include "platform/input/input_file.hpp"
+#include "profiler/formats/unreadable.hpp"
 
 namespace underlap::formats {
 namespace {
@@ -48,9 +49,9 @@ FileBytes first_bytes(const std::filesystem::path& path) {
   return read_bytes(stream, {.bytes = kSniffBytes});
 }
 
-// nullptr: a trace of no known format.
-const Format* format_with(const FileBytes& head) {
-  const auto bytes = std::as_bytes(std::span(head.bytes));
+// nullptr: a trace of no known format. A file that is known to be unreadable may begin like a trace.
+const Format* format_with(std::span<const std::byte> bytes) {
+  if (!unreadable(bytes).empty()) return nullptr;
   const auto format = std::ranges::find_if(formats(), [&](const Format& one) { return one.sniff(bytes); });
   return format == formats().end() ? nullptr : &*format;
 }
@@ -69,7 +70,15 @@ Trace read_as(const Format& format, const std::filesystem::path& path, Reading& 
 
 }  // namespace
 
-bool is_trace(const std::filesystem::path& path) { return format_with(first_bytes(path)) != nullptr; }
+std::string unreadable_file(const std::filesystem::path& path) {
+  const FileBytes head = first_bytes(path);
+  return unreadable(std::as_bytes(std::span(head.bytes)));
+}
+
+bool is_trace(const std::filesystem::path& path) {
+  const FileBytes head = first_bytes(path);
+  return format_with(std::as_bytes(std::span(head.bytes))) != nullptr;
+}
 
 Trace read_trace(const std::filesystem::path& path) {
   Reading unwatched;
@@ -81,11 +90,16 @@ Trace read_trace(const std::filesystem::path& path, Reading& reading) {
   const FileBytes head = first_bytes(path);
   if (head.bytes.empty())
     throw std::invalid_argument(
-        fmt::format("{}: {}; give a trace of `underlap run`, the PyTorch profiler or Nsight Systems", path.string(),
-                    head.fault.empty() ? "an empty file, not a trace" : head.fault));
-  const Format* format = format_with(head);
-  if (format == nullptr)
-    throw std::invalid_argument(fmt::format("{}: unknown trace format; known: {}", path.string(), known_formats()));
+        fmt::format("{}: {}; give a trace of `underlap run`, the PyTorch profiler, Nsight Systems or another format "
+                    "of `underlap list formats`",
+                    path.string(), head.fault.empty() ? "an empty file, not a trace" : head.fault));
+  const auto bytes = std::as_bytes(std::span(head.bytes));
+  const Format* format = format_with(bytes);
+  if (format == nullptr) {
+    const std::string what = unreadable(bytes);
+    throw std::invalid_argument(
+        fmt::format("{}: {}", path.string(), what.empty() ? "unknown trace format; known: " + known_formats() : what));
+  }
   Trace trace = read_as(*format, path, reading);
   reading.at(1);
   return trace;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,11 +43,16 @@ std::span<const Format> formats();
 /// Whether a file starts as a trace of some format does. Throws as ByteStream.
 bool is_trace(const std::filesystem::path&);
 
+/// Names an unreadable file, and what to give instead (unreadable.hpp); empty for a trace or an unknown file. Throws
+/// as ByteStream.
+std::string unreadable_file(const std::filesystem::path&);
+
 /// Reads a trace of any format, which its first bytes show, compressed with zstd or gzip or not.
 ///
-/// Throws std::invalid_argument for what is no file or cannot be opened, for an empty file, for one of no known format
-/// (naming the known ones), for one that memory does not hold, and for a native trace of a newer schema; MachineError
-/// where reading fails, or memory runs out all the same.
+/// Throws std::invalid_argument for what is no file or cannot be opened, for an empty file, for one that cannot be
+/// used (naming what it is and what to give instead) or is of no known format (naming the known ones), for one that
+/// memory does not hold, and for a native trace of a newer schema; MachineError where reading fails, or memory runs out
+/// all the same.
 Trace read_trace(const std::filesystem::path&);
 
 /// The same, watched, as what `Reading` has begun. Throws Cancelled, too.

@@ -29,19 +29,27 @@ void OneJob::add(const std::string& file, const Trace& trace) {
           entry->second, file, rank));
   check_said(file, trace, "world_size", "ranks");
   check_ranks(file, trace);
-  check_said(file, trace, "device_name", "device");
+  take_device(file, trace);
   if (trace.metadata.contains("backend") || trace.size() == 0) return;
-  Span span{trace.start_ns().front(), trace.end_ns(0), file};
+  Span span{INT64_MAX, INT64_MIN, file};
+  // Without GPU work, the calls of the host show when the job ran.
+  bool has_work = false;
+  if (!trace.metadata.contains("work_runs_on"))
+    for (std::size_t i = 0; i < trace.size() && !has_work; ++i) has_work = trace.is_work(i);
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (!trace.is_work(i)) continue;
+    if (has_work && !trace.is_work(i)) continue;
     span.begin_ns = std::min(span.begin_ns, trace.start_ns()[i]);
     span.end_ns = std::max(span.end_ns, trace.end_ns(i));
     const CommunicationRecord* record = trace.communication(i);
     if (record == nullptr || span.ends_ns.size() >= kMostCollectives) continue;
     const GroupRecord& group = trace.groups[record->group];
-    if (!group.ranks.empty())
-      span.ends_ns[{group.name, group.description, group.ranks, record->sequence}] = trace.end_ns(i);
+    if (group.ranks.empty() || record->is_part) continue;
+    span.ends_ns[{group.name, group.description, group.ranks, record->sequence}] = trace.end_ns(i);
+    std::string what;
+    for (const TransferRecord& transfer : record->transfers) what += to_string(transfer.collective);
+    span.orders[{group.name, group.description, group.ranks}].push_back({std::move(what), trace.end_ns(i)});
   }
+  for (auto& [group, order] : span.orders) std::ranges::stable_sort(order, {}, &analysis::OrderedCollective::end_ns);
   spans_.push_back(std::move(span));
 }
 
@@ -54,6 +62,41 @@ void OneJob::check_said(const std::string& file, const Trace& trace, const char*
       fmt::format("{} and {} are from different jobs: {} {} and {}; give traces of one job\n  underlap compare A B "
                   "compares two jobs",
                   first->second.file, file, what, first->second.value, found->second));
+}
+
+void OneJob::take_device(const std::string& file, const Trace& trace) {
+  const auto found = trace.metadata.find("device_name");
+  if (found == trace.metadata.end()) return;
+  Device device{.name = found->second, .file = file};
+  for (const GroupRecord& group : trace.groups)
+    if (group.ranks.size() > 1) device.groups.emplace(group.name, group.description, group.ranks);
+  devices_.push_back(std::move(device));
+}
+
+// A job may use different GPUs, but its files are then connected by groups that two of them list.
+void OneJob::check_devices() const {
+  if (devices_.empty()) return;
+  const Device& first = devices_.front();
+  std::set<GroupKey> known;
+  std::vector<bool> is_connected(devices_.size());
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const Device& device = devices_[i];
+      const auto is_known = [&](const GroupKey& group) { return known.contains(group); };
+      if (is_connected[i] || (device.name != first.name && std::ranges::none_of(device.groups, is_known))) continue;
+      is_connected[i] = grew = true;
+      known.insert(device.groups.begin(), device.groups.end());
+    }
+  }
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (is_connected[i]) continue;
+    const Device& device = devices_[i];
+    throw std::invalid_argument(
+        fmt::format("{} and {} are from different jobs: devices {} and {}, and no common process group; give traces of "
+                    "one job\n  underlap compare A B compares two jobs",
+                    first.file, device.file, first.name, device.name));
+  }
 }
 
 void OneJob::check_ranks(const std::string& file, const Trace& trace) const {
@@ -83,10 +126,18 @@ bool OneJob::share_collectives(const Span& a, const Span& b) {
     most = num == 0 ? apart : std::max(most, apart);
     ++num;
   }
-  return num >= kFewest && saturating_subtract(most, least) <= kCoincideNs;
+  if (num >= kFewest && saturating_subtract(most, least) <= kCoincideNs) return true;
+  // Without sequence numbers, positions differ if captures start at different times.
+  return std::ranges::any_of(a.orders, [&](const auto& order) {
+    const auto other = b.orders.find(order.first);
+    if (other == b.orders.end() || std::min(order.second.size(), other->second.size()) < kFewest) return false;
+    const auto shift = analysis::shift_between(order.second, other->second);
+    return shift && shift->spread_ns <= static_cast<double>(kCoincideNs);
+  });
 }
 
 void OneJob::check_times() const {
+  check_devices();
   std::vector<Span> spans = spans_;
   std::ranges::sort(spans, {}, &Span::begin_ns);
   for (std::size_t i = 1; i < spans.size(); ++i) {

@@ -86,16 +86,59 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-void refuse_folder(const fs::path& folder) {
-  throw std::invalid_argument(fmt::format(
-      "{}: a folder without traces; give a trace, or the folder of a run that recorded traces", folder.string()));
+// The folders "iteration_10", ... of torchtitan, in natural order: each holds the traces of all ranks.
+std::vector<std::string> iterations_in(const fs::path& folder) {
+  constexpr std::string_view kPrefix = "iteration_";
+  std::error_code error;
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code ignored;
+    if (entry.is_directory(ignored) && name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+        digits_at(std::string_view(name).substr(kPrefix.size())).size() + kPrefix.size() == name.size())
+      found.push_back(entry.path().string());
+  }
+  std::ranges::sort(found, naturally_before);
+  return found;
 }
 
+// Names the first file of a folder that is known to be unreadable.
+std::string unreadable_in(const fs::path& folder) {
+  constexpr std::size_t kMostTried = 100;
+  std::size_t tried = 0;
+  for (const fs::path& file : files_in(folder)) {
+    if (++tried > kMostTried) break;
+    try {
+      if (const std::string what = formats::unreadable_file(file); !what.empty())
+        return fmt::format("; {} is {}", file.filename().string(), what);
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
+  }
+  return "; give a trace, or the folder of a run that recorded traces";
+}
+
+[[noreturn]] void refuse_folder(const fs::path& folder) {
+  throw std::invalid_argument(fmt::format("{}: a folder without traces{}", folder.string(), unreadable_in(folder)));
+}
+
+[[noreturn]] void refuse_iterations(const fs::path& folder, const std::vector<std::string>& iterations) {
+  throw std::invalid_argument(
+      fmt::format("{}: has the traces of {} iterations; analyze one at a time: give one "
+                  "of: {}",
+                  folder.string(), iterations.size(), fmt::join(iterations, ", ")));
+}
+
+// Adds the traces of a folder or, if it has none, those of the only iteration in it.
 void add_folder(const fs::path& folder, std::vector<std::string>& files) {
   const std::size_t before = files.size();
   for (const fs::path& file : files_in(folder))
     if (has_extension_of_a_trace(file) && begins_as_a_trace(file)) files.push_back(file.string());
-  if (files.size() == before) refuse_folder(folder);
+  if (files.size() > before) return;
+  const std::vector<std::string> iterations = iterations_in(folder);
+  if (iterations.size() > 1) refuse_iterations(folder, iterations);
+  if (iterations.empty()) refuse_folder(folder);
+  add_folder(iterations.front(), files);
 }
 
 struct FreeGlob {
@@ -151,7 +194,7 @@ std::optional<std::int32_t> rank_in_name(const fs::path& file) {
 bool is_run_folder(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return false;
-  if (fs::is_directory(path / "traces", error)) return true;
+  if (fs::is_directory(path / "traces", error)) return iterations_in(path / "traces").empty();
   return std::ranges::any_of(files_in(path), is_native);
 }
 
@@ -169,8 +212,9 @@ std::vector<std::string> trace_files(const std::vector<std::string>& arguments) 
   std::vector<std::string> files;
   for (const std::string& argument : arguments) {
     std::error_code ignored;
+    const fs::path traces = fs::path(argument) / "traces";  // torchtitan: profiling/traces/iteration_N
     if (fs::is_directory(argument, ignored))
-      add_folder(argument, files);
+      add_folder(iterations_in(traces).empty() ? fs::path(argument) : traces, files);
     else
       add_pattern(argument, files);
   }

@@ -26,8 +26,9 @@ bool is_run_folder(const std::filesystem::path& path);
 std::vector<std::string> traces_of_run(const std::filesystem::path& folder);
 
 /// The files that `arguments` name: files as they are, of a folder all that are traces by their content, and what a
-/// pattern of * ? [] fits where there is no file of that name. More than one come in natural order.
-/// Throws std::invalid_argument where an argument names nothing.
+/// pattern of * ? [] fits where there is no file of that name. More than one come in natural order. A folder without
+/// traces may hold folders iteration_N with those of all ranks, as torchtitan writes them: the only one is taken.
+/// Throws std::invalid_argument where an argument names nothing, or a folder with several iterations.
 std::vector<std::string> trace_files(const std::vector<std::string>& arguments);
 
 /// The ranks of files that do not contain their rank.

@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -20,6 +22,8 @@
 #include "profiler/analysis/steps.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/formats/unreadable.hpp"
+#include "profiler/graph/exposure_reasons.hpp"
 #include "profiler/input/one_job.hpp"
 #include "profiler/input/trace_files.hpp"
 
@@ -36,6 +40,30 @@ std::string cell_of(const Trace& trace) {
   return said == trace.metadata.end() ? "" : said->second;
 }
 
+// "all_reduce (12), all_gather (3)": the collectives that the host launched, as PyTorch's annotations name them.
+std::string launched_collectives(const Trace& trace) {
+  constexpr std::string_view kPrefix = "nccl:";
+  std::map<std::string_view, std::size_t> count;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (const std::string_view name = name_of(trace.name(i)); name.starts_with(kPrefix))
+      ++count[name.substr(kPrefix.size())];
+  std::string text;
+  for (const auto& [name, launches] : count) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, launches);
+  return text;
+}
+
+// How to record the missing GPU work; empty if the tool is unknown.
+std::string recording_advice(const Trace& trace) {
+  const auto format = trace.metadata.find("format");
+  if (trace.size() == 0 || format == trace.metadata.end()) return "";
+  if (format->second == "nsys") return fmt::format("no GPU work was recorded: {}", formats::kRecordWithNsys);
+  if (format->second != "kineto") return "";
+  const std::string launched = launched_collectives(trace);
+  return fmt::format(
+      "no GPU work was recorded: {}{}", formats::kRecordWithTorch,
+      launched.empty() ? "" : "; the host launched " + launched + ", but the trace lacks their transfers");
+}
+
 // A trace of which nothing is left, as one cut in its first lines is.
 void check_holds_something(const CellTrace& cell) {
   const Trace& trace = cell.trace;
@@ -45,6 +73,8 @@ void check_holds_something(const CellTrace& cell) {
   std::string skipped;
   for (const auto& [reason, count] : cell.trace.import.skipped)
     skipped += fmt::format("; skipped {}: {}", count, reason);
+  if (const std::string advice = recording_advice(trace); !advice.empty())
+    throw std::invalid_argument(fmt::format("{}: {}{}", fmt::join(cell.files, ", "), advice, skipped));
   throw std::invalid_argument(
       fmt::format("{}: no usable slice, so there is nothing to analyze{}; give a trace of a run that finished a block, "
                   "or of a program that used a GPU",
@@ -154,9 +184,11 @@ std::vector<double> shares_of(const std::vector<std::string>& files) {
 // Reads the files of one job one after the other.
 class JobReader {
  public:
-  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep, Reading& reading)
+  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep, Reading& reading,
+            const analysis::StepChoice& choice)
       : options_(options),
         reading_(reading),
+        choice_(choice),
         assumed_(assumed_ranks(files)),
         keeps_everything_(keeps_everything(files, keep)) {
     cell_.files = files;
@@ -193,10 +225,14 @@ class JobReader {
     if (keeps_everything_) {
       cell_.attribution = attribution::attribute(cell_.trace, options_(cell_.trace));
       reading_.check();
-      steps_ = analysis::find_steps(cell_.trace);
+      steps_ = analysis::find_steps(cell_.trace, choice_);
     }
     reading_.check();
     cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_), reading_);
+    reading_.check();
+    if (keeps_everything_)
+      cell_.summary.reasons =
+          graph::find_exposure_reasons(cell_.trace, *cell_.summary.communications, cell_.summary.shown_windows());
     reading_.check();
   }
 
@@ -214,6 +250,8 @@ class JobReader {
       contradicting_name_ =
           fmt::format("as recorded in the traces; {} has rank {}, unlike its name", file, ranks.front());
     if (!ranks.empty()) next_rank_ = std::max(next_rank_, ranks.back() + 1);
+    leave_out_clocks_of_other_hosts(trace);
+    analysis::choose_marks(trace, choice_);
     job_.add(file, trace);
     if (keeps_everything_) {
       if (cell_.files.size() == 1)
@@ -224,7 +262,7 @@ class JobReader {
     }
     add(cell_.attribution, attribution::attribute(trace, options_(trace)));
     reading_.check();
-    std::ranges::move(analysis::find_steps(trace).ranks, std::back_inserter(steps_.ranks));
+    std::ranges::move(analysis::find_steps(trace, choice_).ranks, std::back_inserter(steps_.ranks));
     reading_.check();
     const std::vector<bool> kept = kept_slices(trace);
     if (cell_.files.size() == 1 && std::ranges::find(kept, false) == kept.end())
@@ -233,23 +271,35 @@ class JobReader {
       append_kept(cell_.trace, trace, kept, reading_);
   }
 
+  // Clocks of different hosts cannot be compared.
+  void leave_out_clocks_of_other_hosts(Trace& trace) {
+    const auto host = trace.metadata.find("host_name");
+    if (host == trace.metadata.end()) return;
+    hosts_.insert(host->second);
+    if (hosts_.size() < 2) return;
+    trace.clocks.clear();
+    cell_.trace.clocks.clear();
+  }
+
   const AttributionOptionsOf& options_;
   Reading& reading_;
+  const analysis::StepChoice& choice_;
   CellTrace cell_;
   OneJob job_;
   AssumedRanks assumed_;
   analysis::StepList steps_;
   bool keeps_everything_;
   std::int32_t next_rank_ = 0;
+  std::set<std::string> hosts_;
   std::string contradicting_name_;  // the first file whose name has another rank than its trace
 };
 
 }  // namespace
 
 CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
-                    Keep keep) {
+                    Keep keep, const analysis::StepChoice& steps) {
   Reading reading(watch);
-  CellTrace cell = JobReader(files, options, keep, reading).read(shares_of(files));
+  CellTrace cell = JobReader(files, options, keep, reading, steps).read(shares_of(files));
   reading.end();
   return cell;
 }
@@ -257,14 +307,15 @@ CellTrace read_cell(const std::vector<std::string>& files, const AttributionOpti
 // Two cells have the same ranks and steps, and adding them up would mean nothing.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, ReadingWatch& watch,
-                   const std::function<void(const CellTrace&)>& take) {
+                   const std::function<void(const CellTrace&)>& take, const analysis::StepChoice& steps) {
   Reading reading(watch);
   const std::vector<std::string> files = traces_of_run(folder);
   const std::vector<double> shares = shares_of(files);
   std::set<std::string> names;
   bool is_found = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const CellTrace cell = JobReader({files[i]}, options, Keep::everything, reading).read(std::span(&shares[i], 1));
+    const CellTrace cell =
+        JobReader({files[i]}, options, Keep::everything, reading, steps).read(std::span(&shares[i], 1));
     names.insert(cell.cell);
     if (wanted && cell.cell != *wanted) continue;
     is_found = true;

@@ -41,10 +41,10 @@ enum class Keep {
 /// Progress counts the bytes of all files. While the first file is read, parts are of it alone. At the end of each
 /// file, a part has the kept slices of all files read so far. The last part has all slices of the trace, not attributed
 /// yet. If files are not kept whole, a part may have fewer slices than the one before.
-/// Throws std::invalid_argument if two files hold the same rank or are of different jobs, and for traces that hold
-/// nothing; Cancelled.
+/// `steps` selects the steps that are counted. Throws std::invalid_argument if two files hold the same rank or are of
+/// different jobs, for traces that hold nothing, and as analysis::find_steps(); Cancelled.
 CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
-                    Keep keep = Keep::everything);
+                    Keep keep = Keep::everything, const analysis::StepChoice& steps = {});
 
 /// Reads the traces of a run's folder (its traces/, or itself where it has none), cell by cell, in the order of the
 /// files' names; of them only the one named `wanted`, where that is given. Only one cell is in memory at a time.
@@ -52,6 +52,6 @@ CellTrace read_cell(const std::vector<std::string>& files, const AttributionOpti
 /// Throws as read_cell(), and where there is no trace or no cell of that name.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, ReadingWatch& watch,
-                   const std::function<void(const CellTrace&)>& take);
+                   const std::function<void(const CellTrace&)>& take, const analysis::StepChoice& steps = {});
 
 }  // namespace underlap::input

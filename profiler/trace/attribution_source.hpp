@@ -9,7 +9,7 @@
 
 namespace underlap {
 
-/// The source of the mode of a communication.
+/// The source of a communication's mode, or why a kernel counts as compute although it may communicate.
 enum class AttributionSource : std::uint8_t {
   tag,             ///< set where the operation was enqueued
   mode_map,        ///< the user's own table
@@ -18,11 +18,13 @@ enum class AttributionSource : std::uint8_t {
   annotation,      ///< the range in which it was launched
   kernel_name,     ///< a library that serves one mode alone
   rhythm,          ///< how often it runs, and next to which kernels
-  none             ///< nothing: the mode is not known
+  none,            ///< nothing: the mode is not known
+  fused,           ///< the kernel computes and communicates; it counts as compute
+  unclassified     ///< the kernel may be communication; it counts as compute
 };
 
 std::string_view to_string(AttributionSource);
-constexpr AttributionSource last_value(AttributionSource) { return AttributionSource::none; }
+constexpr AttributionSource last_value(AttributionSource) { return AttributionSource::unclassified; }
 std::optional<AttributionSource> attribution_source_from(std::string_view);
 
 /// Where the mode of a slice's tag comes from, and how far it can be trusted.

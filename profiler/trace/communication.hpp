@@ -35,6 +35,9 @@ struct CommunicationRecord {
   std::uint64_t sequence = 0;         ///< position among the communications of its communicator, from 0
   std::int64_t last_arrival_ns = -1;  ///< when the last member arrived, on this rank's clock; -1: not known
   std::int64_t cpu_ns = -1;  ///< CPU time that the transfer itself cost this rank's stream thread; -1: not known
+  /// A further copy of a communication. The first copy has the same rank, group, sequence and collective, and the
+  /// sizes.
+  bool is_part = false;
   std::vector<TransferRecord> transfers;
 
   std::int64_t bytes_on_wire() const {

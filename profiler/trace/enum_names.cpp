@@ -13,8 +13,8 @@
 namespace underlap {
 namespace {
 
-constexpr EnumNames<AttributionSource, 8> kSources{
-    {"tag", "mode_map", "group_name", "group_geometry", "annotation", "kernel_name", "rhythm", "none"}};
+constexpr EnumNames<AttributionSource, 10> kSources{{"tag", "mode_map", "group_name", "group_geometry", "annotation",
+                                                     "kernel_name", "rhythm", "none", "fused", "unclassified"}};
 constexpr EnumNames<Collective, 7> kCollectives{
     {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "send", "receive"}};
 constexpr EnumNames<DataType, 7> kDataTypes{{"f32", "bf16", "i32", "u8", "f64", "f8e4m3", "f8e5m2"}};

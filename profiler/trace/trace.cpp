@@ -110,6 +110,7 @@ std::optional<std::uint32_t> Trace::known_group(std::size_t i) const {
 
 bool Trace::knows_bytes_on_wire(std::size_t i) const {
   const CommunicationRecord* record = communication(i);
+  if (record != nullptr && record->is_part) return true;  // the first part has them
   if (record == nullptr || record->transfers.empty()) return false;
   const bool is_alone = record->group < groups.size() && groups[record->group].size() == 1;
   return is_alone || std::ranges::all_of(record->transfers, [](const TransferRecord& transfer) {

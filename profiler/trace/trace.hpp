@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -70,6 +71,9 @@ struct Slice {
   LaunchShape shape{};
 };
 
+/// Prefix of skip reasons that concern only host rows: no device time depends on them.
+inline constexpr std::string_view kHostReason = "host event ";
+
 /// What a reader could not use, by reason.
 struct ImportReport {
   std::int64_t events = 0;
@@ -112,6 +116,8 @@ class Trace {
   const CommunicationRecord* communication(std::size_t) const;
   /// Index of the communicator that a slice's record names; nothing where it names none.
   std::optional<std::uint32_t> known_group(std::size_t) const;
+  /// Whether a slice continues a communication that an earlier slice of its rank started: one of several copies.
+  bool is_part(std::size_t i) const { return communication(i) != nullptr && communication(i)->is_part; }
   /// Whether the bytes that a slice's rank sent are known. A receive, and a group of one rank, send nothing.
   bool knows_bytes_on_wire(std::size_t) const;
 

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/attribution/attribution.hpp"
+#include "profiler/graph/exposure_reasons.hpp"
 #include "tests/fuzz/harness.hpp"
 #include "tests/fuzz/look_at.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
@@ -23,8 +25,10 @@ std::vector<std::string> seeds() {
 }
 
 void take(std::string_view text) {
-  const Trace trace = testing_support::read_kineto_text(text);
-  const analysis::Summary summary = analysis::summarise(trace);
+  Trace trace = testing_support::read_kineto_text(text);
+  attribution::attribute(trace);
+  analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
+  summary.reasons = graph::find_exposure_reasons(trace, *summary.communications, summary.shown_windows());
   analysis::analysis_json(trace, summary);
   analysis::analysis_table(trace, summary, {.width = 80});
   look_at(trace, summary);

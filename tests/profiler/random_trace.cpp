@@ -47,7 +47,7 @@ CommunicationRecord random_record(std::mt19937& random, const Slice& slice, std:
 
 void make_foreign(std::mt19937& random, Slice& slice) {
   slice.tag.kind = static_cast<Kind>(between(random, 0, 3));
-  slice.attribution = {.source = static_cast<AttributionSource>(between(random, 0, 5)),
+  slice.attribution = {.source = static_cast<AttributionSource>(between(random, 0, 9)),
                        .confidence_pct = static_cast<std::uint8_t>(between(random, 0, 4) * 25),
                        .reason = between(random, 0, 1) == 0 ? kNoName : intern("called \"dp\"")};
   const auto size = [&] { return static_cast<std::uint32_t>(between(random, 0, 2) * 2'000'000'000); };
@@ -83,10 +83,13 @@ void add_slices(std::mt19937& random, const RandomTraceShape& shape, Trace& trac
                 .operation = static_cast<std::uint32_t>(between(random, 0, 5) * 1'000'000'000),
                 .tag = random_tag(random)};
     if (shape.is_foreign) make_foreign(random, slice);
-    if (between(random, 0, 1) == 0)
+    if (between(random, 0, 1) == 0) {
       trace.add(slice);
-    else
-      trace.add(slice, random_record(random, slice, trace.groups.size()));
+      continue;
+    }
+    CommunicationRecord record = random_record(random, slice, trace.groups.size());
+    record.is_part = shape.is_foreign && between(random, 0, 3) == 0;
+    trace.add(slice, std::move(record));
   }
 }
 
@@ -146,7 +149,8 @@ std::string everything(const Trace& trace) {
          name_of(s.attribution.reason), fmt::join(s.shape.grid, " "), fmt::join(s.shape.block, " "), s.shape.bytes);
     const CommunicationRecord* r = trace.communication(i);
     if (r == nullptr) continue;
-    line("  group {} sequence {} arrival {} cpu {}", r->group, r->sequence, r->last_arrival_ns, r->cpu_ns);
+    line("  group {} sequence {} arrival {} cpu {}{}", r->group, r->sequence, r->last_arrival_ns, r->cpu_ns,
+         r->is_part ? " part" : "");
     for (const TransferRecord& x : r->transfers)
       line("  {} {} {} {} {}", to_string(x.collective), to_string(x.dtype), x.peer, x.bytes, x.bytes_on_wire);
   }

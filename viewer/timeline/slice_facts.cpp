@@ -226,6 +226,15 @@ void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
   }
 }
 
+void add_reason(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
+  if (!summary.reasons) return;
+  const auto& all = summary.reasons->communications;
+  const auto found = std::ranges::lower_bound(all, slice, {}, &analysis::ExposedCommunication::slice);
+  if (found == all.end() || found->slice != slice) return;
+  add(facts, "exposed because", analysis::clause_of(*found) + (found->is_guessed ? " (guessed)" : ""));
+  if (found->holds_up != kNoName) add(facts, "compute that waits for it", std::string(name_of(found->holds_up)));
+}
+
 void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
   const analysis::LateArrival* late = late_arrival_of(summary, slice);
   if (late == nullptr) return;
@@ -285,6 +294,7 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
   add_exposure(timeline, summary, slice, facts);
   add_slowdown(timeline, slice, facts);
+  add_reason(summary, slice, facts);
   add_late(summary, slice, facts);
   add_tag(trace, slice, facts);
   add(facts, "rank", std::to_string(track.rank));

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "platform/numbers/median.hpp"
+#include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
@@ -63,10 +64,13 @@ double bus_factor(Collective collective, std::size_t num_ranks) {
 }
 
 BandwidthReport find_bandwidths(const Trace& trace) {
+  const CommunicationParts parts(trace);
   BandwidthReport report;
   std::map<Key, Samples> classes;
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (trace.tag(i).kind != Kind::communication || trace.duration_ns()[i] <= 0) continue;
+    if (trace.tag(i).kind != Kind::communication || trace.duration_ns()[i] <= 0 || trace.is_part(i)) continue;
+    const std::int64_t end_ns = parts.end_ns(i);
+    const std::int64_t duration_ns = end_ns - trace.start_ns()[i];
     const CommunicationRecord* record = trace.communication(i);
     std::int64_t bytes = 0;
     if (record != nullptr)
@@ -83,10 +87,10 @@ BandwidthReport find_bandwidths(const Trace& trace) {
     const auto least = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
     Samples& samples = classes[{record->transfers.front().collective, trace.groups[record->group].size(), least}];
     samples.bytes.push_back(static_cast<double>(bytes));
-    samples.ns.push_back(static_cast<double>(trace.duration_ns()[i]));
-    samples.rate.push_back(rate_of(bytes, trace.duration_ns()[i]));
+    samples.ns.push_back(static_cast<double>(duration_ns));
+    samples.rate.push_back(rate_of(bytes, duration_ns));
     if (record->last_arrival_ns == -1) continue;
-    const std::int64_t transfer = trace.end_ns(i) - std::max(record->last_arrival_ns, trace.start_ns()[i]);
+    const std::int64_t transfer = end_ns - std::max(record->last_arrival_ns, trace.start_ns()[i]);
     if (transfer <= 0) continue;
     samples.transfer_ns.push_back(static_cast<double>(transfer));
     samples.transfer_rate.push_back(rate_of(bytes, transfer));

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "platform/numbers/median.hpp"
+#include "profiler/analysis/steps/host_steps.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -45,40 +47,6 @@ bool is_number_and_remark(std::string_view text, std::optional<std::int32_t>& nu
   return rest.empty() || std::string_view("/,]) ").find(rest.front()) != std::string_view::npos;
 }
 
-// The ranges that count: of the family that lasts longest in all, and none inside another of it. Fails when
-// ranges of something else have such a name and last longer: they then count as steps.
-struct ChosenRanges {
-  std::string family;
-  std::vector<std::pair<std::size_t, std::optional<std::int32_t>>> slices;
-};
-
-ChosenRanges choose(const Trace& trace, const RankSlices& rank) {
-  struct Family {
-    ChosenRanges ranges;
-    std::int64_t end_ns = INT64_MIN;
-    double total_ns = 0;
-  };
-  std::map<std::pair<bool, std::string>, Family> families;  // annotations of threads before those of devices
-  for (const std::size_t slice : rank.ranges) {
-    auto name = step_name(name_of(trace.name(slice)));
-    if (!name) continue;
-    Family& family = families[{trace.track_of(slice).device >= 0, name->family}];
-    if (trace.start_ns()[slice] < family.end_ns) continue;
-    family.end_ns = trace.end_ns(slice);
-    family.total_ns += static_cast<double>(trace.duration_ns()[slice]);
-    family.ranges.family = name->family;
-    family.ranges.slices.emplace_back(slice, name->number);
-  }
-  const auto better = [](const auto& a, const auto& b) {
-    const bool is_profilers[] = {a.first.second == "ProfilerStep", b.first.second == "ProfilerStep"};
-    if (a.first.first != b.first.first) return a.first.first;  // a is of a device
-    if (is_profilers[0] != is_profilers[1]) return is_profilers[1];
-    return a.second.total_ns < b.second.total_ns;
-  };
-  const auto best = std::max_element(families.begin(), families.end(), better);
-  return best == families.end() ? ChosenRanges{} : std::move(best->second.ranges);
-}
-
 // What was launched inside one range.
 struct StepWork {
   std::int64_t count = 0;
@@ -88,13 +56,14 @@ struct StepWork {
 // When each work of a rank was asked for, in the order of rank.work.
 std::vector<std::int64_t> asked_times(const Trace& trace, const RankSlices& rank,
                                       std::span<const std::int64_t> launched_ns) {
-  const bool any_known =
-      std::ranges::any_of(rank.work, [&](std::size_t slice) { return launched_ns[slice] != kNotLaunched; });
+  std::set<std::uint32_t> with_launches;  // tracks
+  for (const std::size_t slice : rank.work)
+    if (launched_ns[slice] != kNotLaunched) with_launches.insert(trace.track(slice));
   std::unordered_map<std::uint32_t, std::int64_t> last_of_track;
   std::vector<std::int64_t> asked;
   asked.reserve(rank.work.size());
   for (const std::size_t slice : rank.work) {
-    std::int64_t time = any_known ? launched_ns[slice] : trace.start_ns()[slice];
+    std::int64_t time = with_launches.contains(trace.track(slice)) ? launched_ns[slice] : trace.start_ns()[slice];
     std::int64_t& last = last_of_track.try_emplace(trace.track(slice), kNotLaunched).first->second;
     if (time == kNotLaunched) time = last;
     last = time;
@@ -153,27 +122,34 @@ std::vector<std::int64_t> launch_times(const Trace& trace) {
   return launched;
 }
 
-RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<const std::int64_t> launched_ns) {
-  const ChosenRanges chosen = choose(trace, rank);
-  RankSteps steps{.rank = rank.rank, .range = chosen.family};
-  if (chosen.slices.empty()) return steps;
-  steps.source = chosen.family == "ProfilerStep" ? StepSource::profiler_step : StepSource::range;
-
-  std::vector<StepWork> work(chosen.slices.size());
-  std::int64_t begin = trace.start_ns()[chosen.slices.front().first];
-  bool is_begin_known = false;  // from work that ended before the first step
+RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<const std::int64_t> launched_ns,
+                          const StepChoice& choice) {
   const std::vector<std::int64_t> asked = asked_times(trace, rank, launched_ns);
+  const HostSteps host = host_steps(trace, rank, asked, choice);
+  RankSteps steps{.rank = rank.rank, .source = host.source, .range = host.range};
+  if (host.steps.empty()) return steps;
+  const auto number_of = [&](std::size_t i) { return host.steps[i].number.value_or(static_cast<std::int32_t>(i)); };
+  // Work on the host runs inside its range.
+  if (const auto where = trace.metadata.find("work_runs_on");
+      where != trace.metadata.end() && where->second == "host") {
+    for (std::size_t i = 0; i < host.steps.size(); ++i)
+      steps.windows.push_back({rank.rank, 0, number_of(i), host.steps[i].begin_ns, host.steps[i].end_ns});
+    return steps;
+  }
+
+  std::vector<StepWork> work(host.steps.size());
+  std::int64_t begin = host.steps.front().begin_ns;
+  bool is_begin_known = false;  // from work that ended before the first step
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto after = std::ranges::upper_bound(chosen.slices, asked[i], {},
-                                                [&](const auto& range) { return trace.start_ns()[range.first]; });
+    const auto after = std::ranges::upper_bound(host.steps, asked[i], {}, &HostStep::begin_ns);
     const std::int64_t end = trace.end_ns(rank.work[i]);
-    if (after == chosen.slices.begin()) {
+    if (after == host.steps.begin()) {
       begin = std::max(begin, end);
       is_begin_known = true;
       continue;
     }
-    const auto range = static_cast<std::size_t>(after - chosen.slices.begin() - 1);
-    if (asked[i] >= trace.end_ns(chosen.slices[range].first)) continue;  // between two steps
+    const auto range = static_cast<std::size_t>(after - host.steps.begin() - 1);
+    if (asked[i] >= host.steps[range].end_ns) continue;  // between two steps
     ++work[range].count;
     work[range].end_ns = std::max(work[range].end_ns, end);
   }
@@ -184,8 +160,7 @@ RankSteps steps_of_ranges(const Trace& trace, const RankSlices& rank, std::span<
       ++steps.num_without;
       continue;
     }
-    const std::int32_t number = chosen.slices[i].second.value_or(static_cast<std::int32_t>(i));
-    steps.windows.push_back({rank.rank, 0, number, begin, work[i].end_ns});
+    steps.windows.push_back({rank.rank, 0, number_of(i), begin, work[i].end_ns});
     counts.push_back(work[i].count);
     begin = work[i].end_ns;
   }

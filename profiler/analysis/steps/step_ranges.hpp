@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profiler/analysis/steps.hpp"
+#include "profiler/analysis/steps/step_choice.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
@@ -27,15 +28,16 @@ std::optional<StepName> step_name(std::string_view name);
 struct RankSlices {
   std::int32_t rank = 0;
   std::vector<std::uint32_t> work;    ///< of the device, by start
-  std::vector<std::uint32_t> ranges;  ///< whose names are those of steps, by start
+  std::vector<std::uint32_t> ranges;  ///< annotations of threads and of the device, by start
 };
 
 /// When the work of each slice was launched, by slice; kNotLaunched if unknown.
 inline constexpr std::int64_t kNotLaunched = INT64_MIN;
 std::vector<std::int64_t> launch_times(const Trace&);
 
-/// The steps of one rank by its ranges; of source none where there are no ranges of steps.
-RankSteps steps_of_ranges(const Trace&, const RankSlices&, std::span<const std::int64_t> launched_ns);
+/// The steps of one rank by its ranges (host_steps()); of source none where no ranges are steps.
+RankSteps steps_of_ranges(const Trace&, const RankSlices&, std::span<const std::int64_t> launched_ns,
+                          const StepChoice&);
 
 /// The steps of one rank by the sequence of its kernels on the stream that has most of them; of source none where it
 /// does not repeat.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <system_error>
 
+#include "profiler/formats/kineto/collective_arguments.hpp"
 #include "profiler/formats/kineto/decimal_time.hpp"
 
 namespace underlap::formats {
@@ -37,21 +38,6 @@ std::array<std::uint32_t, 3> three(ondemand::value value) {
   return sizes;
 }
 
-// Whether "[4, 4, 4]" has equal members, or none.
-bool is_even(std::string_view list) {
-  std::string_view first;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t begin = list.find_first_of("0123456789", at);
-    if (begin == std::string_view::npos) break;
-    const std::size_t end = std::min(list.find_first_not_of("0123456789", begin), list.size());
-    const std::string_view number = list.substr(begin, end - begin);
-    if (!first.empty() && first != number) return false;
-    first = number;
-    at = end;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<KinetoLabel> kineto_label_from(std::string_view event_name) {
@@ -62,6 +48,7 @@ std::optional<KinetoLabel> kineto_label_from(std::string_view event_name) {
 }
 
 void KinetoArguments::clear() {
+  if (foreign_ != nullptr) foreign_->clear();
   work_ = {};
   correlation_ = -1;
   name_ = {};
@@ -83,6 +70,7 @@ void KinetoArguments::read(ondemand::value value, bool with_values) {
 void KinetoArguments::take(ondemand::field& field) {
   const char* const key = field.key().raw();
   ondemand::value value = field.value();
+  if (foreign_ != nullptr && foreign_->take(key, value)) return;
   switch (key[0]) {
     case 'E':
     case 'e':
@@ -126,44 +114,16 @@ void KinetoArguments::take(ondemand::field& field) {
   }
 }
 
-// {"Collective name": "allreduce", "In msg nelems": 6637568, "Out msg nelems": 6637568, "Group size": 2,
-//  "dtype": "Float", "In split size": "[]", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
 void KinetoArguments::take_of_collective(const char* key, ondemand::value value) {
-  KinetoCollective& c = collective_;
-  const auto text = [&] { return names_.id_of(token_text(value)); };
-  if (is_key(key, "dtype"))
-    c.dtype = text();
-  else if (is_key(key, "Collective name"))
-    c.name = text();
-  else if (is_key(key, "In msg nelems"))
-    c.in_elements = integer(value, 0);
-  else if (is_key(key, "Out msg nelems"))
-    c.out_elements = integer(value, 0);
-  else if (is_key(key, "Group size"))
-    c.group_size = integer(value, 0);
-  else if (is_key(key, "Process Group Name"))
-    c.group_name = text();
-  else if (is_key(key, "Process Group Description"))
-    c.group_description = text();
-  else if (is_key(key, "Process Group Ranks"))
-    c.group_ranks = text();
-  else if (is_key(key, "Global rank start"))
-    c.first_rank = integer(value, -1);
-  else if (is_key(key, "Global rank stride"))
-    c.rank_stride = integer(value, 0);
-  else if (is_key(key, "Seq"))
-    c.sequence = integer(value, -1);
-  else if (is_key(key, "Src Rank") || is_key(key, "Dst Rank"))
-    c.peer = integer(value, -1);
-  else if (is_key(key, "In split size") || is_key(key, "Out split size"))
-    c.is_even = c.is_even && is_even(token_text(value));
+  const bool is_taken = take_collective_argument(
+      collective_, [&](std::string_view name) { return is_key(key, name); }, [&] { return token_text(value); },
+      [&](std::string_view text) { return names_.id_of(text); });
+  if (is_taken)
+    touched_collective_ = true;
   else if (is_key(key, "Input Dims"))
-    return take_shapes(value);
+    take_shapes(value);
   else if (is_key(key, "Input type"))
-    return take_types(value);
-  else
-    return;
-  touched_collective_ = true;
+    take_types(value);
 }
 
 // [[3, 4], [5]]: elements of all tensors.
@@ -211,8 +171,9 @@ void KinetoArguments::take_types(ondemand::value value) {
 }
 
 void KinetoArguments::name_collective(std::string_view range) {
-  if (has_collective() || collective_.in_elements == 0) return;
-  range.remove_prefix(kProcessGroupRange.size());
+  if (has_collective() || (collective_.in_elements == 0 && !range.starts_with(kGlooRange))) return;
+  range.remove_prefix(range.find(':') + 1);
+  touched_collective_ = true;
   collective_.name = names_.id_of(range.substr(0, range.find(' ')));
 }
 

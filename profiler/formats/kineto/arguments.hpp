@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiler/formats/kineto/events.hpp"
+#include "profiler/formats/kineto/foreign_arguments.hpp"
 #include "profiler/formats/kineto/strings.hpp"
 
 namespace underlap::formats {
@@ -21,6 +22,8 @@ inline constexpr std::string_view kRecordParamComms = "record_param_comms";
 /// Prefix of the ranges in which PyTorch's process group launches a collective: "nccl:all_reduce". In traces of PyTorch
 /// 2.0 and earlier only the shapes of these ranges show how much is moved.
 inline constexpr std::string_view kProcessGroupRange = "nccl:";
+/// Prefix of the spans in which gloo runs a collective on a thread of the host: "gloo:all_reduce".
+inline constexpr std::string_view kGlooRange = "gloo:";
 
 /// What a metadata event names.
 enum class KinetoLabel : std::uint8_t { process_name, process_labels, thread_name };
@@ -47,7 +50,9 @@ inline std::string_view token_text(simdjson::ondemand::value value) { return unq
 /// The arguments of one event.
 class KinetoArguments {
  public:
-  explicit KinetoArguments(KinetoNames& names) : names_(names) {}
+  /// `foreign` takes the arguments that it knows; nullptr: they are those of PyTorch's profiler.
+  explicit KinetoArguments(KinetoNames& names, KinetoForeignArguments* foreign = nullptr)
+      : names_(names), foreign_(foreign) {}
 
   void clear();
   /// Reads an object; anything else holds no arguments. `with_values`: its numbers are those of a counter.
@@ -58,8 +63,8 @@ class KinetoArguments {
   std::int64_t correlation() const { return correlation_; }  ///< -1: unknown
   bool has_collective() const { return collective_.name != kNoName; }
   const KinetoCollective& collective() const { return collective_; }
-  /// Takes the collective from the name of a range of the process group, "nccl:send 0->1", unless the arguments have
-  /// it.
+  /// Takes the collective from the name of a range of the process group, "nccl:send 0->1" or "gloo:all_reduce", unless
+  /// the arguments have it.
   void name_collective(std::string_view range);
   std::string_view name() const { return name_; }  ///< of a metadata event, as it is written
   /// The numbers among the arguments, of a counter.
@@ -73,6 +78,7 @@ class KinetoArguments {
   void take_number(simdjson::ondemand::field&);
 
   KinetoNames& names_;
+  KinetoForeignArguments* foreign_;
   KinetoWork work_;
   KinetoCollective collective_;
   std::int64_t correlation_ = -1;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "profiler/formats/kineto/arguments.hpp"
 #include "profiler/formats/kineto/decimal_time.hpp"
@@ -46,6 +48,22 @@ std::string text_of(const KinetoId& id) {
   return id.text == kNoName ? std::to_string(id.number) : std::string(name_of(id.text));
 }
 
+// CUPTI gives a time of 0 to work whose times it could not collect.
+bool is_without_time(const KinetoRow& row) {
+  return row.time_ns == 0 && is_of_device(row.category) && (row.phase == 'X' || row.phase == 'B');
+}
+
+// Whether a file's times start long before its first event, so that 0 is not a valid time. nullopt: no event with
+// another time.
+std::optional<bool> is_far_from_zero(const KinetoEvents& events) {
+  constexpr std::int64_t kFarNs = 1'000'000'000;
+  std::optional<std::int64_t> nearest_ns;
+  for (const KinetoRow& row : events.rows)
+    if (row.time_ns != 0 && (row.phase == 'X' || row.phase == 'B'))
+      nearest_ns = std::min(nearest_ns.value_or(std::abs(row.time_ns)), std::abs(row.time_ns));
+  return nearest_ns ? std::optional(*nearest_ns > kFarNs) : std::nullopt;
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
@@ -56,13 +74,43 @@ std::string_view trimmed(std::string_view text) {
 void KinetoBuilder::add(const KinetoEvents& events) {
   trace().import.events += events.events;
   for (const auto& [reason, count] : events.skipped) skip(reason, count);
-  for (const KinetoRow& row : events.rows) add(row, events);
+  if (!is_zero_bad_) is_zero_bad_ = is_far_from_zero(events);
+  if (is_zero_bad_) add_held();
+  for (const KinetoRow& row : events.rows)
+    if (!is_without_time(row))
+      add(row, events);
+    else if (!is_zero_bad_ && row.phase == 'X')
+      hold(row, events);
+    else if (is_zero_bad_.value_or(false))
+      skip("GPU event with a time of 0");
+    else
+      add(row, events);
+}
+
+void KinetoBuilder::hold(KinetoRow row, const KinetoEvents& events) {
+  KinetoWork work = events.work[row.extra];
+  if (work.collective != KinetoWork::kNoCollective) {
+    held_.collectives.push_back(events.collectives[work.collective]);
+    work.collective = static_cast<std::uint32_t>(held_.collectives.size() - 1);
+  }
+  row.extra = static_cast<std::uint32_t>(held_.work.size());
+  held_.work.push_back(work);
+  held_.rows.push_back(row);
+}
+
+void KinetoBuilder::add_held() {
+  const KinetoEvents held = std::exchange(held_, {});
+  if (is_zero_bad_.value_or(false) && !held.rows.empty())
+    return skip("GPU event with a time of 0", static_cast<std::int64_t>(held.rows.size()));
+  for (const KinetoRow& row : held.rows) add(row, held);
 }
 
 void KinetoBuilder::add(const KinetoRow& row, const KinetoEvents& events) {
   static const KinetoWork kNoWork;
   switch (row.phase) {
-    case 'X': return add_slice(row, is_of_device(row.category) ? events.work[row.extra] : kNoWork, events);
+    case 'X':
+      if (dialect_ != nullptr) return add_foreign(row, events);
+      return add_slice(row, is_of_device(row.category) ? events.work[row.extra] : kNoWork, events);
     case 'B': {
       const KinetoLane lane = lanes_.lane(row.lane);
       open_[{lane.pid, lane.tid}].push_back({row, is_of_device(row.category) ? events.work[row.extra] : kNoWork});
@@ -72,12 +120,30 @@ void KinetoBuilder::add(const KinetoRow& row, const KinetoEvents& events) {
     case 'C': return trace().counters.push_back({counter_track_of(row), row.time_ns, events.values[row.extra]});
     case 's':
     case 'f': return add_flow_point(row);
-    default: {
-      const KinetoLane lane = lanes_.lane(row.lane);
-      if (static_cast<KinetoLabel>(row.extra) == KinetoLabel::thread_name)
-        parts_.thread_names[{lane.pid, lane.tid}] = row.name;
-    }
+    default: return add_name(row);
   }
+}
+
+void KinetoBuilder::add_name(const KinetoRow& row) {
+  const KinetoLane lane = lanes_.lane(row.lane);
+  const auto label = static_cast<KinetoLabel>(row.extra);
+  if (label == KinetoLabel::thread_name) parts_.thread_names[{lane.pid, lane.tid}] = row.name;
+  if (label == KinetoLabel::process_name) parts_.process_names[lane.pid] = row.name;
+}
+
+void KinetoBuilder::add_foreign(const KinetoRow& row, const KinetoEvents& events) {
+  static const KinetoForeign kNothing;
+  KinetoSlice slice{.row = row, .lane = lanes_.lane(row.lane), .collective = std::nullopt};
+  slice.row.has_collective = false;
+  dialect_->interpret(slice, row.foreign == KinetoRow::kNoForeign ? kNothing : events.foreign[row.foreign], parts_);
+  if (slice.is_dropped) return;
+  if (slice.row.category != slice.lane.category) {
+    slice.lane.category = slice.row.category;
+    slice.row.lane = lanes_.index_of(slice.lane);
+  }
+  const auto index = static_cast<std::uint32_t>(trace().size());
+  add_slice(slice.row, slice.work, events);
+  if (slice.collective) parts_.stated.push_back({index, *slice.collective});
 }
 
 std::uint32_t KinetoBuilder::track_of(std::uint32_t lane, const KinetoWork& work) {
@@ -124,17 +190,18 @@ void KinetoBuilder::add_slice(const KinetoRow& row, const KinetoWork& work, cons
   if (slice.tag.kind != Kind::none) {
     work_has_correlation_ = work_has_correlation_ || row.id > 0;
     if (row.id > 0) parts_.work.push_back({row.id, index});
-    if (row.category != KinetoCategory::kernel) return;
     if (work.collective != KinetoWork::kNoCollective)
-      parts_.stated.emplace_back(index, events.collectives[work.collective]);
+      parts_.stated.push_back({index, events.collectives[work.collective]});
     else if (work.external_id > 0)
       parts_.unstated.push_back({work.external_id, index});
   } else if (row.category == KinetoCategory::sync && work.awaited_stream >= 0) {
     parts_.waits.push_back({index, work.awaited_stream, row.id, work.record_id});
   } else if (row.category == KinetoCategory::call && row.id > 0) {
     parts_.calls.push_back({row.id, index});
+  } else if (row.has_collective && row.is_of_gloo) {
+    parts_.gloo.push_back({index, events.collectives[row.extra]});
   } else if (row.has_collective && row.is_range_of_collective) {
-    parts_.ranges.emplace_back(index, events.collectives[row.extra]);
+    parts_.ranges.push_back({index, events.collectives[row.extra]});
   } else if (row.has_collective && !is_of_device(row.category) && row.id > 0) {
     parts_.recorded.insert_or_assign(row.id, events.collectives[row.extra]);
   }
@@ -150,15 +217,17 @@ void KinetoBuilder::end_slice(const KinetoRow& row, const KinetoEvents& events) 
   open.row.has_collective = false;
   open.work.collective = KinetoWork::kNoCollective;
   constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;
-  if (open.row.duration_ns < 0) return skip("negative duration");
-  if (open.row.duration_ns > kMostDurationNs) return skip("invalid or overflowing duration");
+  const bool is_of_host = !is_of_device(open.row.category);
+  if (open.row.duration_ns < 0) return skip(is_of_host ? "host event with a negative duration" : "negative duration");
+  if (open.row.duration_ns > kMostDurationNs)
+    return skip(is_of_host ? "host event with an invalid or overflowing duration" : "invalid or overflowing duration");
   add_slice(open.row, open.work, events);
 }
 
 // Arrows of launches repeat the correlations, so they are kept only until some work has a correlation.
 void KinetoBuilder::add_flow_point(const KinetoRow& row) {
   const auto kind = static_cast<FlowKind>(row.extra);
-  if (kind == FlowKind::launch && work_has_correlation_) return;
+  if (kind == FlowKind::launch && work_has_correlation_ && dialect_ == nullptr) return;
   parts_.flow_points.push_back({row.id, row.time_ns, row.lane, kind, row.phase == 's'});
   parts_.lane_of_points.try_emplace(row.lane, lanes_.lane(row.lane));
 }
@@ -176,15 +245,21 @@ void KinetoBuilder::name_tracks() {
   }
 }
 
-Trace KinetoBuilder::finish(const KinetoHeader& header, const Reading& reading) {
+Trace KinetoBuilder::finish(KinetoHeader header, const Reading& reading) {
+  add_held();
   for (const auto& [thread, stack] : open_)
     if (!stack.empty()) skip("slice without an end", static_cast<std::int64_t>(stack.size()));
   Trace& trace = parts_.trace;
-  if (work_has_correlation_)
+  const bool has_arrows = std::ranges::any_of(
+      parts_.flow_points, [](const KinetoFlowPoint& point) { return point.kind == FlowKind::launch; });
+  if (dialect_ != nullptr && has_arrows)
+    parts_.work.clear();  // tasks of an NPU and their calls are numbered apart in some versions
+  else if (work_has_correlation_)
     std::erase_if(parts_.flow_points, [](const KinetoFlowPoint& point) { return point.kind == FlowKind::launch; });
   trace.metadata = header.metadata;
-  trace.metadata["format"] = "kineto";
+  trace.metadata["format"] = dialect_ == nullptr ? "kineto" : dialect_->format();
   name_tracks();
+  if (dialect_ != nullptr) dialect_->finish(parts_, header);
   reading.check();
   join_launches(parts_);
   join_waits(parts_);
@@ -192,6 +267,8 @@ Trace KinetoBuilder::finish(const KinetoHeader& header, const Reading& reading) 
   place_ranks(parts_, header);
   reading.check();
   attach_collectives(parts_, header);
+  reading.check();
+  if (dialect_ == nullptr) add_gloo_work(parts_, header);
   reading.check();
   if (header.base_ns != 0) trace.shift(header.base_ns);
   return std::move(trace);

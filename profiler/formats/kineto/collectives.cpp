@@ -2,15 +2,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 #include "profiler/formats/kineto/decimal_time.hpp"
+#include "profiler/formats/kineto/elements.hpp"
 #include "profiler/formats/kineto/parts.hpp"
 #include "profiler/trace/wire_bytes.hpp"
 
@@ -18,12 +22,12 @@ namespace underlap::formats {
 namespace {
 
 // What PyTorch's process groups call their operations. No Collective: one that this trace model has no word for.
-struct Word {
+struct CollectiveWord {
   std::string_view kineto;
   std::string_view purpose;
   std::optional<Collective> collective;
 };
-constexpr std::array<Word, 21> kWords{{
+constexpr std::array<CollectiveWord, 21> kCollectiveWords{{
     {"allreduce", "all_reduce", Collective::all_reduce},
     {"all_reduce", "all_reduce", Collective::all_reduce},
     {"allreduce_coalesced", "all_reduce", Collective::all_reduce},
@@ -47,40 +51,13 @@ constexpr std::array<Word, 21> kWords{{
     {"barrier", "barrier", std::nullopt},
 }};
 
-const Word* word_of(const KinetoCollective& c) {
-  const auto found = std::ranges::find(kWords, name_of(c.name), &Word::kineto);
-  return found == kWords.end() ? nullptr : &*found;
+const CollectiveWord* word_of(const KinetoCollective& c) {
+  const auto found = std::ranges::find(kCollectiveWords, name_of(c.name), &CollectiveWord::kineto);
+  return found == kCollectiveWords.end() ? nullptr : &*found;
 }
 
 // Rows of the host that only wait for a collective look like one of a group of one.
 bool is_wait(const KinetoCollective& c) { return name_of(c.name) == "wait"; }
-
-struct Element {
-  std::string_view name;
-  DataType dtype;
-  std::int64_t bytes;
-};
-// Types that DataType has no word for count as bytes.
-constexpr std::array<Element, 15> kElements{{{"Float", DataType::f32, 4},
-                                             {"BFloat16", DataType::bf16, 2},
-                                             {"Half", DataType::u8, 2},
-                                             {"Double", DataType::f64, 8},
-                                             {"Int", DataType::i32, 4},
-                                             {"Long", DataType::u8, 8},
-                                             {"Short", DataType::u8, 2},
-                                             {"Byte", DataType::u8, 1},
-                                             {"Char", DataType::u8, 1},
-                                             {"Bool", DataType::u8, 1},
-                                             {"Float8_e4m3fn", DataType::f8e4m3, 1},
-                                             {"Float8_e5m2", DataType::f8e5m2, 1},
-                                             {"ComplexFloat", DataType::u8, 8},
-                                             {"ComplexDouble", DataType::u8, 16},
-                                             {"UInt8", DataType::u8, 1}}};
-
-const Element* element_of(const KinetoCollective& c) {
-  const auto found = std::ranges::find(kElements, name_of(c.dtype), &Element::name);
-  return found == kElements.end() ? nullptr : &*found;
-}
 
 // Elements of the whole buffer, as nccl-tests counts them.
 std::int64_t elements_of(Collective collective, const KinetoCollective& c) {
@@ -159,20 +136,17 @@ std::int32_t peer_of(const KinetoCollective& c, const GroupRecord& group) {
   return found == group.ranks.end() ? -1 : static_cast<std::int32_t>(found - group.ranks.begin());
 }
 
-CommunicationRecord record_of(const KinetoCollective& c, const Word* word, const Trace& trace, std::uint32_t group) {
+CommunicationRecord record_of(const KinetoCollective& c, const CollectiveWord* word, const Trace& trace,
+                              std::uint32_t group) {
   CommunicationRecord record;
   record.group = group;
   if (word == nullptr || !word->collective) return record;
   TransferRecord transfer{.collective = *word->collective};
   const bool is_p2p = transfer.collective == Collective::send || transfer.collective == Collective::receive;
   if (is_p2p) transfer.peer = peer_of(c, trace.groups[group]);
-  const Element* const element = element_of(c);
+  const KinetoElement* const element = kineto_element(name_of(c.dtype));
   transfer.dtype = element == nullptr ? DataType::u8 : element->dtype;
-  std::int64_t bytes = 0;
-  const std::int64_t elements = std::max<std::int64_t>(0, elements_of(transfer.collective, c));
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-  if (element != nullptr && !__builtin_mul_overflow(elements, element->bytes, &bytes) && bytes < kMostBytes)
-    transfer.bytes = bytes;
+  if (element != nullptr) transfer.bytes = kineto_bytes(*element, elements_of(transfer.collective, c));
   const bool is_uneven = transfer.collective == Collective::all_to_all && !c.is_even;
   const auto num_ranks = static_cast<std::int64_t>(trace.groups[group].size());
   if (!is_uneven) transfer.bytes_on_wire = bytes_sent(transfer.collective, transfer.bytes, num_ranks);
@@ -180,27 +154,52 @@ CommunicationRecord record_of(const KinetoCollective& c, const Word* word, const
   return record;
 }
 
-using Stated = std::pair<std::uint32_t, KinetoCollective>;
-
 bool is_named_as_communication(const Trace& trace, std::uint32_t slice) {
   const std::string_view name = name_of(trace.name(slice));
   return name.find("nccl") != std::string_view::npos || name.find("rccl") != std::string_view::npos;
 }
 
-// Kernels without a collective take it from the record_param_comms around their launch. If that launched several
-// kernels, only those named as communication take it, since the others copy for it. Fails when all of several have
-// other names: they then have no collective.
+bool is_copy_between(const Trace& trace, std::uint32_t slice, std::initializer_list<std::string_view> words) {
+  if (trace.tag(slice).kind != Kind::copy) return false;
+  const std::string_view name = name_of(trace.name(slice));
+  return std::ranges::any_of(words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+}
+
+// The work of one record_param_comms that communicates: kernels with such names and copies to other devices;
+// else copies within a device, which drivers report for memory that processes share; else a
+// single kernel. The others copy for it. Fails when several kernels without such names communicate: they then have no
+// collective.
+std::vector<std::uint32_t> communicating(const Trace& trace, std::span<const KinetoLink> work) {
+  std::vector<std::uint32_t> found, inside, kernels;
+  for (const KinetoLink& link : work) {
+    if (is_named_as_communication(trace, link.slice) ||
+        is_copy_between(trace, link.slice, {"PtoP", "Peer-to-Peer", "PeerToPeer"}))
+      found.push_back(link.slice);
+    else if (is_copy_between(trace, link.slice, {"DtoD", "Device-to-Device", "DeviceToDevice"}))
+      inside.push_back(link.slice);
+    else if (trace.tag(link.slice).kind == Kind::compute)
+      kernels.push_back(link.slice);
+  }
+  if (!found.empty()) return found;
+  if (!inside.empty() && kernels.empty()) return inside;
+  return kernels.size() == 1 ? kernels : std::vector<std::uint32_t>{};
+}
+
+// Work without a collective takes it from the record_param_comms around its launch.
 void add_recorded(KinetoParts& parts) {
-  auto& kernels = parts.unstated;
-  std::erase_if(kernels, [&](const KinetoLink& kernel) { return !parts.recorded.contains(kernel.id); });
-  std::sort(kernels.begin(), kernels.end());
-  for (std::size_t begin = 0; begin < kernels.size();) {
-    std::size_t end = begin;
-    std::vector<std::uint32_t> named;
-    for (; end < kernels.size() && kernels[end].id == kernels[begin].id; ++end)
-      if (is_named_as_communication(parts.trace, kernels[end].slice)) named.push_back(kernels[end].slice);
-    if (named.empty() && end == begin + 1) named.push_back(kernels[begin].slice);
-    for (const std::uint32_t slice : named) parts.stated.emplace_back(slice, parts.recorded.at(kernels[begin].id));
+  auto& work = parts.unstated;
+  std::erase_if(work, [&](const KinetoLink& link) { return !parts.recorded.contains(link.id); });
+  std::sort(work.begin(), work.end());
+  for (auto begin = work.begin(); begin != work.end();) {
+    const auto end = std::find_if(begin, work.end(), [&](const KinetoLink& link) { return link.id != begin->id; });
+    const KinetoCollective& collective = parts.recorded.at(begin->id);
+    const bool is_alone = collective.group_size == 1;  // a collective of one rank only copies
+    for (const std::uint32_t slice : communicating(parts.trace, {begin, end}))
+      if (!is_alone || parts.trace.tag(slice).kind != Kind::copy)
+        parts.stated.push_back({slice, collective, begin->id});
+      else
+        parts.trace.set_tag(slice, parts.trace.tag(slice),
+                            {AttributionSource::tag, 100, intern("a group of one rank")});
     begin = end;
   }
 }
@@ -214,21 +213,21 @@ void add_ranges(KinetoParts& parts) {
     const Track& track = trace.track_of(slice);
     return std::tuple(track.rank, track.stream, trace.start_ns()[slice]);
   };
-  const auto start_of_range = [&](const Stated& range) { return start(range.first); };
+  const auto start_of_range = [&](const KinetoStated& range) { return start(range.slice); };
   std::ranges::sort(parts.ranges, {}, start_of_range);
   std::set<std::uint32_t> known;
-  for (const Stated& stated : parts.stated) known.insert(stated.first);
+  for (const KinetoStated& stated : parts.stated) known.insert(stated.slice);
   for (const Flow& flow : trace.flows) {
     if (flow.kind != FlowKind::launch || !is_named_as_communication(trace, flow.to) || known.contains(flow.to))
       continue;
     const auto next = std::ranges::upper_bound(parts.ranges, start(flow.from), {}, start_of_range);
     if (next == parts.ranges.begin()) continue;
-    const auto& [range, collective] = *std::prev(next);
-    const Track& track = trace.track_of(range);
+    const KinetoStated& range = *std::prev(next);
+    const Track& track = trace.track_of(range.slice);
     const Track& thread = trace.track_of(flow.from);
     if (track.rank == thread.rank && track.stream == thread.stream &&
-        trace.end_ns(range) >= trace.start_ns()[flow.from])
-      parts.stated.emplace_back(flow.to, collective);
+        trace.end_ns(range.slice) >= trace.start_ns()[flow.from])
+      parts.stated.push_back({flow.to, range.collective});
   }
 }
 
@@ -238,17 +237,25 @@ void attach_collectives(KinetoParts& parts, const KinetoHeader& header) {
   if (!parts.recorded.empty()) add_recorded(parts);
   if (!parts.ranges.empty()) add_ranges(parts);
   Trace& trace = parts.trace;
-  std::erase_if(parts.stated, [](const Stated& stated) { return is_wait(stated.second); });
-  const auto key = [&](const Stated& s) { return std::pair(trace.start_ns()[s.first], s.first); };
-  std::sort(parts.stated.begin(), parts.stated.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::erase_if(parts.stated, [](const KinetoStated& stated) { return is_wait(stated.collective); });
+  std::ranges::sort(parts.stated, {},
+                    [&](const KinetoStated& s) { return std::pair(trace.start_ns()[s.slice], s.slice); });
   Groups groups(trace, header);
   std::map<std::uint32_t, std::uint64_t> next;
-  for (const auto& [slice, collective] : parts.stated) {
-    const Word* const word = word_of(collective);
+  std::unordered_map<std::int64_t, std::uint64_t> sequences;  // by external id
+  for (const auto& [slice, collective, external_id] : parts.stated) {
+    const CollectiveWord* const word = word_of(collective);
     const std::uint32_t group = groups.index_of(collective);
     CommunicationRecord record = record_of(collective, word, trace, group);
-    const std::uint64_t place = next[group]++;
-    record.sequence = collective.sequence >= 0 ? static_cast<std::uint64_t>(collective.sequence) : place;
+    if (const auto first = sequences.find(external_id); first != sequences.end()) {
+      record.sequence = first->second;
+      record.is_part = true;
+      for (TransferRecord& transfer : record.transfers) transfer = {.collective = transfer.collective};
+    } else {
+      const std::uint64_t place = next[group]++;
+      record.sequence = collective.sequence >= 0 ? static_cast<std::uint64_t>(collective.sequence) : place;
+      if (external_id != -1) sequences.emplace(external_id, record.sequence);
+    }
     trace.set_communication(slice, std::move(record));
     Tag tag = trace.tag(slice);
     tag.purpose = word == nullptr ? collective.name : intern(word->purpose);

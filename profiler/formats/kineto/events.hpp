@@ -79,17 +79,34 @@ struct KinetoWork {
   bool has_stream = false;
 };
 
+/// What the arguments of an event state in traces of other tools (KinetoDialect). -1, kNoName: nothing.
+struct KinetoForeign {
+  std::int64_t correlation = -1;
+  std::int64_t step = -1;            ///< number of the training step that the event is
+  std::int64_t elements = 0;         ///< of a collective, on one rank
+  NameId operation = kNoName;        ///< XLA's instruction, "all-reduce-start.1"; of an NPU the type of task, "AI_CORE"
+  NameId dtype = kNoName;            ///< of a collective, as the tool writes it
+  std::int32_t stream = -1;          ///< of a task of an NPU
+  std::int32_t plane_stream = -1;    ///< of a part of a transfer between NPUs
+  bool is_of_host_executor = false;  ///< an operation that XLA ran on the CPU
+  LaunchShape shape;
+};
+
 struct KinetoRow {
+  static constexpr std::uint32_t kNoForeign = ~std::uint32_t{0};
+
   std::int64_t time_ns = 0;
   std::int64_t duration_ns = 0;
   std::int64_t id = -1;  ///< correlation of work and calls, id of a flow; -1: none
   NameId name = kNoName;
   std::uint32_t lane = 0;
   std::uint32_t extra = 0;  ///< of work: index into KinetoEvents::work; of record_param_comms: into collectives
+  std::uint32_t foreign = kNoForeign;  ///< index into KinetoEvents::foreign
   KinetoCategory category = KinetoCategory::host;
   char phase = 'X';  ///< as in the file: X, B, E, s, f, C, M
   bool has_collective = false;
   bool is_range_of_collective = false;  ///< of the host, in which a collective was launched
+  bool is_of_gloo = false;              ///< a collective that gloo ran on the host
 };
 
 /// What was read of one batch of events, in their order.
@@ -97,6 +114,7 @@ struct KinetoEvents {
   std::vector<KinetoRow> rows;
   std::vector<KinetoWork> work;
   std::vector<KinetoCollective> collectives;
+  std::vector<KinetoForeign> foreign;
   std::vector<double> values;  ///< of counters: KinetoRow::extra is the index
   std::int64_t events = 0;     ///< read, used or not
   std::map<std::string_view, std::int64_t> skipped;
@@ -105,6 +123,7 @@ struct KinetoEvents {
     rows.clear();
     work.clear();
     collectives.clear();
+    foreign.clear();
     values.clear();
     events = 0;
     skipped.clear();

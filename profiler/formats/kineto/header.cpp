@@ -18,15 +18,16 @@ namespace dom = simdjson::dom;
 
 constexpr std::int64_t kMostBaseNs = std::int64_t{1} << 61;
 
-constexpr std::array<std::string_view, 9> kKept{"schemaVersion",
-                                                "cuda_runtime_version",
-                                                "cuda_driver_version",
-                                                "cupti_version",
-                                                "hip_runtime_version",
-                                                "hip_driver_version",
-                                                "roctracer_version",
-                                                "trace_id",
-                                                "traceName"};
+constexpr std::array<std::string_view, 10> kKept{"schemaVersion",
+                                                 "host_name",
+                                                 "cuda_runtime_version",
+                                                 "cuda_driver_version",
+                                                 "cupti_version",
+                                                 "hip_runtime_version",
+                                                 "hip_driver_version",
+                                                 "roctracer_version",
+                                                 "trace_id",
+                                                 "traceName"};
 
 std::string text_of(dom::element element) {
   std::string_view text;
@@ -52,6 +53,8 @@ void take_devices(dom::element value, KinetoHeader& header) {
   }
 }
 
+constexpr std::int32_t kMostRanks = 1 << 24;
+
 // {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 2, "ranks": [0, 1]}
 KinetoProcessGroup group_of(dom::element value) {
   KinetoProcessGroup group;
@@ -59,7 +62,8 @@ KinetoProcessGroup group_of(dom::element value) {
   dom::array ranks;
   if (value["pg_name"].get(member) == simdjson::SUCCESS) group.name = text_of(member);
   if (value["pg_desc"].get(member) == simdjson::SUCCESS) group.description = text_of(member);
-  if (value["pg_size"].get(member) == simdjson::SUCCESS) group.size = int32_of(member).value_or(0);
+  if (value["pg_size"].get(member) == simdjson::SUCCESS)
+    group.size = std::clamp(int32_of(member).value_or(0), 0, kMostRanks);
   if (value["ranks"].get_array().get(ranks) == simdjson::SUCCESS)
     for (const dom::element rank : ranks)
       if (const auto number = int32_of(rank)) group.ranks.push_back(*number);
@@ -70,7 +74,6 @@ KinetoProcessGroup group_of(dom::element value) {
 void take_distributed(dom::element value, KinetoHeader& header) {
   dom::element member;
   dom::array groups;
-  constexpr std::int32_t kMostRanks = 1 << 24;
   if (value["rank"].get(member) == simdjson::SUCCESS) header.rank = int32_of(member);
   if (header.rank.value_or(0) > kMostRanks) header.rank.reset();
   for (const char* key : {"world_size", "nccl_version", "backend"})

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/formats/kineto/events.hpp"
+
 namespace underlap::formats {
 
 /// A process group as the members around the events describe it.
@@ -22,6 +24,7 @@ struct KinetoProcessGroup {
 struct KinetoHeader {
   std::int64_t base_ns = 0;  ///< added to all times
   std::optional<std::int32_t> rank;
+  std::map<KinetoId, std::int32_t> rank_of_process;  ///< of devices, where the format numbers them
   std::map<std::int64_t, std::string> device_names;  ///< by the device's number
   std::vector<KinetoProcessGroup> groups;
   std::map<std::string, std::string> metadata;  ///< "world_size", "nccl_version", "cuda_runtime_version", ...

@@ -197,6 +197,8 @@ struct Event {
       record.last_arrival_ns = integer(value);
     else if (key == "cpu_ns")
       record.cpu_ns = integer(value);
+    else if (key == "is_part")
+      record.is_part = integer(value) != 0;
     else if (key == "transfers")
       for (ondemand::value transfer : value.get_array()) record.transfers.push_back(transfer_of(transfer));
     else

@@ -84,6 +84,7 @@ void add_communication(JsonObject& object, const CommunicationRecord& record) {
   object.add("sequence", record.sequence);
   if (record.last_arrival_ns != -1) object.add("last_arrival_ns", record.last_arrival_ns);
   if (record.cpu_ns != -1) object.add("cpu_ns", record.cpu_ns);
+  if (record.is_part) object.add("is_part", 1);
   if (!record.transfers.empty()) append_json_array(object.member("transfers"), record.transfers, append_transfer);
 }
 

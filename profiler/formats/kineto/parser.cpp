@@ -35,7 +35,8 @@ constexpr std::int64_t kMostTimeNs = std::int64_t{1} << 61;
 constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;
 
 std::optional<FlowKind> flow_kind_of(std::string_view category) {
-  if (category == "ac2g" || category == "async_cpu_to_gpu" || category == "async_gpu") return FlowKind::launch;
+  for (const std::string_view launch : {"ac2g", "async_cpu_to_gpu", "async_gpu", "HostToDevice"})
+    if (category == launch) return FlowKind::launch;
   return flow_kind_from(category);
 }
 
@@ -76,7 +77,8 @@ KinetoCategory category_of(std::string_view text) {
 
 class KinetoParser::State {
  public:
-  explicit State(KinetoLanes& lanes) : lanes_(lanes), arguments_(names_) {}
+  State(KinetoLanes& lanes, bool reads_foreign)
+      : lanes_(lanes), reads_foreign_(reads_foreign), arguments_(names_, reads_foreign ? &foreign_ : nullptr) {}
 
   void parse(KinetoBatch& batch, KinetoEvents& into) {
     into.clear();
@@ -217,11 +219,18 @@ class KinetoParser::State {
     if (fields.phase != "X" || fields.category.empty() || fields.name.empty()) return true;
     const KinetoCategory category = category_of(fields.category);
     if (category == KinetoCategory::call) return true;
-    return is_of_device(category) || fields.name == kRecordParamComms || fields.name.starts_with(kProcessGroupRange);
+    return is_of_device(category) || fields.name == kRecordParamComms || fields.name.starts_with(kProcessGroupRange) ||
+           fields.name.starts_with(kGlooRange);
+  }
+
+  // XLA ends the list with {}.
+  static bool is_empty(const EventFields& fields) {
+    return fields.phase.empty() && fields.name.empty() && fields.pid.empty() && fields.time.empty();
   }
 
   // Returns why the event cannot be used; "" where it can, or need not be.
   std::string_view add_row(const EventFields& fields, KinetoEvents& into) {
+    if (reads_foreign_ && is_empty(fields)) return {};
     if (fields.phase.size() != 1) return "event without a phase";
     KinetoRow row{.category = category_of(fields.category), .phase = fields.phase[0]};
     switch (row.phase) {
@@ -250,8 +259,10 @@ class KinetoParser::State {
     row.time_ns = *time;
     if (fields.duration.empty()) return {};
     const auto duration = nanoseconds_of_microseconds(fields.duration);
-    if (!duration || *duration > kMostDurationNs) return "invalid or overflowing duration";
-    if (*duration < 0) return "negative duration";
+    const bool is_of_host = !is_of_device(row.category);
+    if (!duration || *duration > kMostDurationNs)
+      return is_of_host ? "host event with an invalid or overflowing duration" : "invalid or overflowing duration";
+    if (*duration < 0) return is_of_host ? "host event with a negative duration" : "negative duration";
     row.duration_ns = *duration;
     return {};
   }
@@ -298,7 +309,8 @@ class KinetoParser::State {
     row.lane = lane_of(fields, row.category);
     row.id = arguments_.correlation();
     row.is_range_of_collective = !is_of_device(row.category) && fields.name.starts_with(kProcessGroupRange);
-    if (row.is_range_of_collective) arguments_.name_collective(fields.name);
+    row.is_of_gloo = !is_of_device(row.category) && fields.name.starts_with(kGlooRange);
+    if (row.is_range_of_collective || row.is_of_gloo) arguments_.name_collective(fields.name);
     row.has_collective = arguments_.has_collective();
     if (is_of_device(row.category)) {
       row.extra = static_cast<std::uint32_t>(into.work.size());
@@ -309,6 +321,10 @@ class KinetoParser::State {
       row.id = arguments_.work().external_id;
     }
     if (row.has_collective) into.collectives.push_back(arguments_.collective());
+    if (reads_foreign_ && foreign_.has_any()) {
+      row.foreign = static_cast<std::uint32_t>(into.foreign.size());
+      into.foreign.push_back(foreign_.foreign());
+    }
     into.rows.push_back(row);
     return {};
   }
@@ -336,15 +352,18 @@ class KinetoParser::State {
   };
 
   KinetoLanes& lanes_;
+  bool reads_foreign_;
   ondemand::parser parser_;
   KinetoNames names_;
+  KinetoForeignArguments foreign_{names_};
   KinetoArguments arguments_;
   std::map<KinetoLane, std::uint32_t> known_lanes_;
   std::array<LastLane, 8> last_lanes_;
   std::string alone_;
 };
 
-KinetoParser::KinetoParser(KinetoLanes& lanes) : state_(std::make_unique<State>(lanes)) {}
+KinetoParser::KinetoParser(KinetoLanes& lanes, bool reads_foreign)
+    : state_(std::make_unique<State>(lanes, reads_foreign)) {}
 KinetoParser::~KinetoParser() = default;
 
 void KinetoParser::parse(KinetoBatch& batch, KinetoEvents& into) { state_->parse(batch, into); }

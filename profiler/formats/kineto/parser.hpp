@@ -16,6 +16,7 @@ namespace underlap::formats {
 /// Numbers the lanes of a file. Any thread may ask.
 class KinetoLanes {
  public:
+  /// The index of the lane, adding it where it is new.
   std::uint32_t index_of(const KinetoLane& lane) {
     const std::lock_guard lock(mutex_);
     const auto [found, is_new] = indices_.try_emplace(lane, static_cast<std::uint32_t>(lanes_.size()));
@@ -40,7 +41,8 @@ class KinetoLanes {
 /// control characters, wrong escapes, invalid UTF-8), and counted if that does not help.
 class KinetoParser {
  public:
-  explicit KinetoParser(KinetoLanes& lanes);
+  /// `reads_foreign`: reads arguments of other tools, too.
+  explicit KinetoParser(KinetoLanes& lanes, bool reads_foreign = false);
   ~KinetoParser();
 
   /// Replaces `into`. Writes around the batch's text.

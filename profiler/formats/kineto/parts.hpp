@@ -39,20 +39,29 @@ struct KinetoFlowPoint {
   bool is_start = false;
 };
 
+/// A collective of a slice, and the operation that launched it.
+struct KinetoStated {
+  std::uint32_t slice = 0;
+  KinetoCollective collective;
+  std::int64_t external_id = -1;  ///< that it shares with other slices of the collective; -1: none
+};
+
 /// A trace whose slices are there, and what is still to be joined to them.
 struct KinetoParts {
   Trace trace;
   std::vector<KinetoLane> lane_of_track;
-  std::vector<KinetoLink> calls;                                   ///< by correlation
-  std::vector<KinetoLink> work;                                    ///< by correlation
-  std::vector<std::pair<std::uint32_t, KinetoCollective>> stated;  ///< collectives stated by kernels, by slice
-  std::vector<KinetoLink> unstated;                                ///< other kernels, by external id
-  std::unordered_map<std::int64_t, KinetoCollective> recorded;     ///< of record_param_comms, by external id
-  std::vector<std::pair<std::uint32_t, KinetoCollective>> ranges;  ///< of process groups, by slice of the host
+  std::vector<KinetoLink> calls;                                ///< by correlation
+  std::vector<KinetoLink> work;                                 ///< by correlation
+  std::vector<KinetoStated> stated;                             ///< collectives stated by kernels
+  std::vector<KinetoLink> unstated;                             ///< other kernels and copies, by external id
+  std::unordered_map<std::int64_t, KinetoCollective> recorded;  ///< of record_param_comms, by external id
+  std::vector<KinetoStated> ranges;                             ///< of process groups, by slice of the host
+  std::vector<KinetoStated> gloo;                               ///< spans of gloo, by slice of the host
   std::vector<KinetoWait> waits;
   std::vector<KinetoFlowPoint> flow_points;
   std::map<std::uint32_t, KinetoLane> lane_of_points;
   std::map<std::pair<KinetoId, KinetoId>, NameId> thread_names;
+  std::map<KinetoId, NameId> process_names;
 };
 
 /// Adds the flows from calls to the work that they enqueued; counts work that begins before its call does in the
@@ -68,7 +77,14 @@ void join_waits(KinetoParts&);
 /// Gives each track its rank: the rank in the file, else the index of its device or process, else 0.
 void place_ranks(KinetoParts&, const KinetoHeader&);
 
-/// Gives kernels the collectives that they, the operation or the range that launched them state. After join_launches().
+/// Gives kernels the collectives that they, the operation or the range that launched them state, and copies between
+/// devices those of the operation; several slices of one operation become parts of one communication. After
+/// join_launches().
 void attach_collectives(KinetoParts&, const KinetoHeader&);
+
+/// For a trace without device work, adds the work of the host: the outermost aten operators of the threads that
+/// launch communication or run the backward pass as compute, and the spans of gloo as communication, each with the
+/// collective of the operator that enqueued it and, where threads show it, the group. After place_ranks().
+void add_gloo_work(KinetoParts&, const KinetoHeader&);
 
 }  // namespace underlap::formats

@@ -12,7 +12,8 @@ constexpr std::size_t kMostBatches = 6;
 
 }  // namespace
 
-KinetoPipeline::KinetoPipeline(HandOver hand_over) : hand_over_(std::move(hand_over)), parser_(lanes_) {}
+KinetoPipeline::KinetoPipeline(HandOver hand_over, bool reads_foreign)
+    : hand_over_(std::move(hand_over)), reads_foreign_(reads_foreign), parser_(lanes_, reads_foreign) {}
 
 void KinetoPipeline::start() {
   tried_thread_ = true;
@@ -24,7 +25,7 @@ void KinetoPipeline::start() {
 }
 
 void KinetoPipeline::run(const std::stop_token& stop) {
-  KinetoParser parser(lanes_);
+  KinetoParser parser(lanes_, reads_foreign_);
   for (;;) {
     Entry* entry = nullptr;
     {

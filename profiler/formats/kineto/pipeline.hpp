@@ -28,7 +28,8 @@ class KinetoPipeline {
   /// Called on the caller's thread.
   using HandOver = std::function<void(Job&)>;
 
-  explicit KinetoPipeline(HandOver);
+  /// `reads_foreign`: as KinetoParser.
+  explicit KinetoPipeline(HandOver, bool reads_foreign = false);
   KinetoPipeline(const KinetoPipeline&) = delete;
   KinetoPipeline& operator=(const KinetoPipeline&) = delete;
 
@@ -37,7 +38,7 @@ class KinetoPipeline {
   /// Hands over the rest. Rethrows what a thread threw, as add() does.
   void finish();
 
-  const KinetoLanes& lanes() const { return lanes_; }
+  KinetoLanes& lanes() { return lanes_; }
 
  private:
   enum class State { waiting, taken, done };
@@ -56,6 +57,7 @@ class KinetoPipeline {
 
   KinetoLanes lanes_;
   HandOver hand_over_;
+  bool reads_foreign_;
   KinetoParser parser_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

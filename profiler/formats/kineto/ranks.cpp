@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "profiler/formats/kineto/parts.hpp"
 
@@ -53,9 +54,35 @@ Ranks ranks_of_hosts(const KinetoParts& parts, const Ranks& devices) {
   return ranks;
 }
 
+// A thread belongs to the rank for which it launches most, and without launches to the first one.
+void place_named_ranks(KinetoParts& parts, const KinetoHeader& header) {
+  const Ranks& rank_of_process = header.rank_of_process;
+  Trace& trace = parts.trace;
+  std::map<std::pair<KinetoId, KinetoId>, std::map<std::int32_t, std::size_t>> launches;
+  for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
+    const auto rank = rank_of_process.find(parts.lane_of_track[i].pid);
+    trace.tracks[i].rank = rank == rank_of_process.end() ? -1 : rank->second;
+  }
+  const auto thread_of = [&](std::size_t track) {
+    return std::pair(parts.lane_of_track[track].pid, parts.lane_of_track[track].tid);
+  };
+  for (const Flow& flow : trace.flows)
+    if (const std::int32_t rank = trace.track_of(flow.to).rank; flow.kind == FlowKind::launch && rank >= 0)
+      ++launches[thread_of(trace.track(flow.from))][rank];
+  const auto first = std::ranges::min_element(rank_of_process, {}, [](const auto& one) { return one.second; });
+  for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
+    if (trace.tracks[i].rank >= 0) continue;
+    const auto& of_thread = launches[thread_of(i)];
+    const auto most = std::ranges::max_element(of_thread, {}, [](const auto& one) { return one.second; });
+    trace.tracks[i].rank = most == of_thread.end() ? first->second : most->first;
+  }
+  if (!header.rank) trace.metadata["rank"] = "assumed";
+}
+
 }  // namespace
 
 void place_ranks(KinetoParts& parts, const KinetoHeader& header) {
+  if (!header.rank_of_process.empty()) return place_named_ranks(parts, header);
   auto found = processes(parts, true);
   const bool has_work = !found.empty();
   if (!has_work) found = processes(parts, false);

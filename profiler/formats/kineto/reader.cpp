@@ -30,15 +30,17 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 class Reader {
  public:
-  Reader(KinetoSplitter::Read read, std::string origin, Reading& reading, std::int64_t free_memory)
+  Reader(KinetoSplitter::Read read, std::string origin, Reading& reading, std::int64_t free_memory,
+         KinetoDialect* dialect)
       : origin_(std::move(origin)),
         reading_(reading),
         free_memory_(free_memory),
+        dialect_(dialect),
         splitter_(std::move(read), kBlockBytes) {}
 
   Trace read() {
     for (auto found = splitter_.next(); found != KinetoSplitter::Found::end; found = splitter_.next()) {
-      if (found == KinetoSplitter::Found::member && splitter_.key() == kineto::kOwnKey &&
+      if (found == KinetoSplitter::Found::member && splitter_.key() == kineto::kOwnKey && dialect_ == nullptr &&
           builder_.trace().size() == 0) {
         if (auto own = kineto::read_own_header(splitter_.value(), origin_))
           return read_own_events(splitter_, std::move(*own), header_.base_ns, origin_, reading_, free_memory_);
@@ -49,19 +51,26 @@ class Reader {
         pipeline_.add(splitter_.take_batch());
     }
     pipeline_.finish();
-    if (!splitter_.is_json())
-      throw std::invalid_argument(origin_ + ": not JSON; give a trace written by the PyTorch profiler");
+    if (!splitter_.is_json()) throw std::invalid_argument(fmt::format("{}: not JSON; {}", origin_, advice()));
     if (!splitter_.fault().empty()) builder_.skip(splitter_.fault());
     if (splitter_.num_torn() > 0) builder_.skip("event with unbalanced quotes", splitter_.num_torn());
     if (builder_.trace().import.events == 0)
-      throw std::invalid_argument(origin_ +
-                                  ": JSON without trace events; give a trace written by the PyTorch profiler");
-    return builder_.finish(header_, reading_);
+      throw std::invalid_argument(fmt::format("{}: JSON without trace events; {}", origin_, advice()));
+    Trace trace = builder_.finish(header_, reading_);
+    if (dialect_ == nullptr) return trace;
+    if (const std::string refusal = dialect_->refusal(trace); !refusal.empty())
+      throw std::invalid_argument(fmt::format("{}: {}", origin_, refusal));
+    reading_.show(trace);  // a dialect may add slices at the end
+    return trace;
   }
 
   void skip(const std::string& fault) { builder_.skip(fault); }
 
  private:
+  std::string_view advice() const {
+    return dialect_ == nullptr ? "give a trace written by the PyTorch profiler" : dialect_->advice();
+  }
+
   void take_member() {
     if (const std::string_view fault = header_.take(splitter_.key(), splitter_.value()); !fault.empty())
       builder_.skip(fault);
@@ -81,10 +90,11 @@ class Reader {
   std::string origin_;
   Reading& reading_;
   std::int64_t free_memory_;
+  KinetoDialect* dialect_;
   KinetoHeader header_;
   KinetoSplitter splitter_;
-  KinetoPipeline pipeline_{[this](KinetoPipeline::Job& job) { hand_over(job); }};
-  KinetoBuilder builder_{pipeline_.lanes()};
+  KinetoPipeline pipeline_{[this](KinetoPipeline::Job& job) { hand_over(job); }, dialect_ != nullptr};
+  KinetoBuilder builder_{pipeline_.lanes(), dialect_};
 };
 
 // Kineto writes some 300 bytes an event, and no tool less than a third of that.
@@ -97,15 +107,9 @@ void require_room_for_events(const std::filesystem::path& path, std::uint64_t fi
                   path.string(), static_cast<double>(file_length) / 1e9, gigabytes(free_memory)));
 }
 
-}  // namespace
-
-Trace read_kineto(const std::filesystem::path& path, std::int64_t free_memory) {
-  Reading unwatched;
-  return read_kineto(path, unwatched, free_memory);
-}
-
 // Each block that is read reports the progress in the file.
-Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int64_t free_memory) {
+Trace read_events(const std::filesystem::path& path, Reading& reading, KinetoDialect* dialect,
+                  std::int64_t free_memory) {
   ByteStream stream(path);
   const auto read_and_report = [&](auto& from, std::span<char> into) {
     reading.at(stream.bytes_taken(), stream.file_length());
@@ -114,18 +118,34 @@ Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int6
   require_room_for_events(path, stream.file_length(), free_memory);
   if (!stream.is_compressed()) {
     Reader reader([&](std::span<char> into) { return read_and_report(stream, into); }, path.string(), reading,
-                  free_memory);
+                  free_memory, dialect);
     return reader.read();
   }
   Trace trace;
   {
     ReadAhead ahead(stream);
     Reader reader([&](std::span<char> into) { return read_and_report(ahead, into); }, path.string(), reading,
-                  free_memory);
+                  free_memory, dialect);
     trace = reader.read();
   }
   if (const std::string fault = stream.fault(); !fault.empty()) ++trace.import.skipped[fault];
   return trace;
+}
+
+}  // namespace
+
+Trace read_kineto(const std::filesystem::path& path, std::int64_t free_memory) {
+  Reading unwatched;
+  return read_kineto(path, unwatched, free_memory);
+}
+
+Trace read_kineto(const std::filesystem::path& path, Reading& reading, std::int64_t free_memory) {
+  return read_events(path, reading, nullptr, free_memory);
+}
+
+Trace read_chrome_trace(const std::filesystem::path& path, Reading& reading, KinetoDialect& dialect,
+                        std::int64_t free_memory) {
+  return read_events(path, reading, &dialect, free_memory);
 }
 
 }  // namespace underlap::formats

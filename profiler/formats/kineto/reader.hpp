@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "platform/memory_room.hpp"
+#include "profiler/formats/kineto/dialect.hpp"
 #include "profiler/trace/reading.hpp"
 #include "profiler/trace/trace.hpp"
 
@@ -22,5 +23,10 @@ Trace read_kineto(const std::filesystem::path&, std::int64_t free_memory = memor
 
 /// The same, watched. Throws Cancelled, too.
 Trace read_kineto(const std::filesystem::path&, Reading&, std::int64_t free_memory = memory_room().amount);
+
+/// Reads a Chrome trace of another tool the same way. Throws std::invalid_argument, too, for one that the dialect
+/// refuses.
+Trace read_chrome_trace(const std::filesystem::path&, Reading&, KinetoDialect&,
+                        std::int64_t free_memory = memory_room().amount);
 
 }  // namespace underlap::formats

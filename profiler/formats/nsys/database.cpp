@@ -107,9 +107,13 @@ Database::Database(const std::filesystem::path& path) : path_(path) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_exec(handle, "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
   read_schema();
-  if (std::ranges::none_of(kOwnTables, [&](const char* table) { return has(table); }))
-    refuse(path,
-           "an SQLite database without Nsight Systems tables; give the output of `nsys export --type=sqlite REPORT`");
+  if (std::ranges::any_of(kOwnTables, [&](const char* table) { return has(table); })) return;
+  std::set<std::string> tables;
+  for (const auto& [name, table] : tables_) tables.insert(name);
+  throw ForeignDatabase(
+      path.string() +
+          ": an SQLite database without Nsight Systems tables; give the output of `nsys export --type=sqlite REPORT`",
+      std::move(tables));
 }
 
 // CUPTI_ACTIVITY_KIND_KERNEL|start|0|integer, StringIds|id|1|integer

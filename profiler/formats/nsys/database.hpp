@@ -10,8 +10,10 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 struct sqlite3;
@@ -26,12 +28,22 @@ struct FinalizeStatement {
   void operator()(sqlite3_stmt*) const;
 };
 
+/// An SQLite file without any of Nsight Systems' tables.
+class ForeignDatabase : public std::invalid_argument {
+ public:
+  ForeignDatabase(const std::string& message, std::set<std::string> of_file)
+      : std::invalid_argument(message), tables(std::move(of_file)) {}
+
+  std::set<std::string> tables;
+};
+
 /// An SQLite file, opened without writing any files and without taking a lock.
 ///
 /// Only plain tables of its schema are used: a view or a virtual table of a foreign file would run code from that file.
 class Database {
  public:
-  /// Throws std::invalid_argument for what is no SQLite file, or holds none of Nsight Systems' tables; MachineError
+  /// Throws std::invalid_argument for what is no SQLite file; ForeignDatabase for one without Nsight Systems' tables;
+  /// MachineError
   /// where SQLite fails.
   explicit Database(const std::filesystem::path&);
 

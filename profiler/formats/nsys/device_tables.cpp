@@ -36,6 +36,8 @@ Integer narrowed(std::optional<std::int64_t> value, Integer otherwise) {
 void add_work(Import& import, const Rows& rows, std::string_view what, NameId name, Kind kind,
               const LaunchShape& shape) {
   ++import.trace.import.events;
+  if (rows.integer(kStart) == 0 && rows.integer(kEnd) == 0)  // CUPTI could not collect its times
+    return import.skip(fmt::format("{} with times of 0", what));
   const auto span = import.span(rows, what);
   if (!span) return;
   const auto device = rows.integer(kDevice);
@@ -66,7 +68,7 @@ void read_kernels(Import& import) {
     for (int column = kFirstOwn; column < kFirstOwn + 3; ++column)
       if (const auto id = rows.integer(column)) return names(*id);
     import.skip("unnamed kernel (kept)");
-    return intern("unnamed");
+    return kNoName;
   };
   while (import.next(rows)) {
     LaunchShape shape;
@@ -137,18 +139,18 @@ void read_memsets(Import& import) {
 void read_graphs(Import& import) {
   const std::string table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
   Rows rows(import.database(), table, work_columns({"graphId"}), "");
-  const std::int64_t before = import.trace.import.events;
+  const std::size_t first = import.trace.size();
   while (import.next(rows)) {
     const auto id = rows.integer(kFirstOwn);
     add_work(import, rows, "CUDA graph", intern(id ? fmt::format("CUDA graph {}", *id) : "CUDA graph"), Kind::compute,
              {});
   }
   import.end_table(table, rows);
-  const std::int64_t launches = import.trace.import.events - before;
-  if (launches == 0) return;
-  import.trace.metadata["cuda_graphs"] = fmt::format("{} launches traced as a whole", launches);
-  import.skip("CUDA graph traced as a whole: its kernels and their communication are unknown (kept as compute)",
-              launches);
+  const NameId reason = intern("CUDA graphs recorded as a whole (record with --cuda-graph-trace=node)");
+  for (std::size_t i = first; i < import.trace.size(); ++i)
+    import.trace.set_tag(i, import.trace.tag(i), {AttributionSource::unclassified, 0, reason});
+  if (import.trace.size() > first)
+    import.trace.metadata["cuda_graphs"] = fmt::format("{} launches traced as a whole", import.trace.size() - first);
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ NameId Names::operator()(std::int64_t id) {
   if (found != names_.end()) return found->second;
   const auto text = import_->string(id);
   if (!text) import_->skip("name missing from StringIds");
-  return names_.emplace(id, intern(text ? shorten_(*text) : "unnamed")).first->second;
+  return names_.emplace(id, text ? intern(shorten_(*text)) : kNoName).first->second;
 }
 
 std::uint32_t Import::owner(const Owner& wanted) {

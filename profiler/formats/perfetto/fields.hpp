@@ -141,13 +141,14 @@ enum class Annotation : std::uint8_t {
   reason,
   grid,
   threads,
-  members  ///< of the group, to be read by a person
+  members,  ///< of the group, to be read by a person
+  is_part
 };
-inline constexpr EnumNames<Annotation, 27> kAnnotations{
+inline constexpr EnumNames<Annotation, 28> kAnnotations{
     {"mode",        "purpose",        "direction", "layer", "microbatch", "bucket",          "model_chunk",
      "step",        "operation",      "block",     "group", "sequence",   "last_arrival_ns", "cpu_ns",
      "transfers",   "collective",     "dtype",     "peer",  "bytes",      "bytes_on_wire",   "chunk",
-     "mode_source", "confidence_pct", "reason",    "grid",  "threads",    "members"}};
+     "mode_source", "confidence_pct", "reason",    "grid",  "threads",    "members",         "is_part"}};
 
 inline constexpr std::uint64_t kNumKinds = 4;
 /// Ids of the categories: kinds, then modes.

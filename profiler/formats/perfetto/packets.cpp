@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <protozero/exception.hpp>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/varint.hpp>
 
+#include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto/fields.hpp"
 
 namespace underlap::formats {
@@ -28,6 +30,37 @@ NextPacket take_packet(const char*& at, const char* end, protozero::data_view& p
   } catch (const protozero::varint_too_long_exception&) {
     return NextPacket::broken;
   }
+}
+
+std::vector<protozero::data_view> first_packets(std::span<const std::byte> bytes) {
+  const char* at = reinterpret_cast<const char*>(bytes.data());
+  const char* const end = at + bytes.size();
+  std::vector<protozero::data_view> packets;
+  protozero::data_view packet;
+  while (at != end) switch (take_packet(at, end, packet)) {
+      case NextPacket::whole: packets.push_back(packet); break;
+      case NextPacket::broken: return {};
+      case NextPacket::truncated:
+        if (packets.empty() && bytes.size() != kSniffBytes) return {};
+        try {
+          protozero::decode_varint(&at, end);
+          protozero::decode_varint(&at, end);
+          packets.emplace_back(at, static_cast<std::size_t>(end - at));
+        } catch (const protozero::exception&) {  // the end cuts the length
+        }
+        return packets;
+    }
+  return packets;
+}
+
+bool has_field(protozero::data_view packet, std::uint32_t tag_and_type) {
+  protozero::pbf_reader reader(packet);
+  try {
+    for (; reader.next(); reader.skip())
+      if (reader.tag_and_type() == tag_and_type) return true;
+  } catch (const protozero::exception&) {  // the end of the packet is missing, or it is none
+  }
+  return false;
 }
 
 std::uint32_t checksum_of(std::string_view bytes) {

@@ -95,6 +95,7 @@ void PerfettoSlice::add_to_communication(Annotation name, const Value& value) {
     case Annotation::sequence: record().sequence = static_cast<std::uint64_t>(value.number); break;
     case Annotation::last_arrival_ns: record().last_arrival_ns = value.number; break;
     case Annotation::cpu_ns: record().cpu_ns = value.number; break;
+    case Annotation::is_part: record().is_part = value.number != 0; break;
     case Annotation::transfers: add_transfers(value); break;
     default: break;
   }

@@ -52,28 +52,31 @@ Value value_of(protozero::data_view message);
 }  // namespace perfetto
 
 /// Values by the ids that a file gives them. Ids that are counted from 0 or 1, as most are, are found without hashing.
-/// References hold until the next id is added.
+/// References hold until the next id is added. Memory is proportional to the number of ids.
 template <class T>
 class ById {
  public:
   const T* find(std::uint64_t id) const {
-    if (id < small_.size()) return small_[id] ? &*small_[id] : nullptr;
+    if (id < small_.size() && small_[id]) return &*small_[id];
     const auto found = large_.find(id);
     return found == large_.end() ? nullptr : &found->second;
   }
 
   T& operator[](std::uint64_t id) {
-    if (id >= kSmall) return large_[id];
+    if (id < small_.size() && small_[id]) return *small_[id];
+    if (const auto found = large_.find(id); found != large_.end()) return found->second;
+    if (id >= kFirstSlots + kSlotsPerId * ++num_ids_) return large_[id];
     if (id >= small_.size()) small_.resize(static_cast<std::size_t>(id) + 1);
-    return small_[id] ? *small_[id] : small_[id].emplace();
+    return small_[id].emplace();
   }
 
  private:
-  // What a damaged file can make it take stays small.
-  static constexpr std::uint64_t kSmall = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t kFirstSlots = 16;
+  static constexpr std::uint64_t kSlotsPerId = 4;
 
   std::vector<std::optional<T>> small_;
   std::unordered_map<std::uint64_t, T> large_;
+  std::uint64_t num_ids_ = 0;
 };
 
 /// An interned text, and its value if it is one of our words. Decoded once per text instead of once per slice.

@@ -85,6 +85,7 @@ void PerfettoEncoder::write_communication(const CommunicationRecord& record) {
   annotate(Annotation::sequence, static_cast<std::int64_t>(record.sequence));
   if (record.last_arrival_ns != -1) annotate(Annotation::last_arrival_ns, record.last_arrival_ns);
   if (record.cpu_ns != -1) annotate(Annotation::cpu_ns, record.cpu_ns);
+  if (record.is_part) annotate(Annotation::is_part, 1);
   if (!record.transfers.empty()) write_transfers(record.transfers);
 }
 

@@ -12,6 +12,7 @@
 #include "platform/table.hpp"
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
+#include "profiler/analysis/exposure_reasons.hpp"
 #include "profiler/analysis/waits.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/graph/critical_path.hpp"
@@ -26,6 +27,7 @@ struct Details {
   analysis::BandwidthReport bandwidth;
   analysis::SlowedCompute slowed;
   std::map<std::int32_t, analysis::IdleTime> idle;  ///< by rank, of its windows
+  analysis::ExposureReasons exposed;                ///< in the windows
   CriticalPath path;                                ///< of the median step; of all where there are no steps
   std::optional<analysis::Window> path_step;        ///< whose block and step that is
   ReplayCheck replay;

@@ -47,6 +47,7 @@ void add_matching(const Communications& communications, auto&& field) {
   for (const Match& match : matching.matches) ++bases[match.basis];
   field("communications", matching.slices);
   field("matched", matching.matched_slices);
+  field("partly_matched", matching.partly_matched_slices);
   field("matches", bases);
   field("assumed", matching.is_assumed());
   field("unmatched", matching.unmatched);
@@ -212,6 +213,21 @@ void add_what_if(const WhatIf& answer, auto&& field) {
   field("assumption", answer.assumption);
 }
 
+std::optional<std::string_view> known(NameId name) {
+  return name == kNoName ? std::nullopt : std::optional(name_of(name));
+}
+
+void add_reason(const analysis::ExposureReasonSum& sum, auto&& field) {
+  field("mode", sum.mode == Mode::none ? std::string("unattributed") : std::string(to_string(sum.mode)));
+  field("purpose", name_of(sum.purpose));
+  field("reason", sum.reason);
+  field("waits_for", known(sum.waits_for));
+  field("holds_up", known(sum.holds_up));
+  field("guessed", sum.is_guessed);
+  field("count", sum.count);
+  field("exposed_us", us(sum.exposed_ns));
+}
+
 struct AllDetails {
   const Trace& trace;
   const Communications& communications;
@@ -228,6 +244,7 @@ void visit_fields(Is<AllDetails> auto& all, auto&& field) {
           put("of_several", details.bandwidth.of_several);
         }});
   field("slowed_compute", Object{[&](auto&& put) { add_slowed(details.slowed, put); }});
+  field("exposed_because", Each{details.exposed.sums, [](const auto& sum, auto&& put) { add_reason(sum, put); }});
   const std::vector<std::pair<std::int32_t, IdleTime>> idle(details.idle.begin(), details.idle.end());
   field("idle", Each{idle, [](const auto& of, auto&& put) { add_idle(of, put); }});
   field("critical_path", Object{[&](auto&& put) { add_path(details, put); }});

@@ -15,6 +15,7 @@
 #include "platform/text/escape.hpp"
 #include "platform/text/list.hpp"
 #include "profiler/graph/details/details.hpp"
+#include "profiler/trace/kernel_name.hpp"
 
 namespace underlap::graph {
 namespace {
@@ -71,6 +72,8 @@ std::vector<TableCell> wait_row(const std::string& name, const WaitTotals& total
 
 std::string matching_line(const Matching& matching) {
   std::string line = fmt::format("{} of {} communications matched", matching.matched_slices, matching.slices);
+  if (matching.partly_matched_slices > 0)
+    line += fmt::format(", {} of them lack members: their waits are lower bounds", matching.partly_matched_slices);
   if (matching.is_assumed()) line += ", assumed from order and name: the trace records no communicator";
   for (const auto& [reason, count] : matching.unmatched) line += fmt::format("; {} not: {}", count, reason);
   return line + ".";
@@ -197,6 +200,29 @@ std::string idle_text(const std::map<std::int32_t, IdleTime>& ranks, const Table
   return "\nIdle time by cause\n\n" + render(table, format);
 }
 
+// Times are sums over ranks and counted windows.
+std::string reasons_text(const analysis::ExposureReasons& reasons, const TableFormat& format) {
+  if (reasons.sums.empty()) return "No communication is exposed.\n";
+  Table table{.columns = {{.title = "exposed communication", .align = Align::left, .widest = 30},
+                          {.title = "mode", .align = Align::left},
+                          {.title = "count"},
+                          {.title = "ms"},
+                          {.title = "reason", .align = Align::left, .widest = 60},
+                          {.title = "compute that waits for it", .align = Align::left, .widest = 40}},
+              .rows = {}};
+  for (const analysis::ExposureReasonSum& sum : reasons.sums) {
+    if (table.rows.size() == kMostRows) break;
+    const bool is_known = sum.purpose != kNoName;
+    table.rows.push_back({is_known ? std::string(name_of(sum.purpose)) : "-",
+                          sum.mode == Mode::none ? "-" : std::string(to_string(sum.mode)), fmt::format("{}", sum.count),
+                          ms(sum.exposed_ns), clause_of(sum) + (sum.is_guessed ? " (guessed)" : ""),
+                          sum.holds_up == kNoName ? "-" : short_work_name(name_of(sum.holds_up))});
+  }
+  const std::size_t rows = reasons.sums.size();
+  return "Why communication is exposed\n\n" + render(table, format) +
+         (rows > kMostRows ? fmt::format("First {} of {} rows shown; --json has all.\n", kMostRows, rows) : "");
+}
+
 std::string path_text(const Details& details, const TableFormat& format) {
   const CriticalPath& path = details.path;
   const std::string what = details.path_step ? fmt::format("step {}", details.path_step->step) : "the whole trace";
@@ -247,9 +273,9 @@ std::string what_if_text(const Details& details, const TableFormat& format) {
 }  // namespace
 
 std::string details_text(const Communications& communications, const Details& details, const TableFormat& format) {
-  return waits_text(communications, details.waits, format) + bandwidth_text(details.bandwidth, format) +
-         slowed_text(details.slowed, format) + idle_text(details.idle, format) + path_text(details, format) +
-         what_if_text(details, format);
+  return reasons_text(details.exposed, format) + "\n" + waits_text(communications, details.waits, format) +
+         bandwidth_text(details.bandwidth, format) + slowed_text(details.slowed, format) +
+         idle_text(details.idle, format) + path_text(details, format) + what_if_text(details, format);
 }
 
 }  // namespace underlap::graph

@@ -26,8 +26,8 @@ nlohmann::json measured_cells(const RunFolder& folder, const Words& more = {}) {
   return cells_of(folder.run());
 }
 
-constexpr std::uint64_t kHashOfCells = 2561439816225702899U;
-constexpr std::uint64_t kHashOfTrace = 9514737113571591649U;
+constexpr std::uint64_t kHashOfCells = 12079127284784410675U;
+constexpr std::uint64_t kHashOfTrace = 15981631404980384710U;
 
 // FNV-1a: enough to tell whether two machines wrote the same bytes.
 std::uint64_t hash_of(const std::string& bytes) {

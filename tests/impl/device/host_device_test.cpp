@@ -141,7 +141,7 @@ TEST(HostDevice, BytesOnTheWireAreWhatTheGroupSizeImplies) {
 TEST(HostDevice, AllMembersAgreeOnTheLastArrivalAndItIsTheLatePeers) {
   Ranks ranks(2);
   std::array<std::int64_t, 2> last_arrival{};
-  std::int64_t late_peer_was_busy_until = 0;
+  std::int64_t late_rank_was_busy_until = 0;
   ranks.run([&](HostDevice& device, const Group& group) {
     const auto me = static_cast<std::size_t>(group.my_index);
     const auto [dp, x] = begin_with_communicator(device, group, "dp", 64);
@@ -151,10 +151,10 @@ TEST(HostDevice, AllMembersAgreeOnTheLastArrivalAndItIsTheLatePeers) {
     device.synchronize();
     const Trace trace = device.recorder().drain().trace;
     last_arrival[me] = trace.communication(trace.size() - 1)->last_arrival_ns;
-    if (me == 1) late_peer_was_busy_until = trace.end_ns(0);
+    if (me == 1) late_rank_was_busy_until = trace.end_ns(0);
   });
   EXPECT_EQ(last_arrival[0], last_arrival[1]);
-  EXPECT_GE(last_arrival[0], late_peer_was_busy_until);
+  EXPECT_GE(last_arrival[0], late_rank_was_busy_until);
 }
 
 TEST(HostDevice, APacedTransferTakesTheTimeOfItsLinkOnTheVirtualLedger) {

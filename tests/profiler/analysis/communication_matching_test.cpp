@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/communication_matching.hpp"
+#include "profiler/analysis/matching/communication_matching.hpp"
 
 #include <gmock/gmock.h>
 

@@ -9,46 +9,14 @@
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/steps/step_ranges.hpp"
 #include "profiler/analysis/trace_summary.hpp"
+#include "tests/profiler/analysis/foreign_trace.hpp"
 #include "tests/profiler/slices.hpp"
 
 namespace underlap::analysis {
 namespace {
 
 using namespace ::testing;  // NOLINT
-
-// A trace of one rank with a thread, its ranges and a stream; times in microseconds.
-class ForeignTrace {
- public:
-  Trace trace;
-
-  void range(const std::string& name, std::int64_t begin_us, std::int64_t end_us) {
-    add({rank_, 100, "main", TrackKind::range}, name, begin_us, end_us, Kind::none);
-  }
-  void kernel(const std::string& name, std::int64_t launched_us, std::int64_t begin_us, std::int64_t end_us) {
-    add({rank_, 100, "main", TrackKind::thread}, "cudaLaunchKernel", launched_us, launched_us + 1, Kind::none);
-    add({rank_, 7, "stream 7"}, name, begin_us, end_us, Kind::compute);
-    const auto last = static_cast<std::uint32_t>(trace.size());
-    trace.flows.push_back({last - 2, last - 1, FlowKind::launch});
-  }
-  void kernel(const std::string& name, std::int64_t begin_us, std::int64_t end_us) {
-    add({rank_, 7, "stream 7"}, name, begin_us, end_us, Kind::compute);
-  }
-  void set_rank(std::int32_t rank) { rank_ = rank; }
-
- private:
-  void add(const Track& track, const std::string& name, std::int64_t begin_us, std::int64_t end_us, Kind kind) {
-    trace.add(testing_support::foreign_slice(trace.add_track(track), begin_us * 1000, end_us * 1000, name, kind));
-  }
-  std::int32_t rank_ = 0;
-};
-
-std::vector<Window> in_us(std::vector<Window> windows) {
-  for (Window& window : windows) {
-    window.begin_ns /= 1000;
-    window.end_ns /= 1000;
-  }
-  return windows;
-}
+using testing_support::ForeignTrace, testing_support::in_us;
 
 // The device runs 30 us behind the host.
 ForeignTrace profiled() {

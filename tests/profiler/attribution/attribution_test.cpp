@@ -195,7 +195,7 @@ TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {
       {"rule: []", "map.yaml:1:1: a mode map needs rules; write"},
       {"rules: 3", "rules is \"3\", must be a list; write entries"},
       {"rules:\n- {group: a, mode: ddp}", "map.yaml:2:20: mode is \"ddp\"; must be one of: dp, tp"},
-      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode; set it to one of"},
+      {"rules:\n- {group: a}", "map.yaml:2:3: a rule has no mode or class; set mode to one of"},
       {"rules:\n- {mode: dp}", "a rule matches everything; add a group"},
       {"rules:\n- {kernels: a, mode: dp}", "unknown key \"kernels\" in a rule; did you mean kernel?"},
       {"rules:\n- {stream: -1, mode: dp}", "must be a whole number of 0 or more"},

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "profiler/formats/format.hpp"
+#include "profiler/formats/kineto/builder.hpp"
 #include "profiler/formats/kineto/reader.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
@@ -74,6 +75,62 @@ TEST(KinetoDamage, CountsBadEventsByReasonAndKeepsTheOthers) {
                                                                        {"negative duration", 1},
                                                                        {"invalid or overflowing duration", 1},
                                                                        {"event of an unsupported phase", 1}}));
+}
+
+TEST(KinetoDamage, CountsBadHostDurationsSeparately) {
+  const Trace trace =
+      read_kineto_events({kKernel, R"({"ph":"X","cat":"cpu_op","name":"k","pid":1,"tid":1,"ts":5,"dur":-1})",
+                          R"({"ph":"X","cat":"user_annotation","name":"k","pid":1,"tid":1,"ts":5,"dur":1e300})",
+                          R"({"ph":"B","cat":"cpu_op","name":"k","pid":1,"tid":1,"ts":5})",
+                          R"({"ph":"E","cat":"cpu_op","name":"k","pid":1,"tid":1,"ts":4})"});
+  EXPECT_EQ(trace.size(), 1);
+  EXPECT_EQ(trace.import.skipped,
+            (std::map<std::string, std::int64_t>{{"host event with a negative duration", 2},
+                                                 {"host event with an invalid or overflowing duration", 1}}));
+}
+
+constexpr std::string_view kWithoutTime =
+    R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":0,"dur":0,"args":{"device":0,"stream":7}})";
+
+TEST(KinetoDamage, CountsWorkAtTimeZeroIfOtherTimesAreLarge) {
+  const std::string_view late = R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":4458676983543,"dur":4})";
+  const std::string_view host = R"({"ph":"X","cat":"cpu_op","name":"k","pid":1,"tid":1,"ts":0,"dur":4})";
+  const Trace trace = read_kineto_events({kWithoutTime, late, host, kWithoutTime});
+  EXPECT_EQ(trace.size(), 2);
+  EXPECT_EQ(trace.import.skipped, (std::map<std::string, std::int64_t>{{"GPU event with a time of 0", 2}}));
+  EXPECT_EQ(read_kineto_events({kWithoutTime, kKernel}).size(), 2) << "the file's times start at 0";
+}
+
+// Adds a batch with work at time 0 and a collective, then one with a kernel at `later_ns`.
+Trace read_two_batches(std::int64_t later_ns) {
+  KinetoLanes lanes;
+  KinetoBuilder builder(lanes);
+  KinetoRow row{.name = intern("early"),
+                .lane = lanes.index_of({.pid = {}, .tid = {.number = 7}, .category = KinetoCategory::kernel}),
+                .category = KinetoCategory::kernel};
+  KinetoEvents events;
+  events.work.emplace_back().collective = 0;
+  events.collectives.push_back({.name = intern("allreduce")});
+  events.rows = {row, row};
+  builder.add(events);
+  events.clear();
+  row.name = intern("late");
+  row.time_ns = later_ns;
+  events.work.emplace_back();
+  events.rows = {row};
+  if (later_ns != 0) builder.add(events);
+  return builder.finish({}, Reading());
+}
+
+TEST(KinetoDamage, DecidesOnTimeZeroWhenAnotherTimeComes) {
+  const Trace far = read_two_batches(4'458'676'983'543);
+  EXPECT_THAT(names_of(far), ::testing::ElementsAre("late"));
+  EXPECT_EQ(far.import.skipped, (std::map<std::string, std::int64_t>{{"GPU event with a time of 0", 2}}));
+  const Trace near = read_two_batches(5000);
+  EXPECT_THAT(names_of(near), ::testing::ElementsAre("early", "early", "late"));
+  EXPECT_EQ(name_of(near.tag(0).purpose), "all_reduce");
+  EXPECT_EQ(near.communication(2), nullptr);
+  EXPECT_EQ(read_two_batches(0).size(), 2);
 }
 
 TEST(KinetoDamage, LosesOneEventByAMissingQuote) {

@@ -42,6 +42,22 @@ TEST(NsysDamage, RefusesSomethingElseAnExportWithoutAnyEventAndACompressedDataba
   EXPECT_THAT(nsys_refusal(folder / "t.zst"), HasSubstr("a compressed SQLite database; decompress it"));
 }
 
+TEST(NsysDamage, CountsWorkWithoutTimes) {
+  const TemporaryFolder folder;
+  {
+    NsysFile file(folder / "t.sqlite");
+    file.kernel({.start = 0, .end = 0, .correlation = 1});
+    file.copy({.start = 0, .end = 0, .correlation = 2});
+    file.kernel({.start = 0, .end = 5, .correlation = 3});
+    file.kernel({.start = 9, .end = 7, .correlation = 4});
+  }
+  const Trace trace = read_trace(folder / "t.sqlite");
+  EXPECT_EQ(trace.size(), 1U);
+  EXPECT_EQ(trace.import.skipped,
+            (std::map<std::string, std::int64_t>{
+                {"kernel with times of 0", 1}, {"copy with times of 0", 1}, {"kernel that ends before it starts", 1}}));
+}
+
 // SQLite says of such a record that memory ran out, which it has not.
 TEST(NsysDamage, CountsOrRefusesARecordThatClaimsToBeLongerThanAnyCanBe) {
   const TemporaryFolder folder;

@@ -179,7 +179,7 @@ TEST(NsysReader, SaysThatKernelsOfAGraphTracedWholeCannotBeKnown) {
   const Trace trace = read_nsys([](NsysFile& file) { file.graph({.start = 100, .end = 900}, 42); });
   EXPECT_THAT(names_of(trace), ElementsAre("CUDA graph 42"));
   EXPECT_THAT(trace.metadata.at("advice"), ::testing::HasSubstr("--cuda-graph-trace=node"));
-  EXPECT_EQ(trace.import.num_skipped(), 1);
+  EXPECT_EQ(trace.attribution(0).source, AttributionSource::unclassified);
 }
 
 TEST(NsysReader, CountsByReasonWhatCannotBeUsed) {

@@ -12,7 +12,9 @@
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/output_file.hpp"
 #include "profiler/formats/perfetto/writer.hpp"
+#include "tests/profiler/formats/made_up_steps.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
+#include "tests/profiler/formats/pftrace_file.hpp"
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 #include "tests/profiler/watch.hpp"
@@ -75,6 +77,22 @@ void write_nsys(const fs::path& path) {
   }
   file.run("COMMIT");
 }
+
+void write_pftrace(const fs::path& path) {
+  PftraceFile file;
+  file.track(1, 0, "stream 7");
+  for (std::int64_t i = 0; i < 30'000; ++i)
+    file.slice({1, 100 * i, 100 * i + 60, "gemm", "kernel", {{"correlation", i + 1}}});
+  write_text(path, file.bytes);
+}
+
+void write_rocprof(const fs::path& path) {
+  std::vector<std::string> processes;
+  for (int pid = 1; pid <= 500; ++pid) processes.push_back(rocprof_process(pid));
+  write_text(path, rocprof_file(processes));
+}
+
+void write_jax(const fs::path& path) { write_text(path, jax_file(500)); }
 
 struct File {
   const char* name;
@@ -158,9 +176,10 @@ TEST_P(WatchedReading, GivesPartsThatGrowToTheWhole) {
   EXPECT_EQ(watch.sizes.back(), whole.size());
 }
 
-constexpr std::array kFiles{File{"t.pftrace", write_native},         File{"t.pftrace.zst", write_native_zst},
-                            File{"t.json", write_kineto_plain},      File{"t.json.gz", write_kineto_gz},
-                            File{"ours.json", write_kineto_of_ours}, File{"t.sqlite", write_nsys}};
+constexpr std::array kFiles{
+    File{"t.pftrace", write_native},        File{"t.pftrace.zst", write_native_zst}, File{"t.json", write_kineto_plain},
+    File{"t.json.gz", write_kineto_gz},     File{"ours.json", write_kineto_of_ours}, File{"t.sqlite", write_nsys},
+    File{"foreign.pftrace", write_pftrace}, File{"rocprof.json", write_rocprof},     File{"jax.json", write_jax}};
 
 INSTANTIATE_TEST_SUITE_P(, WatchedReading, ::testing::ValuesIn(kFiles), [](const auto& tested) {
   std::string name = tested.param.name;

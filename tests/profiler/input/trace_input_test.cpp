@@ -5,9 +5,16 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
+#include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
+#include "profiler/input/trace_files.hpp"
+#include "tests/profiler/error_of.hpp"
+#include "tests/profiler/formats/kineto_text.hpp"
+#include "tests/profiler/formats/nsys_file.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 #include "tests/profiler/watch.hpp"
 
@@ -118,6 +125,86 @@ TEST_F(ReadCell, TellsProgressOverTheCellsOfARun) {
   EXPECT_NEAR(after.front(), 0.5, 0.01);
   EXPECT_TRUE(std::ranges::is_sorted(watch_.fractions));
   EXPECT_EQ(watch_.fractions.back(), 1);
+}
+
+std::string refusal(const std::string& argument) {
+  Watch watch;
+  return error_of([&] { read_cell(trace_files({argument}), usual, watch); });
+}
+
+TEST(WithoutGpuWork, NamesHowToRecordItAndWhatTheHostLaunched) {
+  const TemporaryFolder folder;
+  write_text(folder / "t.json", kineto_file({kOperation, R"({"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1,
+      "name": "nccl:all_reduce", "ts": 1, "dur": 2})"}));
+  EXPECT_THAT(refusal(folder / "t.json"), AllOf(HasSubstr("no GPU work was recorded"),
+                                                HasSubstr("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+                                                HasSubstr("the host launched all_reduce (1)")));
+  {
+    NsysFile file(folder / "t.sqlite");
+    file.range({.start = 1, .end = 2, .text = "step"});
+  }
+  EXPECT_THAT(refusal(folder / "t.sqlite"), HasSubstr("no GPU work was recorded: record with `nsys profile "
+                                                      "--trace=cuda,nvtx`"));
+}
+
+TEST(WithoutGpuWork, IsRefusedInCases) {
+  const char* cases = std::getenv("UNDERLAP_CASES");
+  if (cases == nullptr) GTEST_SKIP() << "UNDERLAP_CASES is not set";
+  const std::string folder = cases;
+  EXPECT_THAT(refusal(folder + "/hta_247_cpu_only/t.json"),
+              AllOf(HasSubstr("ProfilerActivity.CUDA"), HasSubstr("all_reduce")));
+  EXPECT_THAT(refusal(folder + "/nsys_nvtx_only/t.sqlite"), HasSubstr("--trace=cuda,nvtx"));
+}
+
+// Whether kernels communicate is unknown without their names.
+TEST(WithoutNames, KernelsOfAnExportAreUnclassified) {
+  const TemporaryFolder folder;
+  {
+    NsysFile file(folder / "t.sqlite");
+    file.kernel({.start = 1000, .end = 2000, .correlation = 1});
+    file.run("DELETE FROM StringIds");
+  }
+  Watch watch;
+  const CellTrace cell = read_cell({folder / "t.sqlite"}, usual, watch);
+  EXPECT_THAT(analysis::headline(cell.trace, cell.summary),
+              AllOf(Contains(HasSubstr("counts as compute, but may be communication; unnamed kernels: the trace has "
+                                       "no name for it")),
+                    Contains("No other communication was found.")));
+}
+
+// As torchtitan writes them: profiling/traces/iteration_10/rank0_trace.json.
+class Iterations : public ::testing::Test {
+ protected:
+  void write(const std::string& iteration) {
+    const std::filesystem::path where = std::filesystem::path(folder_ / "profiling") / "traces" / iteration;
+    std::filesystem::create_directories(where);
+    for (const char* rank : {"rank0", "rank3"})
+      write_text(where / (std::string(rank) + "_trace.json"), kineto_file({kKernel, kLaunch}));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Iterations, AreJobsOfTheirOwn) {
+  for (const char* iteration : {"iteration_20", "iteration_100"}) write(iteration);
+  for (const std::filesystem::path& folder : {folder_ / "profiling", folder_ / "profiling/traces"}) {
+    EXPECT_FALSE(is_run_folder(folder));
+    EXPECT_THAT(refusal(folder), AllOf(HasSubstr("the traces of 2 iterations"),
+                                       ContainsRegex("give one of: .*iteration_20, .*iteration_100$")));
+  }
+}
+
+TEST_F(Iterations, HaveRanksFromTheNamesOfFiles) {
+  write("iteration_10");
+  Watch watch;
+  const CellTrace cell = read_cell(trace_files({folder_ / "profiling"}), usual, watch);
+  EXPECT_THAT(analysis::ranks_of(cell.trace), ElementsAre(0, 3));
+}
+
+TEST(TraceFiles, FolderWithoutTracesNamesAnUnreadableFile) {
+  const TemporaryFolder folder;
+  write_text(folder / "a.nsys-rep", "NVIDIA Tegra Profiler Report 1.\n");
+  EXPECT_THAT(refusal(folder / ""), HasSubstr("a.nsys-rep is an Nsight Systems report; export it"));
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/communication_matching.hpp"
+#include "profiler/analysis/matching/communication_matching.hpp"
+
+#include <fmt/format.h>
 
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "profiler/analysis/matching/order_shift.hpp"
+#include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/enum_names.hpp"
 #include "profiler/trace/wire_bytes.hpp"
 
@@ -92,7 +96,8 @@ class Matcher {
   std::vector<std::uint32_t> communications() const {
     std::vector<std::uint32_t> slices;
     for (std::size_t i = 0; i < trace_.size(); ++i)
-      if (trace_.tag(i).kind == Kind::communication) slices.push_back(static_cast<std::uint32_t>(i));
+      if (trace_.tag(i).kind == Kind::communication && !trace_.is_part(i))
+        slices.push_back(static_cast<std::uint32_t>(i));
     std::ranges::stable_sort(slices, {}, [&](std::uint32_t i) { return trace_.start_ns()[i]; });
     return slices;
   }
@@ -145,16 +150,56 @@ class Matcher {
     const GroupRecord& record = trace_.groups[group];
     if (record.size() == 1) return refuse(ranks, "the communicator has one member");
     if (has_sequences(ranks)) return match_sequences(group, ranks);
-    if (!has_all_members(record, ranks)) return refuse(ranks, "a member's trace is missing");
-    const std::size_t num = ranks.begin()->second.size();
+    const bool is_whole = has_all_members(record, ranks);
+    if (!is_whole && (ranks.size() < 2 || record.size() <= ranks.size()))
+      return refuse(ranks, "a member's trace is missing");
+    std::map<std::int32_t, std::ptrdiff_t> first;  // by rank: its place of the first common collective
+    std::ptrdiff_t num = 0;
+    if (!find_common(ranks, first, num)) {
+      const bool has_as_many = std::ranges::all_of(
+          ranks, [&](const auto& rank) { return rank.second.size() == ranks.begin()->second.size(); });
+      return refuse(ranks, has_as_many ? "different operations per rank, and no sequence numbers"
+                                       : "different counts per rank, and no sequence numbers");
+    }
+    const auto num_missing = is_whole ? 0 : static_cast<std::int32_t>(record.size() - ranks.size());
+    std::vector<std::vector<MatchMember>> found(static_cast<std::size_t>(num));
     for (const auto& [rank, numbered] : ranks)
-      if (numbered.size() != num) return refuse(ranks, "different counts per rank, and no sequence numbers");
-    std::vector<std::vector<MatchMember>> found(num);
+      for (std::size_t i = 0; i < numbered.size(); ++i) {
+        const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(i) - first.at(rank);
+        if (place < 0 || place >= num)
+          refuse(numbered[i].slice, "recorded while another rank was not");
+        else
+          found[static_cast<std::size_t>(place)].push_back({rank, numbered[i].slice});
+      }
+    for (std::size_t i = 0; i < found.size(); ++i) add(group, i, MatchBasis::order, std::move(found[i]), num_missing);
+  }
+
+  // Captures of ranks may start and end at different times: finds the part of their orders that all have.
+  bool find_common(const NumberedByRank& ranks, std::map<std::int32_t, std::ptrdiff_t>& first,
+                   std::ptrdiff_t& num) const {
+    std::map<std::int32_t, std::vector<OrderedCollective>> orders;
     for (const auto& [rank, numbered] : ranks)
-      for (std::size_t i = 0; i < num; ++i) found[i].push_back({rank, numbered[i].slice});
-    if (!std::ranges::all_of(found, [&](const auto& members) { return do_same(members); }))
-      return refuse(ranks, "different operations per rank, and no sequence numbers");
-    for (std::size_t i = 0; i < num; ++i) add(group, i, MatchBasis::order, std::move(found[i]));
+      for (const Numbered& n : numbered) orders[rank].push_back({what_of(n.slice), trace_.end_ns(n.slice)});
+    const std::vector<OrderedCollective>& base = orders.begin()->second;
+    std::ptrdiff_t begin = 0, end = static_cast<std::ptrdiff_t>(base.size());
+    for (const auto& [rank, order] : orders) {
+      const auto shift = rank == orders.begin()->first ? std::optional(OrderShift{}) : shift_between(base, order);
+      if (!shift) return false;
+      first[rank] = shift->places;
+      begin = std::max(begin, -shift->places);
+      end = std::min(end, static_cast<std::ptrdiff_t>(order.size()) - shift->places);
+    }
+    for (auto& [rank, place] : first) place += begin;
+    num = end - begin;
+    return num > 0;
+  }
+
+  std::string what_of(std::uint32_t slice) const {
+    std::string what;
+    for (const TransferRecord& t : trace_.communication(slice)->transfers)
+      what += t.collective == Collective::all_to_all ? fmt::format("{} ", to_string(t.collective))
+                                                     : fmt::format("{} {} ", to_string(t.collective), t.bytes);
+    return what;
   }
 
   static bool has_all_members(const GroupRecord& group, const NumberedByRank& ranks) {
@@ -185,12 +230,14 @@ class Matcher {
       for (const Numbered& n : numbered) found[n.sequence].push_back({rank, n.slice});
     const GroupRecord& record = trace_.groups[group];
     for (auto& [sequence, members] : found) {
-      if (!is_complete(record, members)) {
+      const bool is_whole = is_complete(record, members);
+      if (!is_whole && (members.size() < 2 || record.size() <= members.size())) {
         for (const MatchMember& m : members) refuse(m.slice, "a member is missing");
       } else if (!do_same(members)) {
         for (const MatchMember& m : members) refuse(m.slice, "different operations with the same sequence number");
       } else {
-        add(group, sequence, MatchBasis::sequence, std::move(members));
+        const auto num_missing = is_whole ? 0 : static_cast<std::int32_t>(record.size() - members.size());
+        add(group, sequence, MatchBasis::sequence, std::move(members), num_missing);
       }
     }
   }
@@ -213,13 +260,14 @@ class Matcher {
     return std::ranges::all_of(members, [&](const MatchMember& member) { return collectives(member) == first; });
   }
 
-  void add(std::uint32_t group, std::uint64_t sequence, MatchBasis basis, std::vector<MatchMember> members) {
+  void add(std::uint32_t group, std::uint64_t sequence, MatchBasis basis, std::vector<MatchMember> members,
+           std::int32_t num_missing) {
     const std::uint32_t slice = members.front().slice;
     const CommunicationRecord& record = *trace_.communication(slice);
     if (trace_.groups[group].description == assumed_group_description()) basis = MatchBasis::assumed;
     const Collective collective = record.transfers.empty() ? collective_of_kernel(name_of(trace_.name(slice)))
                                                            : record.transfers.front().collective;
-    result_.matches.push_back({collective, basis, group, sequence, std::move(members)});
+    result_.matches.push_back({collective, basis, group, sequence, std::move(members), num_missing});
   }
 
   void match_link(std::uint32_t group, std::int32_t from, std::int32_t to, const Link& link) {
@@ -256,7 +304,10 @@ class Matcher {
     std::vector<bool> is_matched(trace_.size());
     for (const Match& match : result_.matches)
       for (const MatchMember& member : match.members) {
-        if (!is_matched[member.slice]) ++result_.matched_slices;
+        if (!is_matched[member.slice]) {
+          ++result_.matched_slices;
+          result_.partly_matched_slices += match.num_missing > 0 ? 1 : 0;
+        }
         is_matched[member.slice] = true;
       }
     for (const auto& [slice, reason] : refused_)
@@ -294,6 +345,7 @@ Collective collective_of_kernel(std::string_view name) {
 Matching match_communications(const Trace& trace) { return Matcher(trace).run(); }
 
 void record_matches(Trace& trace, const Matching& matching) {
+  const CommunicationParts parts(trace);
   std::vector<std::uint32_t> assumed;
   for (const GroupRecord& group : matching.assumed_groups) assumed.push_back(trace.add_group(group));
   for (const Match& match : matching.matches) {
@@ -312,6 +364,7 @@ void record_matches(Trace& trace, const Matching& matching) {
       trace.set_communication(member.slice, std::move(record));
     }
   }
+  parts.update(trace);
 }
 
 void add_flows(Trace& trace, const Matching& matching, const std::map<std::int32_t, std::int64_t>& offset_ns) {

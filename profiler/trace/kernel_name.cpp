@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/trace/kernel_name.hpp"
 
 #include <cxxabi.h>
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace underlap::attribution {
+namespace underlap {
 namespace {
 
 std::string demangled(std::string_view name) {
@@ -84,30 +84,15 @@ std::string qualified_name(std::string_view kernel) {
     }
   }
   while (name.starts_with("::")) name.erase(0, 2);
+  if (name.ends_with(".kd")) name.resize(name.size() - 3);  // AMD's kernel descriptor
   return name;
 }
 
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      retry = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+std::string short_work_name(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kWithSpaces{"Memcpy", "Memset", "CUDA graph", "[CUDA"};
+  for (const std::string_view begin : kWithSpaces)
+    if (name.starts_with(begin)) return std::string(name.substr(0, name.find(" (")));
+  return qualified_name(name);
 }
 
-}  // namespace underlap::attribution
+}  // namespace underlap

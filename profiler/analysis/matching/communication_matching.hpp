@@ -15,7 +15,7 @@ namespace underlap::analysis {
 /// The evidence that slices of several ranks are one communication; the strongest first.
 enum class MatchBasis : std::uint8_t {
   sequence,  ///< the trace gives communicator and position
-  order,     ///< the trace gives the communicator; every member has as many communications of the same kinds on it
+  order,     ///< the trace gives the communicator; the members' aligned orders have the same kinds
   assumed    ///< the trace gives neither; all ranks run the same kernels in the same order, at one time
 };
 
@@ -30,13 +30,14 @@ struct MatchMember {
   friend bool operator==(const MatchMember&, const MatchMember&) = default;
 };
 
-/// A collective with all of its members, or a message with its sender and its receiver.
+/// A collective with at least two of its members, or a message with its sender and its receiver.
 struct Match {
   Collective collective = Collective::all_reduce;  ///< send: a message
   MatchBasis basis = MatchBasis::sequence;
   std::uint32_t group = 0;           ///< index into Trace::groups; into Matching::assumed_groups where that holds any
   std::uint64_t sequence = 0;        ///< of a collective, among those of its group
   std::vector<MatchMember> members;  ///< of a collective by rank; of a message the sender and then the receiver
+  std::int32_t num_missing = 0;      ///< members of a collective that have no trace
 
   bool is_message() const { return collective == Collective::send; }
 };
@@ -48,6 +49,7 @@ struct Matching {
   std::map<std::string, std::int64_t> unmatched;  ///< communication slices by reason, one clause each
   std::int64_t slices = 0;                        ///< of communication in all
   std::int64_t matched_slices = 0;                ///< that are in a match; one may be in several messages
+  std::int64_t partly_matched_slices = 0;         ///< of these, slices whose match lacks a member
 
   bool is_assumed() const {
     return std::ranges::any_of(matches, [](const Match& match) { return match.basis == MatchBasis::assumed; });
@@ -56,12 +58,12 @@ struct Matching {
 
 /// Finds which slices of several ranks are one collective, and which sends and receives are one message.
 ///
-/// By communicator and sequence where the trace has them; else by communicator and order, where every member has as
-/// many; where no slice names a communicator, by order and kernel name over all ranks, where all hold the same sequence
-/// and each collective has a moment at which all of its members run. What is ambiguous or lacks a member is not
-/// matched. Records of two ranks are of one communicator where name, purpose and size agree, and the ranks where both
-/// list them. In about the time of sorting the communication slices.
-/// Order fails when one rank lacks the first collective and another the last: each is then matched with its neighbor.
+/// By communicator and sequence where the trace has them; else by communicator and order, after aligning captures that
+/// start apart; if no slice names a communicator, by order and kernel name over all ranks, if their sequences are equal
+/// and each collective has a moment at which all of its members run. Ambiguous slices are not matched. Collectives that
+/// lack members match among those present. Records of two ranks are of one communicator where name, purpose and
+/// size agree, and the ranks where both list them. In about the time of sorting the communication slices. Order fails
+/// when one rank lacks the first collective and another the last: each is then matched with its neighbor.
 Matching match_communications(const Trace&);
 
 /// Writes into the records of a trace what was found, so that members of a collective have one group and sequence:

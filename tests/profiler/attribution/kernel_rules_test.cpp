@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/attribution/communication_rules.hpp"
+#include "profiler/attribution/kernel_rules.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
+
+#include "platform/input/input_file.hpp"
+#include "platform/yaml_document.hpp"
+#include "profiler/attribution/group_names.hpp"
+#include "profiler/attribution/mode_map.hpp"
+#include "profiler/attribution/name_patterns.hpp"
 
 namespace underlap::attribution {
 namespace {
@@ -43,7 +52,7 @@ TEST(KernelName, MatchesFromEndToEnd) {
   EXPECT_FALSE(matches("abc", "ab"));
 }
 
-TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
+TEST(KernelRules, KnowTheKernelsOfEachLibrary) {
   struct Case {
     std::string_view kernel;
     std::string_view library;
@@ -60,12 +69,12 @@ TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
       {"ncclDevKernel_Reduce_Sum_f32_RING_LL(ncclDevComm*)", "NCCL", "reduce"},
       {"ncclSymkDevKernel_AllGather_STMC(ncclSymkDevWorkArgs4K)", "NCCL", "all_gather"},
       {"ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymDevArgs)", "NCCL", "all_reduce"},
-      {"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", "NCCL", ""},
+      {"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", "RCCL", ""},
       {"mscclKernel_Sum_float_Simple_false(ncclDevComm*)", "RCCL", ""},
       {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", "DeepEP", "dispatch", Mode::ep},
-      {"void deep_ep::intranode::cached_notify_combine<8>(void**)", "DeepEP", "combine", Mode::ep},
+      {"void deep_ep::intranode::cached_notify_combine<8>(void**)", "DeepEP", "notify", Mode::ep},
       {"void deep_ep::internode_ll::combine<true, 7168, 9>(void*)", "DeepEP", "combine", Mode::ep},
-      {"void dpsk::ep::internode::notify_dispatch<false, 4>(int const*, long*)", "DeepEP", "dispatch", Mode::ep},
+      {"void dpsk::ep::internode::notify_dispatch<false, 4>(int const*, long*)", "DeepEP", "notify", Mode::ep},
       {"void dpsk::ep::internode::cached_notify<true>(int)", "DeepEP", "notify", Mode::ep},
       {"void uccl::internode_ll::dispatch<true>(int)", "UCCL", "dispatch", Mode::ep},
       {"nvshmemi_proxy_rma_entrypoint_blocking(void*, void*)", "NVSHMEM", ""},
@@ -74,8 +83,8 @@ TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
        "all_reduce"},
       {"_multimem_all_gather_kernel", "symmetric memory", "all_gather"},
       {"void two_shot_all_reduce_kernel<float, 4, 8>(float**)", "symmetric memory", "all_reduce"},
-      {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", "custom all-reduce", "all_reduce"},
-      {"void sglang::cross_device_reduce_2stage<__half, 8>(sglang::RankData*)", "custom all-reduce", "all_reduce"},
+      {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", "vLLM", "all_reduce"},
+      {"void sglang::cross_device_reduce_2stage<__half, 8>(sglang::RankData*)", "SGLang", "all_reduce"},
       {"void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int)", "userbuffers", "reduce_scatter", Mode::tp},
       {"void userbuffers_fp16_sum_inplace_gpu_rr_ag<8>(int)", "userbuffers", "all_gather", Mode::tp},
       {"kuserbuffers_pushsend(int*, int*, int4*, int4*, int)", "userbuffers", "send", Mode::tp},
@@ -83,40 +92,89 @@ TEST(CommunicationRules, KnowTheKernelsOfEachLibrary) {
   };
   for (const Case& c : kCases) {
     const NameMeaning meaning = meaning_of_kernel(c.kernel);
-    EXPECT_EQ(meaning.says, Says::communication) << c.kernel;
+    EXPECT_TRUE(meaning.is(KernelClass::communication)) << c.kernel;
     EXPECT_EQ(meaning.library, c.library) << c.kernel;
     EXPECT_EQ(meaning.purpose, c.purpose) << c.kernel;
     EXPECT_EQ(meaning.mode, c.mode) << c.kernel;
   }
 }
 
-TEST(CommunicationRules, TakeNoKernelForAPartOfItsNameAndTellWhy) {
+// Kernel names as profilers print them, from two versions of a library if it has two.
+TEST(KernelRules, KnowTheKernelNamesOfSeveralVersions) {
+  yaml::Problems problems("names.yaml", {});
+  const yaml::Document document = yaml::read_document(
+      read_input_file(UNDERLAP_KERNEL_NAMES_FOLDER "/names.yaml", {.bytes = std::size_t{1} << 24}), problems);
+  ASSERT_NE(document.root, nullptr);
+  const yaml::Entry* names = yaml::find_entry(*document.root, "names");
+  ASSERT_NE(names, nullptr);
+  EXPECT_GT(names->value->items.size(), 400U);
+  constexpr std::pair<std::string_view, KernelClass> kClasses[] = {
+      {"communication", KernelClass::communication}, {"fused", KernelClass::fused}, {"copy", KernelClass::copy}};
+  for (const yaml::Node* item : names->value->items) {
+    const auto text = [&](const char* key) {
+      const yaml::Entry* entry = yaml::find_entry(*item, key);
+      return entry == nullptr ? std::string() : entry->value->text;
+    };
+    const std::string kernel = text("name");
+    const NameMeaning meaning = meaning_of_kernel(kernel);
+    const auto expected = std::ranges::find(kClasses, text("class"), &std::pair<std::string_view, KernelClass>::first);
+    if (expected == std::end(kClasses)) {
+      EXPECT_FALSE(meaning.says == Says::known && meaning.what != KernelClass::compute) << kernel;
+      continue;
+    }
+    EXPECT_TRUE(meaning.is(expected->second)) << kernel;
+    EXPECT_EQ(meaning.library, text("library")) << kernel;
+    EXPECT_EQ(meaning.purpose, text("purpose")) << kernel;
+    if (expected->second == KernelClass::communication) {
+      EXPECT_EQ(meaning.mode, mode_from(text("mode")).value_or(Mode::none)) << kernel;
+    }
+  }
+}
+
+TEST(KernelRules, NameTheirSourceAndVersions) {
+  yaml::Problems problems("kernel_names.yaml", {});
+  const yaml::Document document = yaml::read_document(std::string(kernel_names_text()), problems);
+  for (const yaml::Node* rule : yaml::find_entry(*document.root, "rules")->value->items)
+    for (const char* key : {"library", "kernel", "class", "source", "versions"})
+      EXPECT_NE(yaml::find_entry(*rule, key), nullptr) << rule->place.line << ": " << key;
+}
+
+TEST(KernelRules, DoNotMatchAPartOfAName) {
   constexpr std::pair<std::string_view, Says> kCases[] = {
-      {"void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>::Policy>(long*)", Says::compute},
-      {"void cub::DispatchReduceByKey<long*>(long*)", Says::compute},
+      {"void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>::Policy>(long*)", Says::known},
+      {"void cub::DispatchReduceByKey<long*>(long*)", Says::known},
       {"void cdpsk::ep::CUB_200200_NS::DeviceScanKernel<int>(int)", Says::nothing},
-      {"void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)", Says::compute},
-      {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)",
-       Says::compute},
-      {"kuserbuffers_inc(int*)", Says::compute},
+      {"void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)", Says::known},
+      {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(at::native::ReduceOp<float>)", Says::known},
+      {"kuserbuffers_inc(int*)", Says::known},
       {"void my_ncclKernel_AllReduce(int)", Says::looks_like_comm},
       {"void moe::expert_dispatch<8>(int)", Says::looks_like_comm},
       {"triton_poi_fused_add_0", Says::nothing},
       {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", Says::nothing},
-      {"flash::flash_fwd_splitkv_combine_kernel", Says::looks_like_comm},
+      {"flash::flash_fwd_splitkv_combine_kernel", Says::known},
   };
-  for (const auto& [kernel, says] : kCases) EXPECT_EQ(meaning_of_kernel(kernel).says, says) << kernel;
+  for (const auto& [kernel, says] : kCases) {
+    EXPECT_EQ(meaning_of_kernel(kernel).says, says) << kernel;
+    EXPECT_FALSE(meaning_of_kernel(kernel).is(KernelClass::communication)) << kernel;
+  }
   EXPECT_NE(meaning_of_kernel("void dpsk::ep::cuda::get_dispatch_layout<256>(long const*)").why_not, "");
   EXPECT_EQ(meaning_of_kernel("void at::native::reduce_kernel<512>(int)").why_not, "");
 }
 
-TEST(CommunicationRules, TakeCopiesBetweenDevicesOnly) {
-  EXPECT_EQ(meaning_of_copy("Memcpy PtoP (Device -> Device)").says, Says::communication);
-  EXPECT_EQ(meaning_of_copy("Memcpy DtoD (Device -> Device)").says, Says::nothing);
+TEST(KernelRules, GenericNamesCountOnlyWithoutANamespace) {
+  EXPECT_TRUE(meaning_of_kernel("void dispatchKernel<8, true>(int*)").is(KernelClass::communication));
+  for (const char* kernel : {"void graph::dispatchKernel<8, true>(int*)", "blas::Kernel_all_sum(float*)",
+                             "io::p2p_copy_kernel(int)", "pool::barrier_all_threads(int)", "ml::ep_combine(int)"})
+    EXPECT_FALSE(meaning_of_kernel(kernel).is(KernelClass::communication)) << kernel;
+}
+
+TEST(KernelRules, TakeCopiesBetweenDevicesOnly) {
+  EXPECT_TRUE(meaning_of_copy("Memcpy PtoP (Device -> Device)").is(KernelClass::communication));
+  EXPECT_EQ(meaning_of_copy("Memcpy DtoD (Device -> Device)").says, Says::device_copy);
   EXPECT_EQ(meaning_of_copy("Memset (Device)").says, Says::nothing);
 }
 
-TEST(CommunicationRules, ReadLaunchingAnnotations) {
+TEST(KernelRules, ReadLaunchingAnnotations) {
   EXPECT_EQ(collective_of_annotation("nccl:_all_gather_base"), "all_gather");
   EXPECT_EQ(collective_of_annotation("nccl:send 0->1"), "send");
   EXPECT_EQ(collective_of_annotation("nccl:coalesced"), "");

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "profiler/trace/tag.hpp"
+
+namespace underlap::analysis {
+
+/// "dp", ...; "unattributed" without a mode.
+inline std::string mode_name(Mode mode) { return mode == Mode::none ? "unattributed" : std::string(to_string(mode)); }
+
+}  // namespace underlap::analysis
