@@ -27,7 +27,7 @@ TEST(Pauses, AreNamedLikeCheckpointsEvaluationsOrDataLoading) {
     EXPECT_FALSE(is_pause(name)) << name;
 }
 
-// Ten steps of 100 us, of which step 5 takes 1000 us more; `pause` lasts for so long in it, and `always` in every step.
+// Ten steps of 100 us; step 5 takes 1000 us longer. `pause` runs for `pause_us` in step 5, and `always` in every step.
 Summary stalled_by(const std::string& pause, std::int64_t pause_us, const std::string& always = "") {
   ForeignTrace made;
   made.kernel("before", -5, -4, -1);

@@ -107,16 +107,20 @@ TEST(CopyEngine, CopiesForACommunicationKernelAreNotCommunication) {
 }
 
 TEST(CopyEngine, CopyOfAGroupOfOneRankIsNoCommunication) {
-  RankFile file;
-  for (int step = 0; step < 4; ++step) {
-    const double at = 1000.0 * step;
-    file.step(step, at, 1000).launched("gemm", 7, at + 300, 600, 10 * step + 1);
-    file.host("record_param_comms", at + 50, 10,
-              fmt::format(R"(, "Collective name": "_allgather_base", "Group size": 1, "External id": {})", 100 + step));
-    file.work("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 20, at + 100, 100, 10 * step + 3,
-              fmt::format(R"(, "External id": {})", 100 + step));
+  for (const bool is_annotated : {false, true}) {
+    RankFile file;
+    for (int step = 0; step < 4; ++step) {
+      const double at = 1000.0 * step;
+      file.step(step, at, 1000).launched("gemm", 7, at + 300, 600, 10 * step + 1);
+      file.host(
+          "record_param_comms", at + 50, 10,
+          fmt::format(R"(, "Collective name": "_allgather_base", "Group size": 1, "External id": {})", 100 + step));
+      file.work("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 20, at + 100, 100, 10 * step + 3,
+                fmt::format(R"(, "External id": {})", 100 + step));
+      if (is_annotated) file.work("gpu_user_annotation", "nccl:_all_gather_base", 20, at + 100, 100, 0);
+    }
+    EXPECT_DOUBLE_EQ(comm_us(read(file)), 0) << is_annotated;
   }
-  EXPECT_DOUBLE_EQ(comm_us(read(file)), 0);
 }
 
 // Steps of 1000 us: compute from 100 to 700, `name` from 700 to 900 on `stream`.
