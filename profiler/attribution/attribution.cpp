@@ -135,12 +135,10 @@ class Attributor {
       obey(i, meaning, *rule);
     else if (meaning.is(KernelClass::fused))
       set_fused(i, fmt::format("a fused kernel of {}", meaning.library));
-    else if (is_communication && (tag.kind == Kind::copy || trace_.is_part(i)))
+    else if (meaning.says == Says::device_copy || (is_communication && (tag.kind == Kind::copy || trace_.is_part(i))))
       copies_.push_back({i, &meaning});
     else if (is_communication)
       take(i, meaning);
-    else if (meaning.says == Says::device_copy)
-      copies_.push_back({i, &meaning});
     else if (meaning.is(KernelClass::copy))
       set_kind(i, Kind::copy);
     else if (meaning.says == Says::looks_like_comm)

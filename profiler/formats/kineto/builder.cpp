@@ -77,11 +77,9 @@ void KinetoBuilder::add(const KinetoEvents& events) {
   if (!is_zero_bad_) is_zero_bad_ = is_far_from_zero(events);
   if (is_zero_bad_) add_held();
   for (const KinetoRow& row : events.rows)
-    if (!is_without_time(row))
-      add(row, events);
-    else if (!is_zero_bad_ && row.phase == 'X')
+    if (!is_zero_bad_ && row.phase == 'X' && is_without_time(row))
       hold(row, events);
-    else if (is_zero_bad_.value_or(false))
+    else if (is_zero_bad_.value_or(false) && is_without_time(row))
       skip("GPU event with a time of 0");
     else
       add(row, events);
