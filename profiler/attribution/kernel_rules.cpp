@@ -5,7 +5,6 @@
 #include <array>
 #include <string>
 
-#include "profiler/attribution/mode_map.hpp"
 #include "profiler/attribution/name_patterns.hpp"
 
 namespace underlap::attribution {
@@ -44,14 +43,14 @@ NameMeaning meaning_of_kernel(std::string_view name) {
   using Says = NameMeaning::Says;
   const std::string qualified = qualified_name(name);
   const bool looks = looks_like_communication(qualified);
-  for (const ModeRule& rule : known_kernels().rules) {
-    if (!matches_kernel(*rule.kernel, name, qualified)) continue;
+  for (const KnownKernel& rule : known_kernels()) {
+    if (!matches_kernel(rule.kernel, name, qualified)) continue;
     return {.says = Says::known,
             .what = rule.what,
             .library = rule.library,
-            .purpose = rule.purpose == kNoName ? std::string_view() : name_of(rule.purpose),
+            .purpose = rule.purpose,
             .mode = rule.mode,
-            .why_not = looks ? std::string_view(rule.why) : std::string_view()};
+            .why_not = looks ? rule.why : std::string_view()};
   }
   if (looks) return {.says = Says::looks_like_comm, .why_not = "no rule matches"};
   return {};

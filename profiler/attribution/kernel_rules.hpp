@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "profiler/trace/tag.hpp"
@@ -16,6 +17,21 @@ enum class KernelClass : std::uint8_t {
   fused,  ///< computes and communicates at once
   copy    ///< copies or fills memory of its device
 };
+
+/// A rule of kernel_names.yaml. `underlap help mode-map` describes its keys.
+struct KnownKernel {
+  std::string_view library = {};
+  std::string_view kernel = {};  ///< patterns, see matches_kernel()
+  KernelClass what = KernelClass::communication;
+  std::string_view purpose = {};  ///< empty: unknown
+  Mode mode = Mode::none;         ///< none: the library serves several
+  std::string_view why = {};      ///< why a kernel that looks like communication is not
+};
+
+/// The rules for the kernels of communication libraries, in the order of the file.
+std::span<const KnownKernel> known_kernels();
+/// The text of kernel_names.yaml.
+std::string_view kernel_names_text();
 
 /// The meaning of the name of a kernel or a copy. The texts live as long as the program.
 struct NameMeaning {

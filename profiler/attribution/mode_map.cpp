@@ -195,11 +195,6 @@ ModeMap parse_mode_map(const std::string& yaml, const std::string& name) {
   return map;
 }
 
-const ModeMap& known_kernels() {
-  static const ModeMap map = parse_mode_map(std::string(kernel_names_text()), "kernel_names.yaml");
-  return map;
-}
-
 ModeMap read_mode_map(const std::string& file) {
   const std::string yaml = read_input_file(file, {.bytes = kMostBytes + 1});
   if (yaml.size() > kMostBytes)

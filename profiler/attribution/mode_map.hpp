@@ -34,11 +34,6 @@ struct ModeMap {
   std::vector<ModeRule> rules;
 };
 
-/// The rules for the kernels of communication libraries: kernel_names.yaml, in the same format. Read once.
-const ModeMap& known_kernels();
-/// The text of kernel_names.yaml.
-std::string_view kernel_names_text();
-
 /// The format of the file, for users: lines of at most 80 columns.
 const char* mode_map_help();
 

@@ -139,6 +139,23 @@ TEST(KernelRules, NameTheirSourceAndVersions) {
       EXPECT_NE(yaml::find_entry(*rule, key), nullptr) << rule->place.line << ": " << key;
 }
 
+// The build turns the file into a table, which must hold the same as the file read as a mode map.
+TEST(KernelRules, EqualTheModeMapOfTheirFile) {
+  const ModeMap map = parse_mode_map(std::string(kernel_names_text()), "kernel_names.yaml");
+  ASSERT_EQ(map.rules.size(), known_kernels().size());
+  for (std::size_t i = 0; i < map.rules.size(); ++i) {
+    const ModeRule& rule = map.rules[i];
+    const KnownKernel& known = known_kernels()[i];
+    const std::string where(name_of(rule.reason));
+    EXPECT_EQ(known.library, rule.library) << where;
+    EXPECT_EQ(known.kernel, rule.kernel) << where;
+    EXPECT_EQ(known.what, rule.what) << where;
+    EXPECT_EQ(known.purpose, rule.purpose == kNoName ? "" : name_of(rule.purpose)) << where;
+    EXPECT_EQ(known.mode, rule.mode) << where;
+    EXPECT_EQ(known.why, rule.why) << where;
+  }
+}
+
 TEST(KernelRules, DoNotMatchAPartOfAName) {
   constexpr std::pair<std::string_view, Says> kCases[] = {
       {"void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>::Policy>(long*)", Says::known},
