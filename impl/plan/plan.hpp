@@ -68,7 +68,7 @@ struct Plan {
   std::vector<Message> exposed;         ///< settings that expose communication
   std::vector<Message> contradictions;  ///< requests that contradict each other, and the one that counts
   std::vector<Message> notices;
-  std::vector<Message> not_run;  ///< planned, but not run by this version; `run` refuses the cell if there are any
+  std::vector<Message> not_run;  ///< why this version or machine cannot run it; `run` refuses the cell if there are any
 };
 
 /// The setting of that name; nullptr if the plan does not list one, because it was not requested.

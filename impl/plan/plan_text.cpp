@@ -110,7 +110,7 @@ std::string to_text(const Plan& plan, const TableFormat& format) {
   add("exposed", plan.exposed);
   add("contradictions", plan.contradictions);
   add("notices", plan.notices);
-  add("not run by this version", plan.not_run);
+  add("cannot run here", plan.not_run);
   add("errors", plan.errors);
   return text;
 }
