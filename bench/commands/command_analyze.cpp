@@ -178,8 +178,7 @@ std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis)
   std::string json =
       with_attribution(analysis::analysis_json(traced.trace, analysis.summary, traced.files, arguments.breakdowns()),
                        traced.attribution);
-  if (analysis.details)
-    json = graph::with_details(json, traced.trace, *analysis.summary.communications, *analysis.details);
+  if (analysis.details) json = graph::with_details(json, traced.trace, analysis.summary, *analysis.details);
   if (analysis.inspector) json = analysis::with_inspector(json, *analysis.inspector);
   return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
 }
@@ -213,8 +212,7 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
   if (const std::string text = attribution_text(traced.attribution, terminal_format(STDOUT_FILENO)); !text.empty())
     print_text("\n{}", text);
   if (analysis.details)
-    print_text("\n{}", graph::details_text(*analysis.summary.communications, *analysis.details,
-                                           terminal_format(STDOUT_FILENO)));
+    print_text("\n{}", graph::details_text(analysis.summary, *analysis.details, terminal_format(STDOUT_FILENO)));
   if (analysis.inspector)
     print_text("\n{}", analysis::inspector_text(*analysis.inspector, terminal_format(STDOUT_FILENO)));
   if (analysis.observation) print_observation(*analysis.observation);
@@ -225,18 +223,17 @@ void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan:
   std::string separator;
   if (arguments.json) print_data("{\"schema\":\"underlap.analyses/1\",\"cells\":[");
   StatusWatch watch;
-  input::for_each_cell(
-      arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
-      [&](const input::CellTrace& traced) {
-        const Analysis analysis = analyse(arguments, matrix, traced);
-        print_data(separator);
-        separator = arguments.json ? "," : "\n\n";
-        if (arguments.json)
-          print_data(json_of(arguments, analysis));
-        else
-          print(arguments, analysis);
-      },
-      steps_of_option(arguments.steps));
+  input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
+                       [&](const input::CellTrace& traced) {
+                         const Analysis analysis = analyse(arguments, matrix, traced);
+                         print_data(separator);
+                         separator = arguments.json ? "," : "\n\n";
+                         if (arguments.json)
+                           print_data(json_of(arguments, analysis));
+                         else
+                           print(arguments, analysis);
+                       },
+                       {.steps = steps_of_option(arguments.steps), .reasons = true});
   if (arguments.json) print_data("]}\n");
 }
 
@@ -253,10 +250,12 @@ int run_analyze(const AnalyzeArguments& arguments) {
     return kOk;
   }
   StatusWatch watch;
+  const bool needs_everything = !arguments.config.empty() || arguments.details;
   const input::CellTrace traced =
       input::read_cell(input::trace_files(arguments.traces), attribution_options(arguments, matrix), watch,
-                       arguments.config.empty() && !arguments.details ? input::Keep::by_size : input::Keep::everything,
-                       steps_of_option(arguments.steps));
+                       {.keep = needs_everything ? input::Keep::everything : input::Keep::by_size,
+                        .steps = steps_of_option(arguments.steps),
+                        .reasons = true});
   const Analysis analysis = analyse(arguments, matrix, traced);
   if (arguments.json)
     print_data(json_of(arguments, analysis) + "\n");

@@ -96,7 +96,8 @@ compare::CompareReport compare_two_cells(const CompareArguments& arguments) {
 input::CellTrace read_side(const std::string& path, const analysis::StepChoice& steps, StatusWatch& watch) {
   if (std::filesystem::is_directory(path) && std::filesystem::is_empty(path))
     throw std::invalid_argument(path + ": the folder is empty\n  give a run folder, a trace or a folder of traces");
-  return input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::by_size, steps);
+  return input::read_cell(input::trace_files({path}), no_options, watch,
+                          {.keep = input::Keep::by_size, .steps = steps});
 }
 
 compare::CompareReport compare_two_traces(const CompareArguments& arguments) {

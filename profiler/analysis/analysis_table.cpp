@@ -274,10 +274,9 @@ std::string cause_sentence(const Trace& trace, const Summary& summary, const Typ
 
 // The reason for most of the exposed time. Omits late ranks, which cause_sentence() reports.
 std::string reason_sentence(const Summary& summary, const TypicalStep& step) {
-  if (!summary.reasons || summary.reasons->sums.empty()) return "";
   std::map<std::string, double> reasons, guessed;
   double all = 0;
-  for (const ExposureReasonSum& sum : summary.reasons->sums) {
+  for (const ExposureReasonSum& sum : summary.reasons.sums) {
     const auto ns = static_cast<double>(sum.exposed_ns);
     all += ns;
     if (sum.reason == ExposureReason::late_rank || sum.reason == ExposureReason::unknown) continue;

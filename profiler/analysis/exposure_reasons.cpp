@@ -3,6 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/enum_names.hpp"
 #include "profiler/trace/kernel_name.hpp"
 
@@ -11,6 +19,50 @@ namespace {
 
 constexpr EnumNames<ExposureReason, kNumExposureReasons> kReasons{
     {"late_rank", "pipeline", "same_stream", "late_launch", "event", "no_other_work", "unknown"}};
+
+// The exposed time of a communication, and its part that waits for other members. Nanoseconds.
+struct Exposed {
+  std::int64_t exposed_ns = 0;
+  std::int64_t wait_ns = 0;
+};
+
+// Of one slice in the windows of its rank, which are in order of time.
+Exposed exposed_in(const Trace& trace, std::uint32_t slice, const CoveredTime& compute,
+                   const std::vector<Window>& windows) {
+  const std::int64_t start = trace.start_ns()[slice], end = trace.end_ns(slice);
+  const CommunicationRecord* const record = trace.communication(slice);
+  const std::int64_t arrival = record == nullptr || record->last_arrival_ns == -1 ? start : record->last_arrival_ns;
+  const auto exposed_within = [&](std::int64_t from, std::int64_t to) {
+    return to <= from ? 0 : to - from - compute.within(from, to);
+  };
+  Exposed exposed;
+  auto window = std::ranges::lower_bound(windows, start, {}, &Window::end_ns);
+  for (; window != windows.end() && window->begin_ns < end; ++window) {
+    const std::int64_t from = std::max(start, window->begin_ns), to = std::min(end, window->end_ns);
+    exposed.exposed_ns += exposed_within(from, to);
+    exposed.wait_ns += exposed_within(from, std::min(to, arrival));
+  }
+  return exposed;
+}
+
+bool is_pipeline_receive(const Trace& trace, std::uint32_t slice) {
+  return trace.tag(slice).mode == Mode::pp &&
+         std::ranges::any_of(trace.communication(slice)->transfers,
+                             [](const TransferRecord& transfer) { return transfer.collective == Collective::receive; });
+}
+
+void add_sums(const Trace& trace, ExposureReasons& found) {
+  using Key = std::tuple<Mode, NameId, ExposureReason, NameId, NameId, bool>;
+  std::map<Key, ExposureReasonSum> sums;
+  for (const ExposedCommunication& one : found.communications) {
+    const Tag& tag = trace.tag(one.slice);
+    auto& sum = sums[{tag.mode, tag.purpose, one.reason, one.waits_for, one.holds_up, one.is_guessed}];
+    sum = {tag.mode,     tag.purpose,    one.reason,    one.waits_for,
+           one.holds_up, one.is_guessed, sum.count + 1, sum.exposed_ns + one.exposed_ns};
+  }
+  for (const auto& [key, sum] : sums) found.sums.push_back(sum);
+  std::ranges::stable_sort(found.sums, std::ranges::greater(), &ExposureReasonSum::exposed_ns);
+}
 
 std::string short_name(NameId name) { return name == kNoName ? "" : short_work_name(name_of(name)); }
 
@@ -22,6 +74,38 @@ std::int64_t ExposureReasons::exposed_ns() const {
   std::int64_t sum = 0;
   for (const ExposureReasonSum& row : sums) sum += row.exposed_ns;
   return sum;
+}
+
+ExposureReasons find_exposure_reasons(const Trace& trace, std::span<const ExposureCause> causes,
+                                      std::span<const Window> windows) {
+  std::map<std::int32_t, std::vector<Window>> windows_of;
+  for (const Window& window : windows) windows_of[window.rank].push_back(window);
+  for (auto& [rank, list] : windows_of) std::ranges::sort(list, {}, &Window::begin_ns);
+  std::map<std::int32_t, CoveredTime> compute = compute_of_ranks(trace);
+  const CommunicationParts parts(trace);
+  std::map<std::uint32_t, Exposed> exposed;  // by first slice
+  for (std::uint32_t i = 0; i < trace.size(); ++i) {
+    if (trace.tag(i).kind != Kind::communication) continue;
+    const std::int32_t rank = trace.track_of(i).rank;
+    const Exposed one = exposed_in(trace, i, compute[rank], windows_of[rank]);
+    Exposed& whole = exposed[static_cast<std::uint32_t>(parts.first_of(i))];
+    whole.exposed_ns += one.exposed_ns;
+    whole.wait_ns += one.wait_ns;
+  }
+  ExposureReasons found;
+  for (const ExposureCause& cause : causes) {
+    const auto one = exposed.find(cause.slice);
+    if (one == exposed.end() || one->second.exposed_ns <= 0) continue;
+    const auto [exposed_ns, wait_ns] = one->second;
+    found.communications.push_back({cause, trace.track_of(cause.slice).rank, exposed_ns});
+    if (2 * wait_ns <= exposed_ns) continue;
+    ExposedCommunication& waits = found.communications.back();
+    waits.reason = is_pipeline_receive(trace, cause.slice) ? ExposureReason::pipeline : ExposureReason::late_rank;
+    waits.waits_for = kNoName;
+    waits.is_guessed = false;
+  }
+  add_sums(trace, found);
+  return found;
 }
 
 std::string clause_of(const ExposedCommunication& one) {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "profiler/trace/name.hpp"
-#include "profiler/trace/tag.hpp"
+#include "profiler/analysis/windows.hpp"
+#include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
 
@@ -27,15 +28,19 @@ inline constexpr std::size_t kNumExposureReasons = static_cast<std::size_t>(Expo
 std::string_view to_string(ExposureReason);
 constexpr ExposureReason last_value(ExposureReason) { return ExposureReason::unknown; }
 
-/// One communication with exposed time.
-struct ExposedCommunication {
-  std::uint32_t slice = 0;
-  std::int32_t rank = 0;
-  std::int64_t exposed_ns = 0;  ///< in counted windows
+/// What keeps compute from hiding one communication, by the trace of its rank alone.
+struct ExposureCause {
+  std::uint32_t slice = 0;  ///< its first
   ExposureReason reason = ExposureReason::unknown;
   bool is_guessed = false;     ///< the trace does not record the dependency
   NameId waits_for = kNoName;  ///< the work or host call that its start waited for; kNoName: unknown
   NameId holds_up = kNoName;   ///< the compute that waits for it; kNoName: unknown
+};
+
+/// One communication with exposed time.
+struct ExposedCommunication : ExposureCause {
+  std::int32_t rank = 0;
+  std::int64_t exposed_ns = 0;  ///< in counted windows
 };
 
 /// Exposed time of one reason: the sum over ranks and counted windows.
@@ -57,6 +62,14 @@ struct ExposureReasons {
 
   std::int64_t exposed_ns() const;
 };
+
+/// Finds the exposed time of each communication in `windows`, and why it is exposed: if it waits for other members for
+/// over half of that time, late_rank, or pipeline for a pipeline receive; else its cause. All copies of one collective
+/// are one communication.
+///
+/// causes  one for each communication, by slice
+ExposureReasons find_exposure_reasons(const Trace&, std::span<const ExposureCause> causes,
+                                      std::span<const Window> windows);
 
 /// "the host launches it late, after waiting in cudaEventSynchronize": a clause about communication.
 std::string clause_of(const ExposureReasonSum&);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -83,16 +84,15 @@ std::string text_of(const Alike& alike) {
   return text;
 }
 
-[[noreturn]] void refuse_name(const Trace& trace, const StepChoice& choice) {
+std::string no_such_name(const Trace& trace, const StepChoice& choice) {
   const std::string repeating = repeating_ranges(trace);
-  throw std::invalid_argument(
-      fmt::format("--steps: no work was launched in ranges named \"{}\"; {}", choice.name,
-                  repeating.empty() ? "the trace has no ranges that repeat" : "ranges that repeat: " + repeating));
+  return fmt::format("--steps: no work was launched in ranges named \"{}\"; {}", choice.name,
+                     repeating.empty() ? "the trace has no ranges that repeat" : "ranges that repeat: " + repeating);
 }
 
-[[noreturn]] void refuse_numbers(const StepChoice& choice, std::int32_t first, std::int32_t last) {
-  throw std::invalid_argument(fmt::format("--steps: no step is in {}:{}; the trace has steps {} to {}",
-                                          choice.numbers->first, choice.numbers->second, first, last));
+std::string no_such_numbers(const StepChoice& choice, std::int32_t first, std::int32_t last) {
+  return fmt::format("--steps: no step is in {}:{}; the trace has steps {} to {}", choice.numbers->first,
+                     choice.numbers->second, first, last);
 }
 
 // Leaves the steps of `choice` in the list.
@@ -107,9 +107,9 @@ void choose_numbers(StepList& list, const StepChoice& choice) {
       return window.step < choice.numbers->first || window.step > choice.numbers->second;
     });
   }
-  if (list.has_any()) return;
-  if (least > most) throw std::invalid_argument("--steps: the trace has no steps to choose from");
-  refuse_numbers(choice, least, most);
+  if (!list.has_any())
+    list.refusal =
+        least > most ? "--steps: the trace has no steps to choose from" : no_such_numbers(choice, least, most);
 }
 
 }  // namespace
@@ -118,6 +118,15 @@ std::string_view to_string(StepSource source) { return kSources[source]; }
 
 bool StepList::has_any() const {
   return std::ranges::any_of(ranks, [](const RankSteps& steps) { return !steps.windows.empty(); });
+}
+
+void StepList::append(StepList other) {
+  std::ranges::move(other.ranks, std::back_inserter(ranks));
+  if (refusal.empty()) refusal = std::move(other.refusal);
+}
+
+void StepList::check_choice() const {
+  if (!refusal.empty() && !has_any()) throw std::invalid_argument(refusal);
 }
 
 StepList find_steps(const Trace& trace, const StepChoice& choice) {
@@ -130,8 +139,10 @@ StepList find_steps(const Trace& trace, const StepChoice& choice) {
     list.ranks.push_back(std::move(steps));
   }
   add_pauses(trace, list);
-  if (!choice.name.empty() && !list.has_any()) refuse_name(trace, choice);
-  if (choice.numbers) choose_numbers(list, choice);
+  if (!choice.name.empty() && !list.has_any())
+    list.refusal = no_such_name(trace, choice);
+  else if (choice.numbers)
+    choose_numbers(list, choice);
   return list;
 }
 
@@ -143,7 +154,8 @@ void choose_marks(Trace& trace, const StepChoice& choice) {
         choice.name));
   const auto [first, last] = *choice.numbers;
   const auto [least, most] = std::ranges::minmax(trace.marks, {}, &Mark::step);
-  if (last <= least.step || first > most.step) refuse_numbers(choice, least.step + 1, most.step);
+  if (last <= least.step || first > most.step)
+    throw std::invalid_argument(no_such_numbers(choice, least.step + 1, most.step));
   std::erase_if(trace.marks, [&](const Mark& mark) { return mark.step < first - 1 || mark.step > last; });
 }
 

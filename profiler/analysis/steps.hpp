@@ -49,8 +49,13 @@ struct RankSteps {
 /// The steps of every rank that has work, by rank.
 struct StepList {
   std::vector<RankSteps> ranks;
+  std::string refusal{};  ///< why the trace has no chosen step; empty if it has some, or none was chosen
 
   bool has_any() const;
+  /// Appends the steps of other ranks of the job.
+  void append(StepList other);
+  /// Throws std::invalid_argument with the refusal if the list has no step.
+  void check_choice() const;
 };
 
 /// Finds the steps of a trace, for each rank by the surest source that it has.
@@ -67,11 +72,13 @@ struct StepList {
 /// kept where it is the only one.
 /// This fails when steps differ in work, as those with an evaluation: a whole step at either end may be left out.
 ///
-/// `choice` selects ranges and steps. Throws std::invalid_argument where no rank has such ranges (naming those that
-/// repeat) or none of those steps, and for a name where the trace has marks.
+/// `choice` selects ranges and steps. If no rank has such ranges or none of those steps, the list has none, and its
+/// refusal names the ranges that repeat or the steps. Throws std::invalid_argument if the name is a wrong regular
+/// expression.
 StepList find_steps(const Trace&, const StepChoice& choice = {});
 
-/// Leaves out the marks of other steps than those of `choice`. Throws as find_steps().
+/// Leaves out the marks of other steps than those of `choice`. Throws std::invalid_argument for a name, and where no
+/// mark is left.
 void choose_marks(Trace&, const StepChoice& choice);
 
 /// "ProfilerStep (5), the last one cut off and excluded"; where ranks differ, one part for each kind, after the

@@ -48,7 +48,7 @@ struct Summary {
   std::vector<StalledStep> stalled;         ///< left out of all figures
   std::optional<Communications> communications;   ///< over all ranks, where match_and_summarise() looked
   std::optional<WaitReport> waits;                ///< where match_and_summarise() looked for them
-  std::optional<ExposureReasons> reasons;         ///< of exposed communication, where the whole trace was kept
+  ExposureReasons reasons;                        ///< of exposed communication, where someone asked for them
   std::vector<std::string> window_errors;         ///< from find_windows
   bool has_steps = false;                         ///< windows come from marks; otherwise from the span of the slices
   std::optional<std::int64_t> clock_residual_ns;  ///< of align_clocks

@@ -44,7 +44,7 @@ Runs run_of_traces(const std::string& path, ReadingWatch& watch) {
   if (input::is_run_folder(path))
     input::for_each_cell(path, std::nullopt, options, watch, take);
   else
-    take(input::read_cell(input::trace_files({path}), options, watch, input::Keep::by_size));
+    take(input::read_cell(input::trace_files({path}), options, watch, {.keep = input::Keep::by_size}));
   return {std::move(*run)};
 }
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/graph/exposure_reasons.hpp"
+#include "profiler/graph/exposure_causes.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/graph/graph.hpp"
+#include "profiler/graph/replay.hpp"
 #include "profiler/trace/communication_parts.hpp"
 
 namespace underlap::graph {
 namespace {
 
-using analysis::CoveredTime, analysis::ExposedCommunication, analysis::ExposureReason, analysis::Interval;
-using analysis::IntervalSet, analysis::Window;
+using analysis::CoveredTime, analysis::ExposureCause, analysis::ExposureReason;
 
 constexpr int kMostCalls = 32;  // of a host thread that are followed back
 // Work that waited for other work starts this soon after it, on data center GPUs.
@@ -26,7 +26,6 @@ constexpr std::int64_t kSoonNs = 5'000;
 constexpr std::int64_t kNextNs = 50'000;
 
 struct RankWork {
-  CoveredTime covered;                 ///< by compute, on the rank's clock
   std::vector<std::uint32_t> compute;  ///< by start
   double compute_ns = 0;               ///< sum
 };
@@ -36,32 +35,27 @@ struct Whole {
   std::uint32_t first = 0;
   std::int64_t end_ns = 0;
   std::int64_t exposed_ns = 0;
-  std::int64_t wait_ns = 0;  ///< part of the exposed time, for other members
 };
 
-class ReasonFinder {
+class CauseFinder {
  public:
-  ReasonFinder(const Trace& trace, const Graph& graph, const Gaps& gaps)
+  CauseFinder(const Trace& trace, const Graph& graph, const Gaps& gaps)
       : trace_(trace),
         graph_(graph),
         gaps_(gaps),
+        covered_(analysis::compute_of_ranks(trace)),
         entry_(trace.size(), Graph::kNone),
         before_(trace.size(), Graph::kNone),
         after_(trace.size(), Graph::kNone) {
     for (std::uint32_t n = 0; n < graph.nodes().size(); ++n) {
-      const Node& node = graph.nodes()[n];
-      if (node.kind == NodeKind::join) continue;
-      // Of a matched communication the arrival, which starts first.
-      std::uint32_t& entry = entry_[node.slice];
-      if (entry == Graph::kNone || node.kind == NodeKind::arrival) entry = n;
+      std::uint32_t& entry = entry_[graph.nodes()[n].slice];
+      if (entry == Graph::kNone) entry = n;
     }
-    std::map<std::int32_t, std::vector<Interval>> computing;
     for (std::uint32_t i = 0; i < trace.size(); ++i) {
       if (!trace.is_work(i)) continue;
       streams_[trace.track(i)].push_back(i);
       if (trace.tag(i).kind != Kind::compute) continue;
       const std::int32_t rank = trace.track_of(i).rank;
-      computing[rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
       ranks_[rank].compute.push_back(i);
       ranks_[rank].compute_ns += static_cast<double>(trace.duration_ns()[i]);
       compute_ns_of_track_[trace.track(i)] += static_cast<double>(trace.duration_ns()[i]);
@@ -74,91 +68,49 @@ class ReasonFinder {
         after_[slices[i - 1]] = slices[i];
       }
     }
-    for (auto& [rank, work] : ranks_) {
-      std::ranges::stable_sort(work.compute, {}, start);
-      work.covered = CoveredTime(IntervalSet(std::move(computing[rank])));
-    }
+    for (auto& [rank, work] : ranks_) std::ranges::stable_sort(work.compute, {}, start);
   }
 
-  analysis::ExposureReasons find(std::span<const Window> windows) {
-    std::map<std::int32_t, std::vector<Window>> by_rank;
-    for (const Window& window : windows) by_rank[window.rank].push_back(window);
-    for (auto& [rank, list] : by_rank) std::ranges::sort(list, {}, &Window::begin_ns);
-    analysis::ExposureReasons found;
-    for (const Whole& whole : communications(by_rank))
-      if (whole.exposed_ns > 0) found.communications.push_back(explained(whole));
-    add_sums(found);
-    return found;
+  std::vector<ExposureCause> find() {
+    std::vector<ExposureCause> causes;
+    for (const Whole& whole : communications()) causes.push_back(cause_of(whole));
+    return causes;
   }
 
  private:
-  std::vector<Whole> communications(const std::map<std::int32_t, std::vector<Window>>& windows) {
+  std::vector<Whole> communications() const {
     const CommunicationParts parts(trace_);
-    std::vector<Whole> list;
-    std::map<std::size_t, std::size_t> place_of;  // by first slice, of communications that consist of several
+    std::map<std::uint32_t, Whole> list;
     for (std::uint32_t i = 0; i < trace_.size(); ++i) {
-      const auto of_rank = windows.find(trace_.track_of(i).rank);
-      if (trace_.tag(i).kind != Kind::communication || of_rank == windows.end()) continue;
-      const Whole one = exposed_in(i, of_rank->second);
-      const std::size_t first = parts.first_of(i);
-      const auto [place, is_new] =
-          parts.has_parts(first) ? place_of.try_emplace(first, list.size()) : std::pair(place_of.end(), true);
-      if (is_new) {
-        list.push_back(one);
-        list.back().first = static_cast<std::uint32_t>(first);
-        continue;
-      }
-      Whole& whole = list[place->second];
-      whole.end_ns = std::max(whole.end_ns, one.end_ns);
-      whole.exposed_ns += one.exposed_ns;
-      whole.wait_ns += one.wait_ns;
+      if (trace_.tag(i).kind != Kind::communication) continue;
+      const auto first = static_cast<std::uint32_t>(parts.first_of(i));
+      Whole& whole = list.try_emplace(first, Whole{.first = first}).first->second;
+      whole.end_ns = std::max(whole.end_ns, trace_.end_ns(i));
+      whole.exposed_ns += trace_.duration_ns()[i] - covered(i).within(trace_.start_ns()[i], trace_.end_ns(i));
     }
-    std::ranges::sort(list, {}, &Whole::first);
-    return list;
+    std::vector<Whole> all;
+    for (const auto& [first, whole] : list) all.push_back(whole);
+    return all;
   }
 
-  const CoveredTime& covered(std::uint32_t slice) { return ranks_[trace_.track_of(slice).rank].covered; }
-
-  std::int64_t exposed_within(std::uint32_t slice, std::int64_t begin, std::int64_t end) {
-    return end <= begin ? 0 : end - begin - covered(slice).within(begin, end);
+  const CoveredTime& covered(std::uint32_t slice) const {
+    static const CoveredTime kNothing;
+    const auto of_rank = covered_.find(trace_.track_of(slice).rank);
+    return of_rank == covered_.end() ? kNothing : of_rank->second;
   }
 
-  bool computes_at(std::uint32_t slice, std::int64_t time) { return covered(slice).within(time, time + 1) > 0; }
+  bool computes_at(std::uint32_t slice, std::int64_t time) const { return covered(slice).within(time, time + 1) > 0; }
 
-  Whole exposed_in(std::uint32_t slice, const std::vector<Window>& windows) {
-    const std::int64_t start = trace_.start_ns()[slice], end = trace_.end_ns(slice);
-    const CommunicationRecord* const record = trace_.communication(slice);
-    const std::int64_t arrival = record == nullptr || record->last_arrival_ns == -1 ? start : record->last_arrival_ns;
-    Whole whole{.first = slice, .end_ns = end};
-    auto window = std::ranges::lower_bound(windows, start, {}, &Window::end_ns);
-    for (; window != windows.end() && window->begin_ns < end; ++window) {
-      const std::int64_t from = std::max(start, window->begin_ns), to = std::min(end, window->end_ns);
-      whole.exposed_ns += exposed_within(slice, from, to);
-      whole.wait_ns += exposed_within(slice, from, std::min(to, arrival));
-    }
-    return whole;
-  }
-
-  ExposedCommunication explained(const Whole& whole) {
-    ExposedCommunication result{
-        .slice = whole.first, .rank = trace_.track_of(whole.first).rank, .exposed_ns = whole.exposed_ns};
+  ExposureCause cause_of(const Whole& whole) {
+    ExposureCause result{.slice = whole.first};
     const std::uint32_t next = next_compute(whole);
     const Held held = next == Graph::kNone ? Held{} : held_up(next, whole);
     if (held.is_held) result.holds_up = trace_.name(next);
-    if (2 * whole.wait_ns > whole.exposed_ns)
-      result.reason = waits_by_design(whole.first) ? ExposureReason::pipeline : ExposureReason::late_rank;
-    else if (is_on_compute_stream(whole))
+    if (is_on_compute_stream(whole))
       result.reason = ExposureReason::same_stream;
     else if (!is_launched_late(whole, result))
       explain_by_dependencies(whole, held, result);
     return result;
-  }
-
-  bool waits_by_design(std::uint32_t slice) const {
-    return trace_.tag(slice).mode == Mode::pp &&
-           std::ranges::any_of(trace_.communication(slice)->transfers, [](const TransferRecord& transfer) {
-             return transfer.collective == Collective::receive;
-           });
   }
 
   // Whether the stream has most of the rank's compute, and some of it directly before or after the communication.
@@ -226,7 +178,7 @@ class ReasonFinder {
 
   // Whether a communication starts while nothing computes because its launch came late: the host had waited for work
   // before, or the delay since its dependencies is at least half of its exposed time.
-  bool is_launched_late(const Whole& whole, ExposedCommunication& result) {
+  bool is_launched_late(const Whole& whole, ExposureCause& result) {
     const std::int64_t start = trace_.start_ns()[whole.first];
     const std::uint32_t entry = entry_[whole.first];
     const Edge* const edge = binding_of(entry);
@@ -263,7 +215,7 @@ class ReasonFinder {
   }
 
   // By the compute that waits for it; else by the work that it waited for until it started.
-  void explain_by_dependencies(const Whole& whole, const Held& held, ExposedCommunication& result) {
+  void explain_by_dependencies(const Whole& whole, const Held& held, ExposureCause& result) {
     const Edge* const edge = binding_of(entry_[whole.first]);
     const bool is_of_work = edge != nullptr && (edge->kind == EdgeKind::event || edge->kind == EdgeKind::resource ||
                                                 edge->kind == EdgeKind::stream);
@@ -292,22 +244,10 @@ class ReasonFinder {
     return kNoName;
   }
 
-  void add_sums(analysis::ExposureReasons& found) const {
-    using Key = std::tuple<Mode, NameId, ExposureReason, NameId, NameId, bool>;
-    std::map<Key, analysis::ExposureReasonSum> sums;
-    for (const ExposedCommunication& one : found.communications) {
-      const Tag& tag = trace_.tag(one.slice);
-      auto& sum = sums[{tag.mode, tag.purpose, one.reason, one.waits_for, one.holds_up, one.is_guessed}];
-      sum = {tag.mode,     tag.purpose,    one.reason,    one.waits_for,
-             one.holds_up, one.is_guessed, sum.count + 1, sum.exposed_ns + one.exposed_ns};
-    }
-    for (const auto& [key, sum] : sums) found.sums.push_back(sum);
-    std::ranges::stable_sort(found.sums, std::ranges::greater(), &analysis::ExposureReasonSum::exposed_ns);
-  }
-
   const Trace& trace_;
   const Graph& graph_;
   const Gaps& gaps_;
+  std::map<std::int32_t, CoveredTime> covered_;                  ///< by rank: by its compute
   std::vector<std::uint32_t> entry_;                             ///< by slice: its first node
   std::map<std::uint32_t, std::vector<std::uint32_t>> streams_;  ///< by track: its work by start
   std::vector<std::uint32_t> before_, after_;                    ///< by slice: its neighbors on its stream
@@ -317,15 +257,11 @@ class ReasonFinder {
 
 }  // namespace
 
-analysis::ExposureReasons find_exposure_reasons(const Trace& trace, const Graph& graph, const Gaps& gaps,
-                                                std::span<const Window> windows) {
-  return ReasonFinder(trace, graph, gaps).find(windows);
-}
-
-analysis::ExposureReasons find_exposure_reasons(const Trace& trace, const analysis::Communications& communications,
-                                                std::span<const Window> windows) {
-  const Graph graph = build_graph(trace, communications);
-  return find_exposure_reasons(trace, graph, measure_gaps(graph), windows);
+// Without matches: of a communication the graph then has no arrival and transfer, but one node.
+std::vector<ExposureCause> find_exposure_causes(const Trace& trace) {
+  const Graph graph = build_graph(trace, {});
+  const Gaps gaps = measure_gaps(graph);
+  return CauseFinder(trace, graph, gaps).find();
 }
 
 }  // namespace underlap::graph

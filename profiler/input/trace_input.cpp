@@ -23,7 +23,7 @@
 #include "profiler/analysis/windows.hpp"
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/unreadable.hpp"
-#include "profiler/graph/exposure_reasons.hpp"
+#include "profiler/graph/exposure_causes.hpp"
 #include "profiler/input/one_job.hpp"
 #include "profiler/input/trace_files.hpp"
 
@@ -103,10 +103,12 @@ std::vector<bool> kept_slices(const Trace& trace) {
   return kept;
 }
 
-// Appends the kept slices of a file, and the data about the whole trace.
-void append_kept(Trace& all, const Trace& file, const std::vector<bool>& kept, const Reading& reading) {
+constexpr std::uint32_t kDropped = ~std::uint32_t{0};
+
+// Appends the kept slices of a file, and the data about the whole trace. Returns where each slice of the file is now.
+std::vector<std::uint32_t> append_kept(Trace& all, const Trace& file, const std::vector<bool>& kept,
+                                       const Reading& reading) {
   constexpr std::size_t kPolled = std::size_t{1} << 16;
-  constexpr std::uint32_t kDropped = ~std::uint32_t{0};
   Trace part;
   part.metadata = file.metadata;
   part.import = file.import;
@@ -132,7 +134,11 @@ void append_kept(Trace& all, const Trace& file, const std::vector<bool>& kept, c
     if (place[flow.from] != kDropped && place[flow.to] != kDropped)
       part.flows.push_back({place[flow.from], place[flow.to], flow.kind});
   reading.check();
+  const auto before = static_cast<std::uint32_t>(all.size());
   all.append(part);
+  for (std::uint32_t& slice : place)
+    if (slice != kDropped) slice += before;
+  return place;
 }
 
 bool is_assumed(const Trace& trace) {
@@ -184,13 +190,13 @@ std::vector<double> shares_of(const std::vector<std::string>& files) {
 // Reads the files of one job one after the other.
 class JobReader {
  public:
-  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Keep keep, Reading& reading,
-            const analysis::StepChoice& choice)
+  JobReader(const std::vector<std::string>& files, const AttributionOptionsOf& options, Reading& reading,
+            const ReadOptions& read)
       : options_(options),
         reading_(reading),
-        choice_(choice),
+        read_(read),
         assumed_(assumed_ranks(files)),
-        keeps_everything_(keeps_everything(files, keep)) {
+        keeps_everything_(keeps_everything(files, read.keep)) {
     cell_.files = files;
   }
 
@@ -225,14 +231,15 @@ class JobReader {
     if (keeps_everything_) {
       cell_.attribution = attribution::attribute(cell_.trace, options_(cell_.trace));
       reading_.check();
-      steps_ = analysis::find_steps(cell_.trace, choice_);
+      steps_ = analysis::find_steps(cell_.trace, read_.steps);
+      reading_.check();
+      if (read_.reasons) causes_ = graph::find_exposure_causes(cell_.trace);
     }
+    steps_.check_choice();
     reading_.check();
     cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_), reading_);
     reading_.check();
-    if (keeps_everything_)
-      cell_.summary.reasons =
-          graph::find_exposure_reasons(cell_.trace, *cell_.summary.communications, cell_.summary.shown_windows());
+    cell_.summary.reasons = analysis::find_exposure_reasons(cell_.trace, causes_, cell_.summary.shown_windows());
     reading_.check();
   }
 
@@ -251,7 +258,7 @@ class JobReader {
           fmt::format("as recorded in the traces; {} has rank {}, unlike its name", file, ranks.front());
     if (!ranks.empty()) next_rank_ = std::max(next_rank_, ranks.back() + 1);
     leave_out_clocks_of_other_hosts(trace);
-    analysis::choose_marks(trace, choice_);
+    analysis::choose_marks(trace, read_.steps);
     job_.add(file, trace);
     if (keeps_everything_) {
       if (cell_.files.size() == 1)
@@ -262,13 +269,22 @@ class JobReader {
     }
     add(cell_.attribution, attribution::attribute(trace, options_(trace)));
     reading_.check();
-    std::ranges::move(analysis::find_steps(trace, choice_).ranks, std::back_inserter(steps_.ranks));
+    steps_.append(analysis::find_steps(trace, read_.steps));
+    reading_.check();
+    std::vector<analysis::ExposureCause> causes;
+    if (read_.reasons) causes = graph::find_exposure_causes(trace);
     reading_.check();
     const std::vector<bool> kept = kept_slices(trace);
-    if (cell_.files.size() == 1 && std::ranges::find(kept, false) == kept.end())
+    if (cell_.files.size() == 1 && std::ranges::find(kept, false) == kept.end()) {
       cell_.trace = std::move(trace);
-    else
-      append_kept(cell_.trace, trace, kept, reading_);
+      causes_ = std::move(causes);
+      return;
+    }
+    const std::vector<std::uint32_t> place = append_kept(cell_.trace, trace, kept, reading_);
+    for (analysis::ExposureCause& cause : causes) {
+      cause.slice = place[cause.slice];
+      causes_.push_back(cause);
+    }
   }
 
   // Clocks of different hosts cannot be compared.
@@ -283,11 +299,12 @@ class JobReader {
 
   const AttributionOptionsOf& options_;
   Reading& reading_;
-  const analysis::StepChoice& choice_;
+  const ReadOptions& read_;
   CellTrace cell_;
   OneJob job_;
   AssumedRanks assumed_;
   analysis::StepList steps_;
+  std::vector<analysis::ExposureCause> causes_;
   bool keeps_everything_;
   std::int32_t next_rank_ = 0;
   std::set<std::string> hosts_;
@@ -297,9 +314,9 @@ class JobReader {
 }  // namespace
 
 CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
-                    Keep keep, const analysis::StepChoice& steps) {
+                    const ReadOptions& read) {
   Reading reading(watch);
-  CellTrace cell = JobReader(files, options, keep, reading, steps).read(shares_of(files));
+  CellTrace cell = JobReader(files, options, reading, read).read(shares_of(files));
   reading.end();
   return cell;
 }
@@ -307,15 +324,14 @@ CellTrace read_cell(const std::vector<std::string>& files, const AttributionOpti
 // Two cells have the same ranks and steps, and adding them up would mean nothing.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, ReadingWatch& watch,
-                   const std::function<void(const CellTrace&)>& take, const analysis::StepChoice& steps) {
+                   const std::function<void(const CellTrace&)>& take, const ReadOptions& read) {
   Reading reading(watch);
   const std::vector<std::string> files = traces_of_run(folder);
   const std::vector<double> shares = shares_of(files);
   std::set<std::string> names;
   bool is_found = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const CellTrace cell =
-        JobReader({files[i]}, options, Keep::everything, reading, steps).read(std::span(&shares[i], 1));
+    const CellTrace cell = JobReader({files[i]}, options, reading, read).read(std::span(&shares[i], 1));
     names.insert(cell.cell);
     if (wanted && cell.cell != *wanted) continue;
     is_found = true;

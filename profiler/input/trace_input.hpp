@@ -32,26 +32,33 @@ enum class Keep {
   by_size         ///< everything of files up to a quarter of a gigabyte in all, else what is split
 };
 
+/// How read_cell() reads.
+struct ReadOptions {
+  Keep keep = Keep::everything;
+  analysis::StepChoice steps = {};  ///< that are counted
+  bool reasons = false;             ///< whether to find out why each communication is exposed: Summary::reasons
+};
+
 /// Reads traces of one job, which together hold each rank once, attributes their communication and summarizes them. A
 /// file holds one rank or several. Files without a rank get it from their names, or from the order of the names.
 ///
-/// With Keep::what_is_split only one of several files is in memory as a whole. Its communication is attributed and its
-/// steps are found before the rest is dropped.
+/// With Keep::what_is_split only one of several files is in memory as a whole. Its communication is attributed, and its
+/// steps and the causes of exposure are found, before the rest is dropped.
 ///
 /// Progress counts the bytes of all files. While the first file is read, parts are of it alone. At the end of each
 /// file, a part has the kept slices of all files read so far. The last part has all slices of the trace, not attributed
 /// yet. If files are not kept whole, a part may have fewer slices than the one before.
-/// `steps` selects the steps that are counted. Throws std::invalid_argument if two files hold the same rank or are of
+/// Throws std::invalid_argument if two files hold the same rank or are of
 /// different jobs, for traces that hold nothing, and as analysis::find_steps(); Cancelled.
 CellTrace read_cell(const std::vector<std::string>& files, const AttributionOptionsOf& options, ReadingWatch& watch,
-                    Keep keep = Keep::everything, const analysis::StepChoice& steps = {});
+                    const ReadOptions& read = {});
 
 /// Reads the traces of a run's folder (its traces/, or itself where it has none), cell by cell, in the order of the
-/// files' names; of them only the one named `wanted`, where that is given. Only one cell is in memory at a time.
-/// Progress is of the bytes of all cells; parts are of one cell after the other.
-/// Throws as read_cell(), and where there is no trace or no cell of that name.
+/// files' names; of them only the one named `wanted`, where that is given. Only one cell is in memory at a time, as a
+/// whole. Progress is of the bytes of all cells; parts are of one cell after the other. Throws as read_cell(), and
+/// where there is no trace or no cell of that name.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, ReadingWatch& watch,
-                   const std::function<void(const CellTrace&)>& take, const analysis::StepChoice& steps = {});
+                   const std::function<void(const CellTrace&)>& take, const ReadOptions& read = {});
 
 }  // namespace underlap::input

@@ -58,7 +58,7 @@ std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch&
                                 "others with it: underlap view --compare BASELINE CANDIDATE");
   auto document = std::make_shared<TraceDocument>();
   document->path = path;
-  document->traced = input::read_cell(input::trace_files({path}), no_options, watch, input::Keep::everything);
+  document->traced = input::read_cell(input::trace_files({path}), no_options, watch, {.reasons = true});
   document->files = document->traced.files;
   document->title = document->traced.cell.empty() ? title_of(path) : document->traced.cell;
   document->headline = analysis::headline(document->traced.trace, document->traced.summary);

@@ -227,8 +227,7 @@ void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
 }
 
 void add_reason(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
-  if (!summary.reasons) return;
-  const auto& all = summary.reasons->communications;
+  const auto& all = summary.reasons.communications;
   const auto found = std::ranges::lower_bound(all, slice, {}, &analysis::ExposedCommunication::slice);
   if (found == all.end() || found->slice != slice) return;
   add(facts, "exposed because", analysis::clause_of(*found) + (found->is_guessed ? " (guessed)" : ""));

@@ -200,12 +200,7 @@ InspectorJoin join_inspector(const Trace& trace, std::span<const InspectorRecord
   const CommunicationParts parts(trace);
   const auto joined = Joiner(trace, parts, records).run(join);
   join.joined = static_cast<std::int64_t>(joined.size());
-  std::map<std::int32_t, std::vector<Interval>> computing;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.tag(i).kind == Kind::compute)
-      computing[trace.track_of(i).rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
-  std::map<std::int32_t, CoveredTime> covered;
-  for (auto& [rank, intervals] : computing) covered.emplace(rank, CoveredTime(IntervalSet(std::move(intervals))));
+  std::map<std::int32_t, CoveredTime> covered = compute_of_ranks(trace);
   std::map<std::int32_t, std::vector<Window>> windows_of;
   for (const Window& window : windows) windows_of[window.rank].push_back(window);
   for (auto& [rank, list] : windows_of) std::ranges::sort(list, {}, &Window::end_ns);

@@ -43,8 +43,8 @@ std::vector<JobStep> job_steps(std::span<const Window> windows, Clock clock);
 
 /// Indices of the stalled ones among durations, in ns: those over twice the median and over 8 median absolute
 /// deviations from it. A step's duration here is the longer of its time and its longest window: a rank that others
-/// wait for may start its next window late. Fails when half of all steps stall: none of them is then found. A step that
-/// is long by design, as one with a checkpoint, counts as stalled.
+/// wait for may start its next window late. Fails when half of all steps stall: no step then counts as stalled. A step
+/// that is long by design, as one with a checkpoint, counts as stalled.
 std::vector<std::size_t> stalled_steps(std::span<const std::int64_t> durations_ns);
 
 }  // namespace underlap::analysis

@@ -24,6 +24,16 @@ std::int64_t CoveredTime::within(std::int64_t begin, std::int64_t end) const {
   return end <= begin ? 0 : before(end) - before(begin);
 }
 
+std::map<std::int32_t, CoveredTime> compute_of_ranks(const Trace& trace) {
+  std::map<std::int32_t, std::vector<Interval>> computing;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    if (trace.tag(i).kind == Kind::compute)
+      computing[trace.track_of(i).rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
+  std::map<std::int32_t, CoveredTime> ranks;
+  for (auto& [rank, intervals] : computing) ranks.emplace(rank, CoveredTime(IntervalSet(std::move(intervals))));
+  return ranks;
+}
+
 RankTime::RankTime(const Trace& trace, const Communications& communications, const std::vector<std::uint32_t>& slices) {
   std::vector<Interval> compute, communication, transfer, wait, copy;
   const std::int64_t offset = slices.empty() ? 0 : communications.offset_ns(trace.track_of(slices.front()).rank);

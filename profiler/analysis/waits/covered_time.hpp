@@ -29,6 +29,9 @@ class CoveredTime {
   std::vector<std::int64_t> length_before_;  ///< of the intervals before each one
 };
 
+/// The compute of each rank that has some, on the rank's clock.
+std::map<std::int32_t, CoveredTime> compute_of_ranks(const Trace&);
+
 /// A stretch of one rank's time in parts that sum to it.
 struct TimeParts {
   std::int64_t compute_ns = 0;

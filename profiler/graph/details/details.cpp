@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/details/details.hpp"
 
-#include "profiler/graph/exposure_reasons.hpp"
-
 namespace underlap::graph {
 namespace {
 
@@ -46,7 +44,6 @@ Details find_details(const Trace& trace, const Communications& communications, s
   if (step) details.path_step = step->first;
   const Graph graph = build_graph(trace, communications);
   const Gaps gaps = measure_gaps(graph);
-  details.exposed = find_exposure_reasons(trace, graph, gaps, windows);
   const StepTimes step_times(graph, communications, steps);
   details.path = find_critical_path(graph, gaps, step ? step->span : span_of_all(graph));
   std::optional<std::int32_t> late;

@@ -12,9 +12,7 @@
 #include "platform/table.hpp"
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
-#include "profiler/analysis/exposure_reasons.hpp"
-#include "profiler/analysis/waits.hpp"
-#include "profiler/analysis/windows.hpp"
+#include "profiler/analysis/trace_summary.hpp"
 #include "profiler/graph/critical_path.hpp"
 #include "profiler/graph/replay.hpp"
 #include "profiler/trace/trace.hpp"
@@ -27,7 +25,6 @@ struct Details {
   analysis::BandwidthReport bandwidth;
   analysis::SlowedCompute slowed;
   std::map<std::int32_t, analysis::IdleTime> idle;  ///< by rank, of its windows
-  analysis::ExposureReasons exposed;                ///< in the windows
   CriticalPath path;                                ///< of the median step; of all where there are no steps
   std::optional<analysis::Window> path_step;        ///< whose block and step that is
   ReplayCheck replay;
@@ -38,14 +35,14 @@ struct Details {
 /// match_and_align. Throws std::invalid_argument where windows of one rank overlap.
 Details find_details(const Trace&, const analysis::Communications&, std::span<const analysis::Window> windows);
 
-/// `analysis_json` (underlap.analysis/1) with the details under keys of their own (bench/METRICS.md).
-std::string with_details(const std::string& analysis_json, const Trace&, const analysis::Communications&,
-                         const Details&);
+/// `analysis_json` (underlap.analysis/1) with the details under keys of their own (bench/METRICS.md). The summary has
+/// the communications and exposure reasons of the trace.
+std::string with_details(const std::string& analysis_json, const Trace&, const analysis::Summary&, const Details&);
 
 /// Adds the keys of the details to the schema of such JSON.
 void add_details_schema(nlohmann::ordered_json& analysis_schema);
 
 /// The details as text for a terminal: a heading and a table each, or one line if the trace cannot show them.
-std::string details_text(const analysis::Communications&, const Details&, const TableFormat&);
+std::string details_text(const analysis::Summary&, const Details&, const TableFormat&);
 
 }  // namespace underlap::graph

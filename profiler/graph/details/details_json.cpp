@@ -18,7 +18,7 @@ namespace {
 
 using analysis::BandwidthRow, analysis::Communications, analysis::IdleCause, analysis::IdleTime;
 using analysis::kNumIdleCauses, analysis::LateArrival, analysis::Match, analysis::MatchBasis, analysis::Matching;
-using analysis::SlowedCompute, analysis::SlowedKernel, analysis::WaitReport, analysis::WaitTotals;
+using analysis::SlowedCompute, analysis::SlowedKernel, analysis::Summary, analysis::WaitReport, analysis::WaitTotals;
 
 using fields::Derived, fields::Each, fields::Is, fields::Object;
 using Json = fields::Json;
@@ -230,21 +230,21 @@ void add_reason(const analysis::ExposureReasonSum& sum, auto&& field) {
 
 struct AllDetails {
   const Trace& trace;
-  const Communications& communications;
+  const Summary& summary;
   const Details& details;
 };
 
 void visit_fields(Is<AllDetails> auto& all, auto&& field) {
-  const auto& [trace, communications, details] = all;
-  field("matching", Object{[&](auto&& put) { add_matching(communications, put); }});
-  field("waits", Object{[&](auto&& put) { add_waits(trace, communications.matching, details.waits, put); }});
+  const auto& [trace, summary, details] = all;
+  field("matching", Object{[&](auto&& put) { add_matching(*summary.communications, put); }});
+  field("waits", Object{[&](auto&& put) { add_waits(trace, summary.communications->matching, details.waits, put); }});
   field("bandwidth", Object{[&](auto&& put) {
           put("rows", Each{details.bandwidth.rows, [](const auto& row, auto&& of) { add_bandwidth(row, of); }});
           put("without_bytes", details.bandwidth.without_bytes);
           put("of_several", details.bandwidth.of_several);
         }});
   field("slowed_compute", Object{[&](auto&& put) { add_slowed(details.slowed, put); }});
-  field("exposed_because", Each{details.exposed.sums, [](const auto& sum, auto&& put) { add_reason(sum, put); }});
+  field("exposed_because", Each{summary.reasons.sums, [](const auto& sum, auto&& put) { add_reason(sum, put); }});
   const std::vector<std::pair<std::int32_t, IdleTime>> idle(details.idle.begin(), details.idle.end());
   field("idle", Each{idle, [](const auto& of, auto&& put) { add_idle(of, put); }});
   field("critical_path", Object{[&](auto&& put) { add_path(details, put); }});
@@ -254,18 +254,19 @@ void visit_fields(Is<AllDetails> auto& all, auto&& field) {
 
 }  // namespace
 
-std::string with_details(const std::string& analysis_json, const Trace& trace, const Communications& communications,
+std::string with_details(const std::string& analysis_json, const Trace& trace, const Summary& summary,
                          const Details& details) {
   Json json = parse_json(analysis_json);
-  json.update(fields::encode(AllDetails{trace, communications, details}));
+  json.update(fields::encode(AllDetails{trace, summary, details}));
   return json_text(json);
 }
 
 void add_details_schema(Json& analysis_schema) {
   const Trace trace;
-  const Communications communications;
+  Summary summary;
+  summary.communications.emplace();
   const Details details;
-  fields::add_optional_fields(analysis_schema, AllDetails{trace, communications, details});
+  fields::add_optional_fields(analysis_schema, AllDetails{trace, summary, details});
 }
 
 }  // namespace underlap::graph

@@ -22,7 +22,7 @@ namespace {
 
 using analysis::BandwidthReport, analysis::BandwidthRow, analysis::Communications, analysis::IdleTime;
 using analysis::kNumIdleCauses, analysis::Matching, analysis::SlowedCompute, analysis::SlowedKernel;
-using analysis::WaitReport, analysis::WaitTotals;
+using analysis::Summary, analysis::WaitReport, analysis::WaitTotals;
 
 constexpr std::size_t kMostRows = 16;
 
@@ -272,8 +272,8 @@ std::string what_if_text(const Details& details, const TableFormat& format) {
 
 }  // namespace
 
-std::string details_text(const Communications& communications, const Details& details, const TableFormat& format) {
-  return reasons_text(details.exposed, format) + "\n" + waits_text(communications, details.waits, format) +
+std::string details_text(const Summary& summary, const Details& details, const TableFormat& format) {
+  return reasons_text(summary.reasons, format) + "\n" + waits_text(*summary.communications, details.waits, format) +
          bandwidth_text(details.bandwidth, format) + slowed_text(details.slowed, format) +
          idle_text(details.idle, format) + path_text(details, format) + what_if_text(details, format);
 }

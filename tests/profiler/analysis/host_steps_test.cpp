@@ -160,7 +160,9 @@ ForeignTrace with_parts() {
 std::vector<std::int32_t> chosen(const std::string& text) {
   std::vector<std::int32_t> steps;
   const ForeignTrace made = with_parts();
-  for (const RankSteps& rank : find_steps(made.trace, step_choice_from(text)).ranks)
+  const StepList list = find_steps(made.trace, step_choice_from(text));
+  list.check_choice();
+  for (const RankSteps& rank : list.ranks)
     for (const Window& window : rank.windows) steps.push_back(window.step);
   return steps;
 }

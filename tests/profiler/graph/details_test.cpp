@@ -39,6 +39,8 @@ struct Found {
   Summary summary = summarise(job.trace);
   Details details = find(job.trace);
 
+  Found() { summary.communications = communications; }
+
   Details find(const Trace& trace) const {
     std::vector<Window> windows;
     for (const RankSummary& rank : summary.ranks)
@@ -47,10 +49,16 @@ struct Found {
   }
 };
 
+Summary matched(Trace& trace) {
+  Summary summary;
+  summary.communications = match_and_align(trace);
+  return summary;
+}
+
 TEST(Details, AddKeysAndChangeNone) {
   const Found found;
   const std::string before = analysis::analysis_json(found.job.trace, found.summary);
-  const auto json = parse_json(with_details(before, found.job.trace, found.communications, found.details));
+  const auto json = parse_json(with_details(before, found.job.trace, found.summary, found.details));
   const auto old_json = parse_json(before);
   for (const auto& [key, value] : old_json.items()) EXPECT_EQ(json.at(key), value) << key;
   EXPECT_EQ(json["matching"]["matched"], 4);
@@ -78,7 +86,7 @@ TEST(Details, AddKeysAndChangeNone) {
 
 TEST(Details, AreTablesForAPerson) {
   const Found found;
-  const std::string text = details_text(found.communications, found.details, {.width = 100});
+  const std::string text = details_text(found.summary, found.details, {.width = 100});
   EXPECT_THAT(text, AllOf(HasSubstr("4 of 4 communications matched."), HasSubstr("1 (100.0 %)"),
                           HasSubstr("longer kernels (100.0 %)"), HasSubstr("Critical path of step 1"),
                           HasSubstr("with rank 1 on time"), HasSubstr("No compute runs during communication.")));
@@ -88,13 +96,13 @@ TEST(Details, SayWhatATraceCannotShow) {
   JobTrace job(1);
   job.kernel(0, 0, 100);
   job.nccl(0, 0, 100);
-  const Communications communications = match_and_align(job.trace);
+  const Summary summary = matched(job.trace);
   const std::vector<Window> windows{{0, -1, -1, 0, 100}};
-  const Details details = find_details(job.trace, communications, windows);
-  const std::string text = details_text(communications, details, {});
+  const Details details = find_details(job.trace, *summary.communications, windows);
+  const std::string text = details_text(summary, details, {});
   EXPECT_THAT(text, AllOf(HasSubstr("no communicator recorded, and not every rank is in the trace"),
                           HasSubstr("does not record message sizes"), HasSubstr("Critical path of the whole trace")));
-  const auto json = parse_json(with_details("{}", job.trace, communications, details));
+  const auto json = parse_json(with_details("{}", job.trace, summary, details));
   EXPECT_TRUE(json["waits"]["late_rank"].is_null());
   EXPECT_TRUE(json["critical_path"]["step"].is_null());
 }
@@ -112,22 +120,22 @@ TEST(Details, WithholdWhatIfAboveAReplayErrorOfFivePercent) {
     windows.push_back({0, 0, step, begin, second + 100});
     begin = second + 100;
   }
-  const Communications communications = match_and_align(job.trace);
-  const Details details = find_details(job.trace, communications, windows);
+  const Summary summary = matched(job.trace);
+  const Details details = find_details(job.trace, *summary.communications, windows);
   EXPECT_GT(details.replay.error(), 0.05);
   EXPECT_THAT(details.what_if, testing::IsEmpty());
-  EXPECT_THAT(details_text(communications, details, {}),
+  EXPECT_THAT(details_text(summary, details, {}),
               AllOf(HasSubstr("What if: withheld"), HasSubstr("no dependency in the trace explains that part")));
-  const auto json = parse_json(with_details("{}", job.trace, communications, details));
+  const auto json = parse_json(with_details("{}", job.trace, summary, details));
   EXPECT_EQ(json["replay"]["what_if_withheld"], true);
   EXPECT_TRUE(json["what_if"].empty());
 }
 
 TEST(Details, TakeAnEmptyTrace) {
   Trace trace;
-  const Communications communications = match_and_align(trace);
-  const Details details = find_details(trace, communications, {});
-  EXPECT_THAT(details_text(communications, details, {}), Not(testing::IsEmpty()));
+  const Summary summary = matched(trace);
+  const Details details = find_details(trace, *summary.communications, {});
+  EXPECT_THAT(details_text(summary, details, {}), Not(testing::IsEmpty()));
 }
 
 }  // namespace

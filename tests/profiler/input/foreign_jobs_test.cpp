@@ -26,8 +26,8 @@ CellTrace read(const RankFile& file) {
   const TemporaryFolder folder;
   write_text(folder / "rank0.json", file.text());
   Watch watch;
-  return read_cell(
-      {folder / "rank0.json"}, [](const Trace&) { return attribution::AttributionOptions{}; }, watch);
+  return read_cell({folder / "rank0.json"}, [](const Trace&) { return attribution::AttributionOptions{}; }, watch,
+                   {.reasons = true});
 }
 
 // Of the typical step, in microseconds.
@@ -172,8 +172,8 @@ TEST(CopyKernels, AreNeitherComputeNorCommunication) {
 constexpr std::string_view kReduce = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)";
 
 const analysis::ExposureReasonSum& main_reason(const CellTrace& cell) {
-  EXPECT_TRUE(cell.summary.reasons && !cell.summary.reasons->sums.empty());
-  return cell.summary.reasons->sums.front();
+  EXPECT_TRUE(!cell.summary.reasons.sums.empty());
+  return cell.summary.reasons.sums.front();
 }
 
 TEST(ExposureReasons, HostThatWaitsBeforeTheLaunchLaunchesLate) {

@@ -4,6 +4,7 @@
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/input/trace_input.hpp"
+#include "tests/profiler/error_of.hpp"
 #include "tests/profiler/input/rank_file.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 #include "tests/profiler/watch.hpp"
@@ -47,7 +48,7 @@ std::string text_of(const Rank& about) {
   return file.text();
 }
 
-CellTrace read(const std::vector<Rank>& ranks) {
+CellTrace read(const std::vector<Rank>& ranks, const ReadOptions& options = {}) {
   const TemporaryFolder folder;
   std::vector<std::string> files;
   for (const Rank& rank : ranks) {
@@ -56,7 +57,33 @@ CellTrace read(const std::vector<Rank>& ranks) {
   }
   Watch watch;
   return read_cell(
-      files, [](const Trace&) { return attribution::AttributionOptions{}; }, watch);
+      files, [](const Trace&) { return attribution::AttributionOptions{}; }, watch, options);
+}
+
+std::vector<std::string> reasons_of(const CellTrace& cell) {
+  std::vector<std::string> texts;
+  for (const analysis::ExposureReasonSum& sum : cell.summary.reasons.sums)
+    texts.push_back(fmt::format("{} {} {}", sum.count, sum.exposed_ns, analysis::clause_of(sum)));
+  return texts;
+}
+
+TEST(Job, HasTheSameReasonsIfItIsKeptInParts) {
+  const std::vector<Rank> ranks{{}, {.rank = 1, .late_us = 300}};
+  const std::vector<std::string> whole = reasons_of(read(ranks, {.reasons = true}));
+  EXPECT_THAT(whole, Contains(HasSubstr("it waits for a late rank")));
+  EXPECT_THAT(whole, Contains(Not(HasSubstr("late rank"))));
+  EXPECT_EQ(reasons_of(read(ranks, {.keep = Keep::what_is_split, .reasons = true})), whole);
+  EXPECT_THAT(reasons_of(read(ranks)), IsEmpty());
+}
+
+TEST(Job, HasChosenStepsIfAnyRankHasThem) {
+  const std::vector<Rank> ranks{{}, {.rank = 1, .first_step = 3}};
+  for (const Keep keep : {Keep::everything, Keep::what_is_split}) {
+    const CellTrace cell = read(ranks, {.keep = keep, .steps = analysis::step_choice_from("1:2")});
+    EXPECT_EQ(cell.summary.shown_windows().size(), 2U);
+    EXPECT_THAT(error_of([&] { read(ranks, {.keep = keep, .steps = analysis::step_choice_from("8:9")}); }),
+                HasSubstr("no step is in 8:9"));
+  }
 }
 
 TEST(Job, CapturesThatStartApartAreMatchedFromTheirFirstCommonCollective) {

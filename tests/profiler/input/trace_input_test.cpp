@@ -86,7 +86,7 @@ TEST_F(ReadCell, GivesTheWholeHoweverShortAgoAPartWasGiven) {
 }
 
 TEST_F(ReadCell, GivesAtTheEndOfEachFileWhatIsKept) {
-  const CellTrace cell = read_cell(files_, usual, watch_, Keep::what_is_split);
+  const CellTrace cell = read_cell(files_, usual, watch_, {.keep = Keep::what_is_split});
   EXPECT_LT(cell.trace.size(), 2U * kKernels);
   EXPECT_THAT(watch_.sizes, Contains(cell.trace.size() / 2));
   EXPECT_EQ(watch_.sizes.back(), cell.trace.size());
@@ -95,10 +95,10 @@ TEST_F(ReadCell, GivesAtTheEndOfEachFileWhatIsKept) {
 TEST_F(ReadCell, EndsAtAnyPollThatCancelsIt) {
   for (const Keep keep : {Keep::everything, Keep::what_is_split}) {
     Watch whole;
-    read_cell(files_, usual, whole, keep);
+    read_cell(files_, usual, whole, {.keep = keep});
     for (std::size_t at = 1; at <= whole.polls; at += 1 + whole.polls / 8) {
       Watch watch(at);
-      EXPECT_THROW(read_cell(files_, usual, watch, keep), Cancelled);
+      EXPECT_THROW(read_cell(files_, usual, watch, {.keep = keep}), Cancelled);
       EXPECT_EQ(watch.polls, at);
     }
   }
