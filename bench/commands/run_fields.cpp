@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/commands/run_fields.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -54,13 +51,10 @@ std::string flag_of(std::string_view path) {
 }  // namespace
 
 void add_run_fields(CLI::App& command, RunFields& fields) {
-  const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
   for (const auto& [field, what] : kRunFields) {
     const std::string path = std::string("run.") + field;
     if (command.get_option_no_throw(flag_of(path)) != nullptr) continue;
-    const auto knob = std::ranges::find_if(knobs, [&](const plan::KnobInfo& known) { return known.name == path; });
-    const std::string users = fmt::format("{}", fmt::join(knob->backends, " and "));
-    command.add_option(flag_of(path), fields[path], users.empty() ? what : users + ": " + what)->check(not_empty());
+    command.add_option(flag_of(path), fields[path], what)->check(not_empty())->group(kRunFieldGroup);
   }
   command.add_option(flag_of(kLayers), fields[kLayers], "shorten the model to this many layers")->check(not_empty());
 }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "bench/commands/help/help_text.hpp"
+#include "bench/commands/run_fields.hpp"
 #include "bench/commands/shipped_matrices.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "impl/plan/plan.hpp"
@@ -66,10 +67,12 @@ std::vector<std::string> listed_words(const std::string& name) {
   return {};
 }
 
-void describe_by_knob(CommandOption& option) {
+void describe_by_knob(CommandOption& option, const std::string& group) {
   static const std::vector<plan::KnobInfo> knobs = plan::known_knobs();
   const auto knob = std::ranges::find(knobs, field_of(option.names.back()), &plan::KnobInfo::name);
   if (knob == knobs.end()) return;
+  if (group == kRunFieldGroup && !knob->backends.empty())
+    option.about = fmt::format("{}: {}", fmt::join(knob->backends, " and "), option.about);
   option.words = knob->words;
   if (!knob->words.empty()) option.value = fmt::format("{}", fmt::join(knob->words, "|"));
   if (knob->type.find("number") != std::string::npos) option.value = "N";
@@ -109,7 +112,7 @@ CommandOption option_of(const CLI::Option& option, const CLI::App& app) {
   view.takes_file = std::ranges::any_of(view.names, [](const std::string& name) { return kFiles.contains(name); });
   if (option.get_type_size_max() == 0) return view;
   describe_type(view, option.get_type_name());
-  describe_by_knob(view);
+  describe_by_knob(view, option.get_group());
   for (const std::string& name : view.names)
     if (auto words = name == "COMMAND" ? command_names(app) : listed_words(name); !words.empty())
       view.words = std::move(words);
