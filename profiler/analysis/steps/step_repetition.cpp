@@ -17,7 +17,7 @@ namespace {
 constexpr double kAlike = 0.9;           ///< part of their names that two repeats must share
 constexpr double kEven = 0.3;            ///< largest difference of repeats in length, as a part of the median
 constexpr double kCovered = 0.5;         ///< part of all names that repeats must cover
-constexpr std::size_t kShortest = 3;     ///< fewest names of a repeat: two alternating names are not a step
+constexpr std::size_t kShortest = 3;     ///< names of a repeat, at least: two alternating names are not a step
 constexpr std::size_t kMostTried = 100;  ///< first names of a repeat to try
 
 using Counts = std::unordered_map<NameId, std::int64_t>;
@@ -50,11 +50,11 @@ struct Anchor {
   double pause_ns = 0;  ///< before all of them
 };
 
-bool is_even(const std::vector<std::size_t>& places) {
+bool is_even(const std::vector<std::size_t>& places, std::size_t shortest) {
   std::vector<std::size_t> lengths;
   for (std::size_t i = 1; i < places.size(); ++i) lengths.push_back(places[i] - places[i - 1]);
   const auto middle = static_cast<double>(upper_median(lengths));
-  return middle >= kShortest && std::ranges::all_of(lengths, [&](std::size_t length) {
+  return middle >= static_cast<double>(shortest) && std::ranges::all_of(lengths, [&](std::size_t length) {
            return std::abs(static_cast<double>(length) - middle) <= kEven * middle;
          });
 }
@@ -78,14 +78,16 @@ std::optional<Repetition> repetition_at(std::span<const NameId> names, const std
   return found;
 }
 
-// Finds the shortest piece that `names` repeats at least twice, allowing each repeat some names of its own.
+// Finds the shortest piece of at least `shortest` names that `names` repeats at least twice, allowing each repeat some
+// names of its own.
 //
 // A repeat starts at a name that occurs once in each. Each repeat shares nine of ten names with the first one, counted
 // with their multiplicity. Repeats cover at least half of all names. Of several possible first names, the one with the
 // longest mean pause before it is taken; `pause_ns` has the pause before each name. Incomplete repeats at either end
 // are left out. nullopt if nothing repeats. Takes time in proportion to the names. Fails when nothing between steps
 // breaks the rhythm of the layers: the repeats are then layers.
-std::optional<Repetition> find_repetition(std::span<const NameId> names, std::span<const double> pause_ns) {
+std::optional<Repetition> find_repetition(std::span<const NameId> names, std::span<const double> pause_ns,
+                                          std::size_t shortest) {
   std::unordered_map<NameId, Anchor> by_name;
   for (std::size_t i = 0; i < names.size(); ++i) {
     Anchor& anchor = by_name[names[i]];
@@ -94,7 +96,7 @@ std::optional<Repetition> find_repetition(std::span<const NameId> names, std::sp
   }
   std::vector<Anchor> anchors;
   for (auto& [name, anchor] : by_name)
-    if (anchor.places.size() >= 2 && is_even(anchor.places)) anchors.push_back(std::move(anchor));
+    if (anchor.places.size() >= 2 && is_even(anchor.places, shortest)) anchors.push_back(std::move(anchor));
   std::ranges::sort(anchors, [](const Anchor& a, const Anchor& b) {
     return std::tuple(b.places.size(), b.pause_ns, a.places.front()) <
            std::tuple(a.places.size(), a.pause_ns, b.places.front());
@@ -135,8 +137,14 @@ RankSteps steps_of_repetition(const Trace& trace, const RankSlices& rank) {
                             : static_cast<double>(trace.start_ns()[kernels[i]]) -
                                   static_cast<double>(trace.end_ns(kernels[i - 1])));
   }
-  const auto found = find_repetition(names, pauses);
-  if (!found) return steps;
+  // A loop of one kernel on each of several streams, such as a GEMM and an all-reduce, at least three times.
+  const bool is_loop = streams.size() > 1 && std::ranges::all_of(streams, [&](const auto& stream) {
+                         return std::ranges::all_of(stream.second, [&](std::size_t i) {
+                           return trace.name(i) == trace.name(stream.second.front());
+                         });
+                       });
+  const auto found = find_repetition(names, pauses, is_loop ? 1 : kShortest);
+  if (!found || (is_loop && found->begins.size() < 4)) return steps;
   steps.source = StepSource::repetition;
   steps.is_first_cut = found->is_first_cut;
   steps.is_last_cut = found->is_last_cut;

@@ -278,6 +278,10 @@ TEST_F(AnalyzeCases, KernelsOfAForeignPerfettoTraceAreRead) {
   EXPECT_EQ(rank["compute_us"], 1800.0);
   EXPECT_EQ(rank["comm_us"], 1200.0);
   EXPECT_EQ(rank["exposed_us"], 600.0);
+  const Json step = rank["steps"];
+  EXPECT_EQ(step["compute_us"], 600.0);
+  EXPECT_EQ(step["comm_us"], 400.0);
+  EXPECT_EQ(step["exposed_us"], 200.0);
 }
 
 TEST_F(AnalyzeCases, BytesOnTheWireComeFromTheSizesInTheRecords) {

@@ -11,7 +11,7 @@
 
 namespace underlap::testing_support {
 
-/// A trace of one rank with a thread, its ranges and a stream; times in microseconds.
+/// A trace of one rank with a thread, its ranges and two streams; times in microseconds.
 class ForeignTrace {
  public:
   Trace trace;
@@ -27,6 +27,9 @@ class ForeignTrace {
   }
   void kernel(const std::string& name, std::int64_t begin_us, std::int64_t end_us) {
     add({rank_, 7, "stream 7"}, name, begin_us, end_us, Kind::compute);
+  }
+  void communication(const std::string& name, std::int64_t begin_us, std::int64_t end_us) {
+    add({rank_, 20, "stream 20"}, name, begin_us, end_us, Kind::communication);
   }
   void set_rank(std::int32_t rank) { rank_ = rank; }
 

@@ -144,6 +144,18 @@ TEST(Steps, OfRepeatedKernelsMayDifferInAFewNames) {
   EXPECT_EQ(find_steps(made.trace).ranks[0].windows.size(), 4U);
 }
 
+TEST(Steps, OfOneKernelOnEachStreamAreItsRepeats) {
+  ForeignTrace two, three;
+  for (ForeignTrace* made : {&two, &three})
+    for (std::int64_t i = 0; i < (made == &two ? 2 : 3); ++i) {
+      made->kernel("gemm", i * 100, i * 100 + 60);
+      made->communication("all_reduce", i * 100 + 40, i * 100 + 80);
+    }
+  EXPECT_FALSE(find_steps(two.trace).has_any());
+  EXPECT_THAT(in_us(find_steps(three.trace).ranks[0].windows),
+              ElementsAre(Window{0, 0, 0, 0, 60}, Window{0, 0, 1, 60, 160}, Window{0, 0, 2, 160, 260}));
+}
+
 TEST(Steps, ThatNothingTellsAreNotMadeUp) {
   ForeignTrace made;
   std::uint32_t random = 1;
