@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "profiler/trace/data_type.hpp"
+
 namespace underlap {
 
 /// A brain float: the upper half of an IEEE binary32. Converts from float by rounding to nearest, ties to even.
@@ -19,5 +21,12 @@ struct bf16 {
   }
   constexpr explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
+
+/// Calls f with a null pointer of the type that `dtype` names: f(bf16*) for bf16, else f(float*).
+template <class F>
+void with_float_type(DataType dtype, F f) {
+  if (dtype == DataType::bf16) return f(static_cast<bf16*>(nullptr));
+  f(static_cast<float*>(nullptr));
+}
 
 }  // namespace underlap

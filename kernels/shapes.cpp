@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -20,24 +22,46 @@ bool lies_inside_its_tensor(const View& view) {
   return view.tensor.id != 0 && view.offset >= 0 && view.end() <= view.tensor.elements;
 }
 
+/// Why `view` is not as expected; empty if it is.
+std::string problem_of(const View& view, const Expected& expected) {
+  const bool type_fits = std::ranges::find(expected.types, view.tensor.dtype) != expected.types.end();
+  if (view.rows != expected.rows || view.cols != expected.cols || !type_fits || view.rows < 1 || view.cols < 1)
+    return fmt::format("{} is [{}, {}] {}, must be [{}, {}] {} and not empty", expected.name, view.rows, view.cols,
+                       to_string(view.tensor.dtype), expected.rows, expected.cols, join(expected.types));
+  if (view.rows > 1 && view.leading_dimension < view.cols)
+    return fmt::format("{} has leading dimension {}, must be at least its {} columns", expected.name,
+                       view.leading_dimension, view.cols);
+  if (!lies_inside_its_tensor(view))
+    return fmt::format("{} covers elements {} to {} of tensor {}, which has {}", expected.name, view.offset, view.end(),
+                       view.tensor.id, view.tensor.elements);
+  return {};
+}
+
 }  // namespace
 
 void require(std::string_view operation, const View& view, const Expected& expected) {
-  const bool type_fits = std::ranges::find(expected.types, view.tensor.dtype) != expected.types.end();
-  if (view.rows != expected.rows || view.cols != expected.cols || !type_fits || view.rows < 1 || view.cols < 1) {
-    throw std::invalid_argument(fmt::format("{}: {} is [{}, {}] {}, must be [{}, {}] {} and not empty", operation,
-                                            expected.name, view.rows, view.cols, to_string(view.tensor.dtype),
-                                            expected.rows, expected.cols, join(expected.types)));
+  if (const std::string problem = problem_of(view, expected); !problem.empty())
+    throw std::invalid_argument(fmt::format("{}: {}", operation, problem));
+}
+
+Operation make_operation(NameId name, CpuImplementation cpu, Cost cost, std::initializer_list<Operand> operands) {
+  std::array<Use, Operation::kMaxUses> uses;
+  std::size_t count = 0;
+  std::int64_t read = 0, written = 0;
+  for (const auto& [view, access, expected, is_optional] : operands) {
+    if (is_optional && view.tensor.id == 0) continue;
+    if (const std::string problem = problem_of(view, expected); !problem.empty())
+      throw std::invalid_argument(fmt::format("{}: {}", name_of(name), problem));
+    if (access != Access::out) read += view.bytes();
+    if (access != Access::in) written += view.bytes();
+    uses.at(count++) = {view, access};
   }
-  if (view.rows > 1 && view.leading_dimension < view.cols) {
-    throw std::invalid_argument(fmt::format("{}: {} has leading dimension {}, must be at least its {} columns",
-                                            operation, expected.name, view.leading_dimension, view.cols));
-  }
-  if (!lies_inside_its_tensor(view)) {
-    throw std::invalid_argument(fmt::format("{}: {} covers elements {} to {} of tensor {}, which has {}", operation,
-                                            expected.name, view.offset, view.end(), view.tensor.id,
-                                            view.tensor.elements));
-  }
+  if (cost.bytes_read == 0 && cost.bytes_written == 0) cost.bytes_read = read, cost.bytes_written = written;
+  return Operation(name, cpu, cost, std::span(uses).first(count));
+}
+
+Cost norm_cost(double flops, const View& x) {
+  return {.flops = flops * static_cast<double>(x.elements()), .work = Work::norm, .extent = {x.rows, x.cols, 1}};
 }
 
 void require(std::string_view operation, bool holds, std::string_view what, double value, std::string_view limit) {

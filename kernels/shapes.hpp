@@ -22,6 +22,21 @@ struct Expected {
 /// as expected, is not empty, lies inside its tensor, and has rows that do not run into each other.
 void require(std::string_view operation, const View& view, const Expected& expected);
 
+/// A view that an operation touches, how, and what it must be.
+struct Operand {
+  const View& view;
+  Access access;
+  Expected expected;
+  bool is_optional = false;  ///< without a tensor it is left out
+};
+
+/// The operation on `operands`. `cost` without bytes gets those of all operands: each moves once, `inout` twice.
+/// Throws as require() does.
+Operation make_operation(NameId name, CpuImplementation cpu, Cost cost, std::initializer_list<Operand> operands);
+
+/// The cost of a norm over the rows of x with that many operations for each element, without bytes.
+Cost norm_cost(double flops, const View& x);
+
 /// Throws std::invalid_argument saying "`operation`: `what` is `value`, must be `limit`" unless `holds`.
 void require(std::string_view operation, bool holds, std::string_view what, double value, std::string_view limit);
 

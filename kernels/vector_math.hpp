@@ -109,14 +109,4 @@ void add_to(T* x, const float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(static_cast<float>(x[i]) + y[i]);
 }
 
-/// Calls f with a null pointer of the type that `dtype` names: f(float*) for f32, f(bf16*) for bf16.
-template <class F>
-void with_float_type(DataType dtype, F f) {
-  if (dtype == DataType::bf16) {
-    f(static_cast<bf16*>(nullptr));
-  } else {
-    f(static_cast<float*>(nullptr));
-  }
-}
-
 }  // namespace underlap::kernels

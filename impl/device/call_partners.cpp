@@ -73,8 +73,7 @@ class PartnerSearch {
     std::uint32_t t = 0;
     for (const Transfer& transfer : program.transfers(call(party))) {
       const Bytes bytes = bytes_of(transfer, group_size);
-      const bool is_message = transfer.collective == Collective::send || transfer.collective == Collective::receive;
-      const bool is_part = exchange.is_point_to_point ? t == party.transfer : !is_message;
+      const bool is_part = exchange.is_point_to_point ? t == party.transfer : !is_message(transfer.collective);
       all.sent += bytes.sent, all.received += bytes.received;
       if (is_part) part.sent += bytes.sent, part.received += bytes.received;
       ++t;

@@ -55,10 +55,6 @@ bool sizes_fit(const Transfer& t, std::int64_t n) {
   return false;
 }
 
-bool reduces(Collective collective) {
-  return collective == Collective::reduce_scatter || collective == Collective::all_reduce;
-}
-
 // Where input and output share memory, NCCL wants them to be the same place of the larger buffer.
 bool in_place_is_legal(const Transfer& t, std::int32_t my_index) {
   if (!overlap(t.input, t.output)) return true;
@@ -74,18 +70,17 @@ bool in_place_is_legal(const Transfer& t, std::int32_t my_index) {
 }  // namespace
 
 void check_transfer(const Transfer& t, const Group& group) {
-  const bool is_point_to_point = t.collective == Collective::send || t.collective == Collective::receive;
   if (!t.input.is_dense() || !t.output.is_dense()) refuse(t, "the views of a transfer must be dense");
   if (!sizes_fit(t, group.size())) refuse(t, fmt::format("the sizes do not fit a group of {}", group.size()));
-  if (!is_point_to_point && t.input.tensor.dtype != t.output.tensor.dtype)
+  if (!is_message(t.collective) && t.input.tensor.dtype != t.output.tensor.dtype)
     refuse(t, "input and output have different data types");
-  if (reduces(t.collective) && is_fp8(dtype_of(t)))
+  if (is_reduction(t.collective) && is_fp8(dtype_of(t)))
     refuse(t, fmt::format("{} is not summed: reduce bf16 or f32", to_string(dtype_of(t))));
   if (!in_place_is_legal(t, group.my_index)) refuse(t, "input and output overlap, but not in place");
-  const bool wants_peer = is_point_to_point || t.collective == Collective::broadcast;
+  const bool wants_peer = is_message(t.collective) || t.collective == Collective::broadcast;
   if (wants_peer && (t.peer < 0 || t.peer >= group.size()))
     refuse(t, fmt::format("no peer {} in a group of {}", t.peer, group.size()));
-  if (is_point_to_point && t.peer == group.my_index) refuse(t, "a rank cannot send to itself");
+  if (is_message(t.collective) && t.peer == group.my_index) refuse(t, "a rank cannot send to itself");
 }
 
 }  // namespace underlap

@@ -91,6 +91,16 @@ struct Transfer {
   std::int32_t peer = -1;
 };
 
+/// Whether it is a send or a receive.
+constexpr bool is_message(Collective collective) {
+  return collective == Collective::send || collective == Collective::receive;
+}
+
+/// Whether it combines the members' values.
+constexpr bool is_reduction(Collective collective) {
+  return collective == Collective::reduce_scatter || collective == Collective::all_reduce;
+}
+
 /// The element type that a transfer carries.
 DataType dtype_of(const Transfer&);
 

@@ -2,10 +2,8 @@
 #include "impl/device/makespan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <utility>

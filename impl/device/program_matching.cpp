@@ -47,7 +47,7 @@ class Matcher {
   }
 
   static bool has_peer(const Transfer& t, const Group& group) {
-    if (t.collective != Collective::send && t.collective != Collective::receive) return true;
+    if (!is_message(t.collective)) return true;
     return t.peer >= 0 && t.peer < group.size() && t.peer != group.my_index;
   }
 

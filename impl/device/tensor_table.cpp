@@ -51,10 +51,13 @@ BoundView TensorTable::bind(const View& view) const {
           .leading_dimension = view.leading_dimension};
 }
 
-std::byte* TensorTable::place_of(const View& view) const {
-  if (view.elements() == 0) return nullptr;
-  check(view);
-  return bind(view).data;
+BoundTransfer TensorTable::bind(const Transfer& transfer) const {
+  const auto place_of = [this](const View& view) -> std::byte* {
+    if (view.elements() == 0) return nullptr;
+    check(view);
+    return bind(view).data;
+  };
+  return {transfer, place_of(transfer.input), place_of(transfer.output)};
 }
 
 }  // namespace underlap

@@ -10,6 +10,13 @@
 
 namespace underlap {
 
+/// A transfer with the memory of its views.
+struct BoundTransfer {
+  Transfer transfer;
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
 /// The tensors of one device: their names, and their memory. It checks every view against its tensor, with the same
 /// messages on every backend. The caller that adds memory owns it.
 class TensorTable {
@@ -31,8 +38,8 @@ class TensorTable {
   /// A view that was checked, with its memory.
   BoundView bind(const View& view) const;
 
-  /// Where a view of a transfer begins, after a check; nullptr for one without elements.
-  std::byte* place_of(const View& view) const;
+  /// A transfer with its memory, after a check; nullptr for a view without elements.
+  BoundTransfer bind(const Transfer& transfer) const;
 
  private:
   struct Entry {

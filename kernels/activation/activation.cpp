@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/activation/activation.hpp"
 
-#include <algorithm>
 #include <array>
-#include <initializer_list>
-#include <span>
 
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
@@ -125,78 +122,61 @@ void squared_relu_backward_cpu(const Arguments& views) {
 
 /// An activation whose input has `width` columns for each of its output.
 struct Kind {
-  const char* name;
   CpuImplementation cpu;
   std::int64_t width;
   double flops;  ///< per element of out; an exponential counts as one
 };
 
-bool has_bias(const View& bias) { return bias.tensor.id != 0; }
-
-/// The operation on `uses` and the bias, where there is one.
-Operation with_bias(const Kind& kind, NameId name, const Cost& cost, std::initializer_list<Use> uses,
-                    const View& bias) {
-  if (!has_bias(bias)) return Operation(name, kind.cpu, cost, uses);
-  require(kind.name, bias, {"bias", 1, uses.begin()->view.cols, {DataType::bf16}});
-  std::array<Use, 4> all{};
-  *std::copy(uses.begin(), uses.end(), all.begin()) = {bias, Access::in};
-  Cost with = cost;
-  with.flops += static_cast<double>(uses.begin()->view.elements());
-  with.bytes_read += bias.bytes();
-  return Operation(name, kind.cpu, with, std::span(all).first(uses.size() + 1));
+/// Adding a bias is one more operation for each element of x.
+Cost cost_of(double flops, const View& x, const View& bias) {
+  return {.flops = flops + (bias.tensor.id == 0 ? 0 : static_cast<double>(x.elements()))};
 }
 
 Operation forward(const Kind& kind, NameId name, const View& x, const View& out, const View& bias) {
-  require(kind.name, out, {"out", out.rows, out.cols, {DataType::bf16}});
-  require(kind.name, x, {"x", out.rows, out.cols * kind.width, {DataType::bf16}});
-  return with_bias(kind, name,
-                   {.flops = kind.flops * static_cast<double>(out.elements()),
-                    .bytes_read = x.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}}, bias);
+  return make_operation(name, kind.cpu, cost_of(kind.flops * static_cast<double>(out.elements()), x, bias),
+                        {{x, Access::in, {"x", out.rows, out.cols * kind.width, {DataType::bf16}}},
+                         {out, Access::out, {"out", out.rows, out.cols, {DataType::bf16}}},
+                         {bias, Access::in, {"bias", 1, x.cols, {DataType::bf16}}, true}});
 }
 
 Operation backward(const Kind& kind, NameId name, const View& x, const View& dout, const View& dx, const View& bias) {
-  require(kind.name, dout, {"dout", dout.rows, dout.cols, {DataType::bf16}});
-  require(kind.name, x, {"x", dout.rows, dout.cols * kind.width, {DataType::bf16}});
-  require(kind.name, dx, {"dx", dout.rows, dout.cols * kind.width, {DataType::bf16}});
-  return with_bias(kind, name,
-                   {.flops = kind.flops * static_cast<double>(dout.elements()),
-                    .bytes_read = x.bytes() + dout.bytes(),
-                    .bytes_written = dx.bytes()},
-                   {{x, Access::in}, {dout, Access::in}, {dx, Access::out}}, bias);
+  return make_operation(name, kind.cpu, cost_of(kind.flops * static_cast<double>(dout.elements()), x, bias),
+                        {{x, Access::in, {"x", dout.rows, dout.cols * kind.width, {DataType::bf16}}},
+                         {dout, Access::in, {"dout", dout.rows, dout.cols, {DataType::bf16}}},
+                         {dx, Access::out, {"dx", dout.rows, dout.cols * kind.width, {DataType::bf16}}},
+                         {bias, Access::in, {"bias", 1, x.cols, {DataType::bf16}}, true}});
 }
 
 }  // namespace
 
 Operation swiglu_forward(const View& x, const View& out, const View& bias) {
   static const NameId name = intern("swiglu_forward");
-  return forward({"swiglu_forward", swiglu_forward_cpu, 2, 5}, name, x, out, bias);
+  return forward({swiglu_forward_cpu, 2, 5}, name, x, out, bias);
 }
 
 Operation swiglu_backward(const View& x, const View& dout, const View& dx, const View& bias) {
   static const NameId name = intern("swiglu_backward");
-  return backward({"swiglu_backward", swiglu_backward_cpu, 2, 11}, name, x, dout, dx, bias);
+  return backward({swiglu_backward_cpu, 2, 11}, name, x, dout, dx, bias);
 }
 
 Operation gelu_forward(const View& x, const View& out, const View& bias) {
   static const NameId name = intern("gelu_forward");
-  return forward({"gelu_forward", gelu_forward_cpu, 1, 9}, name, x, out, bias);
+  return forward({gelu_forward_cpu, 1, 9}, name, x, out, bias);
 }
 
 Operation gelu_backward(const View& x, const View& dout, const View& dx, const View& bias) {
   static const NameId name = intern("gelu_backward");
-  return backward({"gelu_backward", gelu_backward_cpu, 1, 18}, name, x, dout, dx, bias);
+  return backward({gelu_backward_cpu, 1, 18}, name, x, dout, dx, bias);
 }
 
 Operation squared_relu_forward(const View& x, const View& out, const View& bias) {
   static const NameId name = intern("squared_relu_forward");
-  return forward({"squared_relu_forward", squared_relu_forward_cpu, 1, 2}, name, x, out, bias);
+  return forward({squared_relu_forward_cpu, 1, 2}, name, x, out, bias);
 }
 
 Operation squared_relu_backward(const View& x, const View& dout, const View& dx, const View& bias) {
   static const NameId name = intern("squared_relu_backward");
-  return backward({"squared_relu_backward", squared_relu_backward_cpu, 1, 3}, name, x, dout, dx, bias);
+  return backward({squared_relu_backward_cpu, 1, 3}, name, x, dout, dx, bias);
 }
 
 std::span<const KernelInfo> list_activation() {

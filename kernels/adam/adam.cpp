@@ -60,31 +60,21 @@ void require_parameters(const char* operation, const AdamParameters& p) {
 }  // namespace
 
 Operation adam(const AdamTensors& t, const AdamParameters& parameters) {
-  constexpr auto kName = "adam";
+  static const NameId name = intern("adam");
   const std::int64_t n = t.grad.cols;
-  require_parameters(kName, parameters);
-  require(kName, t.grad, {"grad", 1, n, {DataType::f32, DataType::bf16}});
-  require(kName, t.grad_factor, {"grad_factor", 1, 1, {DataType::f32}});
-  require(kName, t.main, {"main", 1, n, {DataType::f32}});
-  require(kName, t.m, {"m", 1, n, {DataType::f32}});
-  require(kName, t.v, {"v", 1, n, {DataType::f32}});
-  require(kName, t.nonfinite, {"nonfinite", 1, 1, {DataType::i32}});
-  const bool writes_param = t.param.tensor.id != 0;
-  if (writes_param) require(kName, t.param, {"param", 1, n, {DataType::bf16}});
+  require_parameters("adam", parameters);
   const std::int64_t state = t.main.bytes() + t.m.bytes() + t.v.bytes();
-  const std::array<Use, 7> uses{{{t.grad, Access::in},
-                                 {t.grad_factor, Access::in},
-                                 {t.main, Access::inout},
-                                 {t.m, Access::inout},
-                                 {t.v, Access::inout},
-                                 {t.nonfinite, Access::inout},
-                                 {t.param, Access::out}}};
-  static const NameId name = intern(kName);
-  return Operation(name, adam_cpu,
-                   {.flops = 15 * static_cast<double>(n),
-                    .bytes_read = t.grad.bytes() + t.grad_factor.bytes() + state,
-                    .bytes_written = state + t.param.bytes()},
-                   std::span(uses).first(writes_param ? 7 : 6))
+  return make_operation(name, adam_cpu,
+                        {.flops = 15 * static_cast<double>(n),
+                         .bytes_read = t.grad.bytes() + t.grad_factor.bytes() + state,
+                         .bytes_written = state + t.param.bytes()},
+                        {{t.grad, Access::in, {"grad", 1, n, {DataType::f32, DataType::bf16}}},
+                         {t.grad_factor, Access::in, {"grad_factor", 1, 1, {DataType::f32}}},
+                         {t.main, Access::inout, {"main", 1, n, {DataType::f32}}},
+                         {t.m, Access::inout, {"m", 1, n, {DataType::f32}}},
+                         {t.v, Access::inout, {"v", 1, n, {DataType::f32}}},
+                         {t.nonfinite, Access::inout, {"nonfinite", 1, 1, {DataType::i32}}},
+                         {t.param, Access::out, {"param", 1, n, {DataType::bf16}}, true}})
       .with_parameters(parameters);
 }
 

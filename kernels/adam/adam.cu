@@ -83,26 +83,22 @@ __global__ void adam_kernel(AdamArrays<Gradient> a, std::int64_t elements, AdamC
       });
 }
 
-template <class Gradient>
-void launch_adam(const Arguments& views, LaunchContext& context) {
-  const auto grad = rows_of<const Gradient>(views[0]);
-  const auto main = rows_of<float>(views[2]), m = rows_of<float>(views[3]), v = rows_of<float>(views[4]);
-  const auto param = views.size() > 6 ? rows_of<bf16>(views[6]) : Rows<bf16>{.cols = grad.cols};
-  const int group = group_for(8, grad, main, m, v, param);
-  const AdamArrays<Gradient> arrays{.grad = grad.data,
-                                    .grad_factor = views[1].as<const float>(),
-                                    .main = main.data,
-                                    .m = m.data,
-                                    .v = v.data,
-                                    .param = param.data,
-                                    .nonfinite = views[5].as<std::int32_t>()};
-  launch(group == 1 ? adam_kernel<Gradient, 1> : adam_kernel<Gradient, 8>, blocks_of_groups(1, grad.cols, group, 1),
-         context.stream, arrays, grad.cols, AdamCoefficients(views.parameters<kernels::AdamParameters>()));
-}
-
 void adam_cuda(const Arguments& views, LaunchContext& context) {
-  if (views[0].dtype == DataType::f32) return launch_adam<float>(views, context);
-  launch_adam<bf16>(views, context);
+  with_float_type(views[0].dtype, [&]<class Gradient>(Gradient*) {
+    const auto grad = rows_of<const Gradient>(views[0]);
+    const auto main = rows_of<float>(views[2]), m = rows_of<float>(views[3]), v = rows_of<float>(views[4]);
+    const auto param = views.size() > 6 ? rows_of<bf16>(views[6]) : Rows<bf16>{.cols = grad.cols};
+    const int group = group_for(8, grad, main, m, v, param);
+    const AdamArrays<Gradient> arrays{.grad = grad.data,
+                                      .grad_factor = views[1].as<const float>(),
+                                      .main = main.data,
+                                      .m = m.data,
+                                      .v = v.data,
+                                      .param = param.data,
+                                      .nonfinite = views[5].as<std::int32_t>()};
+    launch(group == 1 ? adam_kernel<Gradient, 1> : adam_kernel<Gradient, 8>, blocks_of_groups(1, grad.cols, group, 1),
+           context.stream, arrays, grad.cols, AdamCoefficients(views.parameters<kernels::AdamParameters>()));
+  });
 }
 
 }  // namespace

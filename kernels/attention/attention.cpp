@@ -346,57 +346,43 @@ Parameters checked(const char* operation, const Tensors& t) {
   const std::int64_t kv_length = t.kv_length == 0 ? t.seq_length : t.kv_length;
   require(operation, kv_length >= (t.causal ? t.seq_length : 1), "kv_length", static_cast<double>(kv_length),
           t.causal ? "at least seq_length with causal attention, so that every query sees a key" : "positive");
-  const std::int64_t keys = t.q.rows / t.seq_length * kv_length, heads = t.q.cols / t.head_size;
-  require(operation, t.q, {"q", t.q.rows, t.q.cols, {DataType::bf16}});
-  require(operation, t.k, {"k", keys, t.k.cols, {DataType::bf16}});
-  require(operation, t.v, {"v", keys, t.k.cols, {DataType::bf16}});
-  require(operation, t.out, {"out", t.q.rows, t.q.cols, {DataType::bf16}});
-  require(operation, t.lse, {"lse", heads, t.q.rows, {DataType::f32}});
   return {.seq_length = t.seq_length, .head_size = t.head_size, .kv_length = kv_length, .causal = t.causal};
 }
 
 }  // namespace
 
 Operation attention_forward(const AttentionForward& t) {
-  constexpr auto kName = "attention_forward";
-  const Parameters parameters = checked(kName, t);
-  static const NameId name = intern(kName);
-  return Operation(
+  static const NameId name = intern("attention_forward");
+  const Parameters p = checked("attention_forward", t);
+  const std::int64_t keys = t.q.rows / t.seq_length * p.kv_length, heads = t.q.cols / t.head_size;
+  return make_operation(
              name, forward_cpu,
-             {.flops = flops(t.q, parameters, 2),
-              .bytes_read = t.q.bytes() + t.k.bytes() + t.v.bytes(),
-              .bytes_written = t.out.bytes() + t.lse.bytes(),
-              .work = Work::attention_forward,
-              .extent = extent(t.q, parameters, parameters.seq_length)},
-             {{t.q, Access::in}, {t.k, Access::in}, {t.v, Access::in}, {t.out, Access::out}, {t.lse, Access::out}})
-      .with_parameters(parameters);
+             {.flops = flops(t.q, p, 2), .work = Work::attention_forward, .extent = extent(t.q, p, p.seq_length)},
+             {{t.q, Access::in, {"q", t.q.rows, t.q.cols, {DataType::bf16}}},
+              {t.k, Access::in, {"k", keys, t.k.cols, {DataType::bf16}}},
+              {t.v, Access::in, {"v", keys, t.k.cols, {DataType::bf16}}},
+              {t.out, Access::out, {"out", t.q.rows, t.q.cols, {DataType::bf16}}},
+              {t.lse, Access::out, {"lse", heads, t.q.rows, {DataType::f32}}}})
+      .with_parameters(p);
 }
 
 Operation attention_backward(const AttentionBackward& t) {
-  constexpr auto kName = "attention_backward";
-  const Parameters parameters = checked(kName, t);
-  require(kName, t.dout, {"dout", t.q.rows, t.q.cols, {DataType::bf16}});
-  require(kName, t.dq, {"dq", t.q.rows, t.q.cols, {DataType::bf16}});
-  require(kName, t.dk, {"dk", t.k.rows, t.k.cols, {DataType::bf16}});
-  require(kName, t.dv, {"dv", t.k.rows, t.k.cols, {DataType::bf16}});
-  const std::int64_t read = t.q.bytes() + t.k.bytes() + t.v.bytes() + t.out.bytes() + t.lse.bytes() + t.dout.bytes();
-  static const NameId name = intern(kName);
-  return Operation(name, backward_cpu,
-                   {.flops = flops(t.q, parameters, 5),
-                    .bytes_read = read,
-                    .bytes_written = t.dq.bytes() + t.dk.bytes() + t.dv.bytes(),
-                    .work = Work::attention_backward,
-                    .extent = extent(t.q, parameters, parameters.kv_length)},
-                   {{t.q, Access::in},
-                    {t.k, Access::in},
-                    {t.v, Access::in},
-                    {t.out, Access::in},
-                    {t.lse, Access::in},
-                    {t.dout, Access::in},
-                    {t.dq, Access::out},
-                    {t.dk, Access::out},
-                    {t.dv, Access::out}})
-      .with_parameters(parameters);
+  static const NameId name = intern("attention_backward");
+  const Parameters p = checked("attention_backward", t);
+  const std::int64_t keys = t.q.rows / t.seq_length * p.kv_length, heads = t.q.cols / t.head_size;
+  return make_operation(
+             name, backward_cpu,
+             {.flops = flops(t.q, p, 5), .work = Work::attention_backward, .extent = extent(t.q, p, p.kv_length)},
+             {{t.q, Access::in, {"q", t.q.rows, t.q.cols, {DataType::bf16}}},
+              {t.k, Access::in, {"k", keys, t.k.cols, {DataType::bf16}}},
+              {t.v, Access::in, {"v", keys, t.k.cols, {DataType::bf16}}},
+              {t.out, Access::in, {"out", t.q.rows, t.q.cols, {DataType::bf16}}},
+              {t.lse, Access::in, {"lse", heads, t.q.rows, {DataType::f32}}},
+              {t.dout, Access::in, {"dout", t.q.rows, t.q.cols, {DataType::bf16}}},
+              {t.dq, Access::out, {"dq", t.q.rows, t.q.cols, {DataType::bf16}}},
+              {t.dk, Access::out, {"dk", t.k.rows, t.k.cols, {DataType::bf16}}},
+              {t.dv, Access::out, {"dv", t.k.rows, t.k.cols, {DataType::bf16}}}})
+      .with_parameters(p);
 }
 
 std::span<const KernelInfo> list_attention() {

@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 
-#include "kernels/attention_merge/attention_merge_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -34,7 +33,7 @@ void correct(const bf16* from, float weight, float* to, std::int64_t n, bool is_
 
 void correction_cpu(const Arguments& views) {
   const BoundView &step_out = views[0], &step_lse = views[1], &lse = views[2], &sum = views[3];
-  const bool is_first = views.parameters<CorrectionParameters>().is_first;
+  const bool is_first = views.parameters<bool>();
   const std::int64_t head_size = sum.cols / lse.rows;
   for (std::int64_t t = 0; t < sum.rows; ++t) {
     for (std::int64_t head = 0; head < lse.rows; ++head) {
@@ -48,35 +47,22 @@ void correction_cpu(const Arguments& views) {
 }  // namespace
 
 Operation merge_lse(const View& step, const View& lse) {
-  constexpr auto kName = "merge_lse";
-  require(kName, lse, {"lse", lse.rows, lse.cols, {DataType::f32}});
-  require(kName, step, {"step", lse.rows, lse.cols, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, merge_cpu,
-                   {.flops = 5 * static_cast<double>(lse.elements()),
-                    .bytes_read = step.bytes() + lse.bytes(),
-                    .bytes_written = lse.bytes()},
-                   {{step, Access::in}, {lse, Access::inout}});
+  static const NameId name = intern("merge_lse");
+  return make_operation(name, merge_cpu, {.flops = 5 * static_cast<double>(lse.elements())},
+                        {{step, Access::in, {"step", lse.rows, lse.cols, {DataType::f32}}},
+                         {lse, Access::inout, {"lse", lse.rows, lse.cols, {DataType::f32}}}});
 }
 
 Operation attention_correction(const View& step_out, const View& step_lse, const View& lse, const View& sum,
                                bool is_first) {
-  constexpr auto kName = "attention_correction";
-  require_multiple(kName, "columns of sum", sum.cols, "heads", lse.rows);
-  require(kName, sum, {"sum", sum.rows, sum.cols, {DataType::f32}});
-  require(kName, step_out, {"step_out", sum.rows, sum.cols, {DataType::bf16}});
-  require(kName, step_lse, {"step_lse", lse.rows, sum.rows, {DataType::f32}});
-  require(kName, lse, {"lse", lse.rows, sum.rows, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, correction_cpu,
-                   {.flops = (is_first ? 1 : 2) * static_cast<double>(sum.elements()),
-                    .bytes_read = step_out.bytes() + step_lse.bytes() + lse.bytes() + (is_first ? 0 : sum.bytes()),
-                    .bytes_written = sum.bytes()},
-                   {{step_out, Access::in},
-                    {step_lse, Access::in},
-                    {lse, Access::in},
-                    {sum, is_first ? Access::out : Access::inout}})
-      .with_parameters(CorrectionParameters{.is_first = is_first});
+  static const NameId name = intern("attention_correction");
+  require_multiple("attention_correction", "columns of sum", sum.cols, "heads", lse.rows);
+  return make_operation(name, correction_cpu, {.flops = (is_first ? 1 : 2) * static_cast<double>(sum.elements())},
+                        {{step_out, Access::in, {"step_out", sum.rows, sum.cols, {DataType::bf16}}},
+                         {step_lse, Access::in, {"step_lse", lse.rows, sum.rows, {DataType::f32}}},
+                         {lse, Access::in, {"lse", lse.rows, sum.rows, {DataType::f32}}},
+                         {sum, is_first ? Access::out : Access::inout, {"sum", sum.rows, sum.cols, {DataType::f32}}}})
+      .with_parameters<bool>(is_first);
 }
 
 std::span<const KernelInfo> list_attention_merge() {

@@ -15,7 +15,6 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/attention_merge/attention_merge_parameters.hpp"
 #include "kernels/cuda/elements.cuh"
 
 namespace underlap::cuda {
@@ -76,7 +75,7 @@ void launch_correction(const Arguments& views, LaunchContext& context) {
 }
 
 void correction_cuda(const Arguments& views, LaunchContext& context) {
-  if (views.parameters<kernels::CorrectionParameters>().is_first) return launch_correction<true>(views, context);
+  if (views.parameters<bool>()) return launch_correction<true>(views, context);
   launch_correction<false>(views, context);
 }
 

@@ -40,29 +40,19 @@ void wgrad_cpu(const Arguments& views) {
 }  // namespace
 
 Operation biased_residual_add(const View& residual, const View& x, const View& bias, const View& out) {
-  constexpr auto kName = "biased_residual_add";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
-  require(kName, residual, {"residual", x.rows, x.cols, {DataType::bf16}});
-  require(kName, bias, {"bias", 1, x.cols, {DataType::bf16}});
-  require(kName, out, {"out", x.rows, x.cols, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, residual_add_cpu,
-                   {.flops = 2 * static_cast<double>(x.elements()),
-                    .bytes_read = residual.bytes() + x.bytes() + bias.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{residual, Access::in}, {x, Access::in}, {bias, Access::in}, {out, Access::out}});
+  static const NameId name = intern("biased_residual_add");
+  return make_operation(name, residual_add_cpu, {.flops = 2 * static_cast<double>(x.elements())},
+                        {{residual, Access::in, {"residual", x.rows, x.cols, {DataType::bf16}}},
+                         {x, Access::in, {"x", x.rows, x.cols, {DataType::bf16}}},
+                         {bias, Access::in, {"bias", 1, x.cols, {DataType::bf16}}},
+                         {out, Access::out, {"out", x.rows, x.cols, {DataType::bf16}}}});
 }
 
 Operation bias_wgrad(const View& dy, const View& dbias) {
-  constexpr auto kName = "bias_wgrad";
-  require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
-  require(kName, dbias, {"dbias", 1, dy.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, wgrad_cpu,
-                   {.flops = static_cast<double>(dy.elements()),
-                    .bytes_read = dy.bytes() + dbias.bytes(),
-                    .bytes_written = dbias.bytes()},
-                   {{dy, Access::in}, {dbias, Access::inout}});
+  static const NameId name = intern("bias_wgrad");
+  return make_operation(name, wgrad_cpu, {.flops = static_cast<double>(dy.elements())},
+                        {{dy, Access::in, {"dy", dy.rows, dy.cols, {DataType::bf16}}},
+                         {dbias, Access::inout, {"dbias", 1, dy.cols, {DataType::f32, DataType::bf16}}}});
 }
 
 std::span<const KernelInfo> list_bias() {

@@ -24,13 +24,11 @@ void cast_cpu(const Arguments& views) {
 }  // namespace
 
 Operation cast(const View& x, const View& out) {
-  constexpr auto kName = "cast";
   const DataType other = x.tensor.dtype == DataType::f32 ? DataType::bf16 : DataType::f32;
-  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
-  require(kName, out, {"out", x.rows, x.cols, {other}});
-  static const NameId name = intern(kName);
-  return Operation(name, cast_cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}});
+  static const NameId name = intern("cast");
+  return make_operation(name, cast_cpu, {},
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}}},
+                         {out, Access::out, {"out", x.rows, x.cols, {other}}}});
 }
 
 std::span<const KernelInfo> list_cast() {

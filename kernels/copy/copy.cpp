@@ -33,12 +33,10 @@ void concatenate_cpu(const Arguments& views) {
 }  // namespace
 
 Operation copy(const View& x, const View& out) {
-  constexpr auto kName = "copy";
-  require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
-  require(kName, out, {"out", x.rows, x.cols, {x.tensor.dtype}});
-  static const NameId name = intern(kName);
-  return Operation(name, copy_cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}});
+  static const NameId name = intern("copy");
+  return make_operation(name, copy_cpu, {},
+                        {{x, Access::in, {"x", x.rows, x.cols, {x.tensor.dtype}}},
+                         {out, Access::out, {"out", x.rows, x.cols, {x.tensor.dtype}}}});
 }
 
 Operation concatenate(std::span<const View> pieces, const View& out) {

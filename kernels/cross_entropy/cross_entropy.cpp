@@ -115,77 +115,53 @@ void backward_cpu(const Arguments& views) {
 
 Operation cross_entropy_forward(const View& logits, const View& targets, const View& lse, const View& loss,
                                 double scale) {
-  constexpr auto kName = "cross_entropy_forward";
-  require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
-  require(kName, targets, {"targets", 1, logits.rows, {DataType::i32}});
-  require(kName, lse, {"lse", 1, logits.rows, {DataType::f32}});
-  require(kName, loss, {"loss", 1, 1, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, forward_cpu,
-                   {.flops = 4 * static_cast<double>(logits.elements()),
-                    .bytes_read = logits.bytes() + targets.bytes() + loss.bytes(),
-                    .bytes_written = lse.bytes() + loss.bytes()},
-                   {{logits, Access::in}, {targets, Access::in}, {lse, Access::out}, {loss, Access::inout}})
+  static const NameId name = intern("cross_entropy_forward");
+  return make_operation(name, forward_cpu, {.flops = 4 * static_cast<double>(logits.elements())},
+                        {{logits, Access::in, {"logits", logits.rows, logits.cols, {DataType::bf16}}},
+                         {targets, Access::in, {"targets", 1, logits.rows, {DataType::i32}}},
+                         {lse, Access::out, {"lse", 1, logits.rows, {DataType::f32}}},
+                         {loss, Access::inout, {"loss", 1, 1, {DataType::f32}}}})
       .with_parameters(CrossEntropyParameters{.scale = scale});
 }
 
 Operation cross_entropy_max(const View& logits, const View& max) {
-  constexpr auto kName = "cross_entropy_max";
-  require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
-  require(kName, max, {"max", 1, logits.rows, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(
-      name, max_cpu,
-      {.flops = static_cast<double>(logits.elements()), .bytes_read = logits.bytes(), .bytes_written = max.bytes()},
-      {{logits, Access::in}, {max, Access::out}});
+  static const NameId name = intern("cross_entropy_max");
+  return make_operation(name, max_cpu, {.flops = static_cast<double>(logits.elements())},
+                        {{logits, Access::in, {"logits", logits.rows, logits.cols, {DataType::bf16}}},
+                         {max, Access::out, {"max", 1, logits.rows, {DataType::f32}}}});
 }
 
 Operation cross_entropy_sums(const View& logits, const View& targets, const View& max, const View& sums,
                              const VocabShard& shard) {
-  constexpr auto kName = "cross_entropy_sums";
-  require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
-  require(kName, targets, {"targets", 1, logits.rows, {DataType::i32}});
-  require(kName, max, {"max", 1, logits.rows, {DataType::f32}});
-  require(kName, sums, {"sums", 2, logits.rows, {DataType::f32}});
-  const VocabShard held = checked_shard(kName, shard, logits.cols);
-  static const NameId name = intern(kName);
-  return Operation(name, sums_cpu,
-                   {.flops = 3 * static_cast<double>(logits.elements()),
-                    .bytes_read = logits.bytes() + targets.bytes() + max.bytes(),
-                    .bytes_written = sums.bytes()},
-                   {{logits, Access::in}, {targets, Access::in}, {max, Access::in}, {sums, Access::out}})
+  static const NameId name = intern("cross_entropy_sums");
+  const VocabShard held = checked_shard("cross_entropy_sums", shard, logits.cols);
+  return make_operation(name, sums_cpu, {.flops = 3 * static_cast<double>(logits.elements())},
+                        {{logits, Access::in, {"logits", logits.rows, logits.cols, {DataType::bf16}}},
+                         {targets, Access::in, {"targets", 1, logits.rows, {DataType::i32}}},
+                         {max, Access::in, {"max", 1, logits.rows, {DataType::f32}}},
+                         {sums, Access::out, {"sums", 2, logits.rows, {DataType::f32}}}})
       .with_parameters(CrossEntropyParameters{.shard = held});
 }
 
 Operation cross_entropy_finish(const View& max, const View& sums, const View& lse, const View& loss, double scale) {
-  constexpr auto kName = "cross_entropy_finish";
-  require(kName, max, {"max", 1, lse.cols, {DataType::f32}});
-  require(kName, sums, {"sums", 2, lse.cols, {DataType::f32}});
-  require(kName, lse, {"lse", 1, lse.cols, {DataType::f32}});
-  require(kName, loss, {"loss", 1, 1, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, finish_cpu,
-                   {.flops = 4 * static_cast<double>(lse.elements()),
-                    .bytes_read = max.bytes() + sums.bytes() + loss.bytes(),
-                    .bytes_written = lse.bytes() + loss.bytes()},
-                   {{max, Access::in}, {sums, Access::in}, {lse, Access::out}, {loss, Access::inout}})
+  static const NameId name = intern("cross_entropy_finish");
+  return make_operation(name, finish_cpu, {.flops = 4 * static_cast<double>(lse.elements())},
+                        {{max, Access::in, {"max", 1, lse.cols, {DataType::f32}}},
+                         {sums, Access::in, {"sums", 2, lse.cols, {DataType::f32}}},
+                         {lse, Access::out, {"lse", 1, lse.cols, {DataType::f32}}},
+                         {loss, Access::inout, {"loss", 1, 1, {DataType::f32}}}})
       .with_parameters(CrossEntropyParameters{.scale = scale});
 }
 
 Operation cross_entropy_backward(const View& logits, const View& targets, const View& lse, const View& dlogits,
                                  double scale, const VocabShard& shard) {
-  constexpr auto kName = "cross_entropy_backward";
-  require(kName, logits, {"logits", logits.rows, logits.cols, {DataType::bf16}});
-  require(kName, targets, {"targets", 1, logits.rows, {DataType::i32}});
-  require(kName, lse, {"lse", 1, logits.rows, {DataType::f32}});
-  require(kName, dlogits, {"dlogits", logits.rows, logits.cols, {DataType::bf16}});
-  const VocabShard held = checked_shard(kName, shard, logits.cols);
-  static const NameId name = intern(kName);
-  return Operation(name, backward_cpu,
-                   {.flops = 3 * static_cast<double>(logits.elements()),
-                    .bytes_read = logits.bytes() + targets.bytes() + lse.bytes(),
-                    .bytes_written = dlogits.bytes()},
-                   {{logits, Access::in}, {targets, Access::in}, {lse, Access::in}, {dlogits, Access::out}})
+  static const NameId name = intern("cross_entropy_backward");
+  const VocabShard held = checked_shard("cross_entropy_backward", shard, logits.cols);
+  return make_operation(name, backward_cpu, {.flops = 3 * static_cast<double>(logits.elements())},
+                        {{logits, Access::in, {"logits", logits.rows, logits.cols, {DataType::bf16}}},
+                         {targets, Access::in, {"targets", 1, logits.rows, {DataType::i32}}},
+                         {lse, Access::in, {"lse", 1, logits.rows, {DataType::f32}}},
+                         {dlogits, Access::out, {"dlogits", logits.rows, logits.cols, {DataType::bf16}}}})
       .with_parameters(CrossEntropyParameters{.scale = scale, .shard = held});
 }
 

@@ -143,10 +143,9 @@ void launch_column_sums(const Terms& terms, std::int64_t rows, std::int64_t cols
   const LaunchShape columns{.blocks = blocks_for(cols, kGroupThreads), .threads = kGroupThreads};
   for (std::size_t s = 0; s < out.size(); ++s) {
     const float* const of = partials + static_cast<std::int64_t>(s) * of_one;
-    if (out[s].dtype == DataType::f32)
-      launch(add_partials_kernel<float>, columns, context.stream, of, pieces.parts, cols, out[s].template as<float>());
-    else
-      launch(add_partials_kernel<bf16>, columns, context.stream, of, pieces.parts, cols, out[s].template as<bf16>());
+    with_float_type(out[s].dtype, [&]<class T>(T*) {
+      launch(add_partials_kernel<T>, columns, context.stream, of, pieces.parts, cols, out[s].template as<T>());
+    });
   }
 }
 

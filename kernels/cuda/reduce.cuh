@@ -37,6 +37,13 @@ __device__ T combine_block(T value, T neutral, T* slots, Combine combine) {
   return combine_warp(lane < blockDim.x / kWarpThreads ? slots[lane] : neutral, combine);
 }
 
+struct Max {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
 struct Plus {
   template <class T>
   __device__ T operator()(T a, T b) const {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/elementwise/elementwise_parameters.hpp"
 #include "kernels/fp8.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
@@ -36,7 +35,7 @@ void accumulate_cpu(const Arguments& views) {
 
 void scale_cpu(const Arguments& views) {
   const BoundView& x = views[0];
-  const auto factor = static_cast<float>(views.parameters<ElementwiseParameters>().value);
+  const auto factor = static_cast<float>(views.parameters<double>());
   with_float_type(x.dtype, [&]<class T>(T*) {
     for (std::int64_t r = 0; r < x.rows; ++r) {
       T* const row = x.row<T>(r);
@@ -52,7 +51,7 @@ void fill_rows(const BoundView& x, T value) {
 
 void fill_cpu(const Arguments& views) {
   const BoundView& x = views[0];
-  const double value = views.parameters<ElementwiseParameters>().value;
+  const double value = views.parameters<double>();
   switch (x.dtype) {
     case DataType::f32: return fill_rows(x, static_cast<float>(value));
     case DataType::bf16: return fill_rows(x, bf16(static_cast<float>(value)));
@@ -67,44 +66,31 @@ void fill_cpu(const Arguments& views) {
 }  // namespace
 
 Operation residual_add(const View& a, const View& b, const View& out) {
-  constexpr auto kName = "residual_add";
-  require(kName, a, {"a", a.rows, a.cols, {DataType::bf16}});
-  require(kName, b, {"b", a.rows, a.cols, {DataType::bf16}});
-  require(kName, out, {"out", a.rows, a.cols, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(
-      name, residual_add_cpu,
-      {.flops = static_cast<double>(out.elements()), .bytes_read = a.bytes() + b.bytes(), .bytes_written = out.bytes()},
-      {{a, Access::in}, {b, Access::in}, {out, Access::out}});
+  static const NameId name = intern("residual_add");
+  return make_operation(name, residual_add_cpu, {.flops = static_cast<double>(out.elements())},
+                        {{a, Access::in, {"a", a.rows, a.cols, {DataType::bf16}}},
+                         {b, Access::in, {"b", a.rows, a.cols, {DataType::bf16}}},
+                         {out, Access::out, {"out", a.rows, a.cols, {DataType::bf16}}}});
 }
 
 Operation accumulate(const View& x, const View& sum) {
-  constexpr auto kName = "accumulate";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
-  require(kName, sum, {"sum", x.rows, x.cols, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(
-      name, accumulate_cpu,
-      {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes() + sum.bytes(), .bytes_written = sum.bytes()},
-      {{x, Access::in}, {sum, Access::inout}});
+  static const NameId name = intern("accumulate");
+  return make_operation(name, accumulate_cpu, {.flops = static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::bf16}}},
+                         {sum, Access::inout, {"sum", x.rows, x.cols, {DataType::bf16}}}});
 }
 
 Operation scale(const View& x, double factor) {
-  constexpr auto kName = "scale";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, scale_cpu,
-                   {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes(), .bytes_written = x.bytes()},
-                   {{x, Access::inout}})
-      .with_parameters(ElementwiseParameters{factor});
+  static const NameId name = intern("scale");
+  return make_operation(name, scale_cpu, {.flops = static_cast<double>(x.elements())},
+                        {{x, Access::inout, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}}}})
+      .with_parameters<double>(factor);
 }
 
 Operation fill(const View& x, double value) {
-  constexpr auto kName = "fill";
-  require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
-  static const NameId name = intern(kName);
-  return Operation(name, fill_cpu, {.flops = 0, .bytes_read = 0, .bytes_written = x.bytes()}, {{x, Access::out}})
-      .with_parameters(ElementwiseParameters{value});
+  static const NameId name = intern("fill");
+  return make_operation(name, fill_cpu, {}, {{x, Access::out, {"x", x.rows, x.cols, {x.tensor.dtype}}}})
+      .with_parameters<double>(value);
 }
 
 std::span<const KernelInfo> list_elementwise() {

@@ -14,13 +14,10 @@
 #include <utility>
 
 #include "kernels/cuda/elements.cuh"
-#include "kernels/elementwise/elementwise_parameters.hpp"
 #include "kernels/fp8.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using kernels::ElementwiseParameters;
 
 template <int N>
 __global__ void residual_add_kernel(Rows<bf16> a, Rows<bf16> b, Rows<bf16> out) {
@@ -75,20 +72,15 @@ void accumulate_cuda(const Arguments& views, LaunchContext& context) {
          context.stream, x, sum, sum);
 }
 
-template <class T>
-void launch_scale(const BoundView& view, float factor, LaunchContext& context) {
-  constexpr int kWide = 16 / sizeof(T);
-  Rows<T> x = rows_of<T>(view);
-  flatten(x);
-  const int group = group_for(kWide, x);
-  launch(group == 1 ? scale_kernel<T, 1> : scale_kernel<T, kWide>, blocks_of_groups(x.rows, x.cols, group, 4),
-         context.stream, x, factor);
-}
-
 void scale_cuda(const Arguments& views, LaunchContext& context) {
-  const auto factor = static_cast<float>(views.parameters<ElementwiseParameters>().value);
-  if (views[0].dtype == DataType::f32) return launch_scale<float>(views[0], factor, context);
-  launch_scale<bf16>(views[0], factor, context);
+  with_float_type(views[0].dtype, [&]<class T>(T*) {
+    constexpr int kWide = 16 / sizeof(T);
+    Rows<T> x = rows_of<T>(views[0]);
+    flatten(x);
+    const int group = group_for(kWide, x);
+    launch(group == 1 ? scale_kernel<T, 1> : scale_kernel<T, kWide>, blocks_of_groups(x.rows, x.cols, group, 4),
+           context.stream, x, static_cast<float>(views.parameters<double>()));
+  });
 }
 
 template <class T>
@@ -102,7 +94,7 @@ void launch_fill(const BoundView& view, T value, LaunchContext& context) {
 }
 
 void fill_cuda(const Arguments& views, LaunchContext& context) {
-  const double value = views.parameters<ElementwiseParameters>().value;
+  const double value = views.parameters<double>();
   switch (views[0].dtype) {
     case DataType::f32: return launch_fill(views[0], static_cast<float>(value), context);
     case DataType::bf16: return launch_fill(views[0], bf16(static_cast<float>(value)), context);

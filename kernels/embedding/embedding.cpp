@@ -124,6 +124,7 @@ void wgrad_cpu(const Arguments& views) {
 
 /// What a shard's tokens are of `bytes`, where tokens are spread evenly over the vocabulary.
 std::int64_t share_of(std::int64_t bytes, const View& table, const VocabShard& shard) {
+  if (table.elements() == 0) return 0;
   return bytes / shard.vocab_size * table.rows + bytes % shard.vocab_size * table.rows / shard.vocab_size;
 }
 
@@ -135,61 +136,53 @@ std::int64_t touched(const View& tokens, const View& table) {
 
 /// `table` is that of positions.
 void require_tokens(const char* operation, const EmbeddedTokens& in, const View& table) {
-  const std::int64_t seq_length = table.rows;
-  require(operation, in.tokens, {"tokens", 1, in.tokens.cols, {DataType::i32}});
-  if (table.elements() == 0) {
-    if (in.has_positions())
-      throw std::invalid_argument(std::string(operation) + ": positions without a position table");
-    return;
-  }
-  if (!in.has_positions()) return require_multiple(operation, "tokens", in.tokens.cols, "sequence length", seq_length);
-  require(operation, in.positions, {"positions", 1, in.tokens.cols, {DataType::i32}});
-}
-
-/// The operation, with a table of positions as its fourth use and the positions as its fifth, where there are any.
-Operation make(NameId name, CpuImplementation cpu, Cost cost, const std::array<Use, 4>& uses, const EmbeddedTokens& in,
-               const VocabShard& shard) {
-  std::array<Use, 5> all{uses[0], uses[1], uses[2], uses[3], Use{in.positions, Access::in}};
-  if (in.has_positions()) cost.bytes_read += in.positions.bytes();
-  const std::size_t count = in.has_positions() ? 5 : uses[3].view.elements() > 0 ? 4 : 3;
-  return Operation(name, cpu, cost, std::span(all).first(count)).with_parameters(shard);
+  if (table.elements() == 0 && in.has_positions())
+    throw std::invalid_argument(std::string(operation) + ": positions without a position table");
+  if (table.elements() > 0 && !in.has_positions())
+    require_multiple(operation, "tokens", in.tokens.cols, "sequence length", table.rows);
 }
 
 }  // namespace
 
 Operation embedding_forward(const EmbeddedTokens& in, const View& word, const View& position, const View& out,
                             const VocabShard& shard) {
-  constexpr auto kName = "embedding_forward";
-  require_tokens(kName, in, position);
-  require(kName, word, {"word", word.rows, out.cols, {DataType::bf16}});
-  if (position.elements() > 0) require(kName, position, {"position", position.rows, out.cols, {DataType::bf16}});
-  require(kName, out, {"out", in.tokens.cols, out.cols, {DataType::bf16}});
-  const VocabShard held = checked_shard(kName, shard, word.rows);
-  static const NameId name = intern(kName);
-  return make(name, forward_cpu,
-              {.flops = static_cast<double>(out.elements()),
-               .bytes_read = in.tokens.bytes() + share_of(out.bytes(), word, held) + touched(in.tokens, position),
-               .bytes_written = out.bytes()},
-              {{{in.tokens, Access::in}, {word, Access::in}, {out, Access::out}, {position, Access::in}}}, in, held);
+  static const NameId name = intern("embedding_forward");
+  require_tokens("embedding_forward", in, position);
+  const VocabShard held = checked_shard("embedding_forward", shard, word.rows);
+  const std::int64_t tokens = in.tokens.cols;
+  return make_operation(name, forward_cpu,
+                        {.flops = static_cast<double>(out.elements()),
+                         .bytes_read = in.tokens.bytes() + share_of(out.bytes(), word, held) +
+                                       touched(in.tokens, position) + in.positions.bytes(),
+                         .bytes_written = out.bytes()},
+                        {{in.tokens, Access::in, {"tokens", 1, tokens, {DataType::i32}}},
+                         {word, Access::in, {"word", word.rows, out.cols, {DataType::bf16}}},
+                         {out, Access::out, {"out", tokens, out.cols, {DataType::bf16}}},
+                         {position, Access::in, {"position", position.rows, out.cols, {DataType::bf16}}, true},
+                         {in.positions, Access::in, {"positions", 1, tokens, {DataType::i32}}, true}})
+      .with_parameters(held);
 }
 
 Operation embedding_wgrad(const EmbeddedTokens& in, const View& dout, const View& dword, const View& dposition,
                           const VocabShard& shard) {
-  constexpr auto kName = "embedding_wgrad";
-  require_tokens(kName, in, dposition);
-  require(kName, dout, {"dout", in.tokens.cols, dout.cols, {DataType::bf16}});
-  require(kName, dword, {"dword", dword.rows, dout.cols, {DataType::f32, DataType::bf16}});
-  if (dposition.elements() > 0)
-    require(kName, dposition, {"dposition", dposition.rows, dout.cols, {DataType::f32, DataType::bf16}});
-  const VocabShard held = checked_shard(kName, shard, dword.rows);
-  const std::int64_t added_to = touched(in.tokens, dword) + touched(in.tokens, dposition);
-  static const NameId name = intern(kName);
-  return make(name, wgrad_cpu,
-              {.flops = 2 * static_cast<double>(dout.elements()),
-               .bytes_read = in.tokens.bytes() + dout.bytes() + share_of(dout.bytes(), dword, held) + added_to,
-               .bytes_written = added_to},
-              {{{in.tokens, Access::in}, {dout, Access::in}, {dword, Access::inout}, {dposition, Access::inout}}}, in,
-              held);
+  static const NameId name = intern("embedding_wgrad");
+  require_tokens("embedding_wgrad", in, dposition);
+  const VocabShard held = checked_shard("embedding_wgrad", shard, dword.rows);
+  const std::int64_t tokens = in.tokens.cols, added_to = touched(in.tokens, dword) + touched(in.tokens, dposition);
+  return make_operation(name, wgrad_cpu,
+                        {.flops = 2 * static_cast<double>(dout.elements()),
+                         .bytes_read = in.tokens.bytes() + dout.bytes() + share_of(dout.bytes(), dword, held) +
+                                       added_to + in.positions.bytes(),
+                         .bytes_written = added_to},
+                        {{in.tokens, Access::in, {"tokens", 1, tokens, {DataType::i32}}},
+                         {dout, Access::in, {"dout", tokens, dout.cols, {DataType::bf16}}},
+                         {dword, Access::inout, {"dword", dword.rows, dout.cols, {DataType::f32, DataType::bf16}}},
+                         {dposition,
+                          Access::inout,
+                          {"dposition", dposition.rows, dout.cols, {DataType::f32, DataType::bf16}},
+                          true},
+                         {in.positions, Access::in, {"positions", 1, tokens, {DataType::i32}}, true}})
+      .with_parameters(held);
 }
 
 std::span<const KernelInfo> list_embedding() {

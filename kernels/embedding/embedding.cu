@@ -204,33 +204,30 @@ __global__ void add_positions_kernel(Rows<const bf16> dout, Rows<T> dposition) {
       });
 }
 
-template <class T>
-void launch_add_positions(const Arguments& views, LaunchContext& context) {
-  const auto dout = rows_of<const bf16>(views[1]);
-  const auto dposition = rows_of<T>(views[3]);
-  const int group = group_for(8, dout, dposition);
-  launch(group == 1 ? add_positions_kernel<T, 1> : add_positions_kernel<T, 8>,
-         blocks_of_groups(dposition.rows, dposition.cols, group, 1), context.stream, dout, dposition);
-}
-
-template <class T>
-void launch_add_runs(const Limited& in, const Sorted& sorted, const BoundView& rows, const BoundView& to,
-                     std::int64_t first_id, LaunchContext& context) {
-  const auto dout = rows_of<const bf16>(rows);
-  const auto table = rows_of<T>(to);
-  const int group = group_for(8, dout, table);
-  launch(group == 1 ? add_runs_kernel<T, 1> : add_runs_kernel<T, 8>, blocks_of_groups(dout.rows, dout.cols, group, 1),
-         context.stream, in.ids, sorted, dout, table, first_id);
-}
-
 /// table[ids[t] - first_id] += dout[t], in two launches: who sorts reads ids alone, who adds reads dout once.
-void add_by_id(const Limited& in, const BoundView& dout, const BoundView& table, std::int64_t first_id,
+void add_by_id(const Limited& in, const BoundView& rows, const BoundView& to, std::int64_t first_id,
                std::int32_t* memory, LaunchContext& context) {
+  const auto dout = rows_of<const bf16>(rows);
   const Sorted sorted{.order = memory, .run_length = memory + dout.rows};
   launch(sort_ids_kernel, {.blocks = blocks_for(dout.rows * kWarpThreads, kSortThreads), .threads = kSortThreads},
          context.stream, in, static_cast<std::int32_t>(dout.rows), sorted, context.faults);
-  if (table.dtype == DataType::f32) return launch_add_runs<float>(in, sorted, dout, table, first_id, context);
-  launch_add_runs<bf16>(in, sorted, dout, table, first_id, context);
+  with_float_type(to.dtype, [&]<class T>(T*) {
+    const auto table = rows_of<T>(to);
+    const int group = group_for(8, dout, table);
+    launch(group == 1 ? add_runs_kernel<T, 1> : add_runs_kernel<T, 8>, blocks_of_groups(dout.rows, dout.cols, group, 1),
+           context.stream, in.ids, sorted, dout, table, first_id);
+  });
+}
+
+/// dposition of whole sequences.
+void add_in_turn(const BoundView& rows, const BoundView& to, LaunchContext& context) {
+  const auto dout = rows_of<const bf16>(rows);
+  with_float_type(to.dtype, [&]<class T>(T*) {
+    const auto dposition = rows_of<T>(to);
+    const int group = group_for(8, dout, dposition);
+    launch(group == 1 ? add_positions_kernel<T, 1> : add_positions_kernel<T, 8>,
+           blocks_of_groups(dposition.rows, dposition.cols, group, 1), context.stream, dout, dposition);
+  });
 }
 
 void wgrad_cuda(const Arguments& views, LaunchContext& context) {
@@ -242,10 +239,8 @@ void wgrad_cuda(const Arguments& views, LaunchContext& context) {
   add_by_id({ids.tokens, shard.vocab_size, kTokenOutsideVocabulary}, dout, views[2], shard.first, memory, context);
   if (!has_table(views)) return;
   const BoundView& dposition = views[3];
-  if (ids.positions != nullptr)
-    return add_by_id({ids.positions, dposition.rows, kPositionOutsideSequence}, dout, dposition, 0, memory, context);
-  if (dposition.dtype == DataType::f32) return launch_add_positions<float>(views, context);
-  launch_add_positions<bf16>(views, context);
+  if (ids.positions == nullptr) return add_in_turn(dout, dposition, context);
+  add_by_id({ids.positions, dposition.rows, kPositionOutsideSequence}, dout, dposition, 0, memory, context);
 }
 
 }  // namespace

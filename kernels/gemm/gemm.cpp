@@ -144,11 +144,9 @@ void wgrad_cpu(const Arguments& views) {
   run_gemm({.a = views[0], .b = views[1], .c = views[2], .transpose_a = true, .accumulate = true});
 }
 
-// Every operand moves once; an accumulated product is read and written.
-Cost gemm_cost(const Extent& extent, std::int64_t bytes_read, std::int64_t bytes_written, int sm_margin) {
+Cost gemm_cost(const char* operation, const Extent& extent, int sm_margin) {
+  require(operation, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
   return {.flops = 2.0 * static_cast<double>(extent.m) * static_cast<double>(extent.n) * static_cast<double>(extent.k),
-          .bytes_read = bytes_read,
-          .bytes_written = bytes_written,
           .sm_margin = sm_margin,
           .work = Work::gemm,
           .extent = {extent.m, extent.n, extent.k}};
@@ -167,41 +165,28 @@ GemmCall fprop_call(const Arguments& views) {
 }
 
 Operation gemm_fprop(const View& x, const View& w, const View& y, int sm_margin, const View& bias) {
-  constexpr auto kName = "gemm_fprop";
-  require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
-  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
-  require(kName, w, {"w", w.rows, x.cols, {DataType::bf16}});
-  require(kName, y, {"y", x.rows, w.rows, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  const Cost cost = gemm_cost({x.rows, w.rows, x.cols}, x.bytes() + w.bytes() + bias.bytes(), y.bytes(), sm_margin);
-  if (bias.tensor.id == 0)
-    return Operation(name, fprop_cpu, cost, {{x, Access::in}, {w, Access::in}, {y, Access::out}});
-  require(kName, bias, {"bias", 1, w.rows, {DataType::bf16}});
-  return Operation(name, fprop_cpu, cost, {{x, Access::in}, {w, Access::in}, {y, Access::out}, {bias, Access::in}});
+  static const NameId name = intern("gemm_fprop");
+  return make_operation(name, fprop_cpu, gemm_cost("gemm_fprop", {x.rows, w.rows, x.cols}, sm_margin),
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::bf16}}},
+                         {w, Access::in, {"w", w.rows, x.cols, {DataType::bf16}}},
+                         {y, Access::out, {"y", x.rows, w.rows, {DataType::bf16}}},
+                         {bias, Access::in, {"bias", 1, w.rows, {DataType::bf16}}, true}});
 }
 
 Operation gemm_dgrad(const View& dy, const View& w, const View& dx, int sm_margin) {
-  constexpr auto kName = "gemm_dgrad";
-  require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
-  require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
-  require(kName, w, {"w", dy.cols, w.cols, {DataType::bf16}});
-  require(kName, dx, {"dx", dy.rows, w.cols, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, dgrad_cpu,
-                   gemm_cost({dy.rows, w.cols, dy.cols}, dy.bytes() + w.bytes(), dx.bytes(), sm_margin),
-                   {{dy, Access::in}, {w, Access::in}, {dx, Access::out}});
+  static const NameId name = intern("gemm_dgrad");
+  return make_operation(name, dgrad_cpu, gemm_cost("gemm_dgrad", {dy.rows, w.cols, dy.cols}, sm_margin),
+                        {{dy, Access::in, {"dy", dy.rows, dy.cols, {DataType::bf16}}},
+                         {w, Access::in, {"w", dy.cols, w.cols, {DataType::bf16}}},
+                         {dx, Access::out, {"dx", dy.rows, w.cols, {DataType::bf16}}}});
 }
 
 Operation gemm_wgrad(const View& dy, const View& x, const View& dw, int sm_margin) {
-  constexpr auto kName = "gemm_wgrad";
-  require(kName, sm_margin >= 0, "sm_margin", sm_margin, "at least 0");
-  require(kName, dy, {"dy", dy.rows, dy.cols, {DataType::bf16}});
-  require(kName, x, {"x", dy.rows, x.cols, {DataType::bf16}});
-  require(kName, dw, {"dw", dy.cols, x.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, wgrad_cpu,
-                   gemm_cost({dy.cols, x.cols, dy.rows}, dy.bytes() + x.bytes() + dw.bytes(), dw.bytes(), sm_margin),
-                   {{dy, Access::in}, {x, Access::in}, {dw, Access::inout}});
+  static const NameId name = intern("gemm_wgrad");
+  return make_operation(name, wgrad_cpu, gemm_cost("gemm_wgrad", {dy.cols, x.cols, dy.rows}, sm_margin),
+                        {{dy, Access::in, {"dy", dy.rows, dy.cols, {DataType::bf16}}},
+                         {x, Access::in, {"x", dy.rows, x.cols, {DataType::bf16}}},
+                         {dw, Access::inout, {"dw", dy.cols, x.cols, {DataType::f32, DataType::bf16}}}});
 }
 
 std::span<const KernelInfo> list_gemm() {

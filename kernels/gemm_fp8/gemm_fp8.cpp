@@ -20,22 +20,14 @@ constexpr auto kName = "gemm_fp8";
 
 void gemm_fp8_cpu(const Arguments& views) { run_gemm(fp8_call(views)); }
 
-void check_scale(const char* name, const char* offset, const View& scale) {
-  require(kName, scale, {name, 1, 1, {DataType::f32}});
-  require(kName, scale.offset % kScaleStride == 0, offset, static_cast<double>(scale.offset), "a multiple of 4");
-}
-
-bool has_bias(const Fp8Product& p) { return p.bias.tensor.id != 0; }
-
 void check(const Fp8Product& p) {
   const View &a = p.a, &b = p.b;
-  require(kName, a, {"a", a.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  require(kName, b, {"b", b.rows, a.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  check_scale("a_inverse_scale", "a_inverse_scale's offset", p.a_inverse_scale);
-  check_scale("b_inverse_scale", "b_inverse_scale's offset", p.b_inverse_scale);
-  require(kName, p.c, {"c", a.rows, b.rows, {DataType::bf16, DataType::f32}});
-  if (has_bias(p)) require(kName, p.bias, {"bias", 1, b.rows, {DataType::bf16}});
-  require(kName, !(has_bias(p) && p.accumulate), "accumulate", 1, "off with a bias");
+  const auto require_place = [](const char* offset, const View& scale) {
+    require(kName, scale.offset % kScaleStride == 0, offset, static_cast<double>(scale.offset), "a multiple of 4");
+  };
+  require_place("a_inverse_scale's offset", p.a_inverse_scale);
+  require_place("b_inverse_scale's offset", p.b_inverse_scale);
+  require(kName, !(p.bias.tensor.id != 0 && p.accumulate), "accumulate", 1, "off with a bias");
   require(kName, a.cols % 16 == 0, "K", static_cast<double>(a.cols), "a multiple of 16");
   require(kName, a.rows % 8 == 0, "M", static_cast<double>(a.rows), "a multiple of 8");
   require(kName, b.rows % 8 == 0, "N", static_cast<double>(b.rows), "a multiple of 8");
@@ -57,17 +49,19 @@ Cost cost_of(const Fp8Product& p) {
 
 }  // namespace
 
-Operation gemm_fp8(const Fp8Product& product) {
-  check(product);
+Operation gemm_fp8(const Fp8Product& p) {
+  check(p);
   static const NameId name = intern(kName);
-  const std::array<Use, 6> uses{{{product.a, Access::in},
-                                 {product.a_inverse_scale, Access::in},
-                                 {product.b, Access::in},
-                                 {product.b_inverse_scale, Access::in},
-                                 {product.c, product.accumulate ? Access::inout : Access::out},
-                                 {product.bias, Access::in}}};
-  return Operation(name, gemm_fp8_cpu, cost_of(product), std::span(uses).first(has_bias(product) ? 6 : 5))
-      .with_parameters(Fp8ProductParameters{product.accumulate, product.use_split_accumulator});
+  return make_operation(name, gemm_fp8_cpu, cost_of(p),
+                        {{p.a, Access::in, {"a", p.a.rows, p.a.cols, {DataType::f8e4m3, DataType::f8e5m2}}},
+                         {p.a_inverse_scale, Access::in, {"a_inverse_scale", 1, 1, {DataType::f32}}},
+                         {p.b, Access::in, {"b", p.b.rows, p.a.cols, {DataType::f8e4m3, DataType::f8e5m2}}},
+                         {p.b_inverse_scale, Access::in, {"b_inverse_scale", 1, 1, {DataType::f32}}},
+                         {p.c,
+                          p.accumulate ? Access::inout : Access::out,
+                          {"c", p.a.rows, p.b.rows, {DataType::bf16, DataType::f32}}},
+                         {p.bias, Access::in, {"bias", 1, p.b.rows, {DataType::bf16}}, true}})
+      .with_parameters(Fp8ProductParameters{p.accumulate, p.use_split_accumulator});
 }
 
 std::span<const KernelInfo> list_gemm_fp8() {

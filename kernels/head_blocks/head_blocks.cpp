@@ -31,32 +31,22 @@ void to_heads_cpu(const Arguments& views) {
                [](std::byte* heads, std::byte* block, std::size_t bytes) { std::memcpy(heads, block, bytes); });
 }
 
-void require_shapes(const char* operation, const View& heads, const char* heads_name, const View& blocks,
-                    const char* blocks_name) {
-  require_multiple(operation, "columns", heads.cols, "columns of a block", blocks.cols);
-  require(operation, heads, {heads_name, heads.rows, heads.cols, {heads.tensor.dtype}});
-  require(operation, blocks, {blocks_name, heads.cols / blocks.cols * heads.rows, blocks.cols, {heads.tensor.dtype}});
-}
-
-Operation make(NameId name, CpuImplementation cpu, const View& x, const View& out) {
-  return Operation(name, cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}});
-}
-
 }  // namespace
 
 Operation heads_to_blocks(const View& x, const View& out) {
-  constexpr auto kName = "heads_to_blocks";
-  require_shapes(kName, x, "x", out, "out");
-  static const NameId name = intern(kName);
-  return make(name, to_blocks_cpu, x, out);
+  static const NameId name = intern("heads_to_blocks");
+  require_multiple("heads_to_blocks", "columns", x.cols, "columns of a block", out.cols);
+  return make_operation(name, to_blocks_cpu, {},
+                        {{x, Access::in, {"x", x.rows, x.cols, {x.tensor.dtype}}},
+                         {out, Access::out, {"out", x.cols / out.cols * x.rows, out.cols, {x.tensor.dtype}}}});
 }
 
 Operation blocks_to_heads(const View& x, const View& out) {
-  constexpr auto kName = "blocks_to_heads";
-  require_shapes(kName, out, "out", x, "x");
-  static const NameId name = intern(kName);
-  return make(name, to_heads_cpu, x, out);
+  static const NameId name = intern("blocks_to_heads");
+  require_multiple("blocks_to_heads", "columns", out.cols, "columns of a block", x.cols);
+  return make_operation(name, to_heads_cpu, {},
+                        {{x, Access::in, {"x", out.cols / x.cols * out.rows, x.cols, {out.tensor.dtype}}},
+                         {out, Access::out, {"out", out.rows, out.cols, {out.tensor.dtype}}}});
 }
 
 std::span<const KernelInfo> list_head_blocks() {

@@ -12,7 +12,6 @@
 #include <array>
 #include <cmath>
 
-#include "kernels/layer_norm/layer_norm_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
@@ -36,7 +35,7 @@ void normalize(float* row, std::int64_t count, float mean, float rstd) {
 void forward_cpu(const Arguments& views) {
   const BoundView &x = views[0], &out = views[3];
   float *const mean = views[4].as<float>(), *const rstd = views[5].as<float>();
-  const double epsilon = views.parameters<LayerNormParameters>().epsilon;
+  const double epsilon = views.parameters<double>();
   const std::int64_t hidden = x.cols;
   Scratch scratch;
   float* const weight = scratch.take(hidden);
@@ -103,83 +102,42 @@ void wgrad_cpu(const Arguments& views) {
   with_float_type(dbias.dtype, [&]<class T>(T*) { add_to(dbias.as<T>(), of_bias, hidden); });
 }
 
-double elements(const View& x) { return static_cast<double>(x.elements()); }
-
 }  // namespace
 
 Operation layer_norm_forward(const LayerNormForward& t, double epsilon) {
-  constexpr auto kName = "layer_norm_forward";
-  require(kName, t.x, {"x", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.weight, {"weight", 1, t.x.cols, {DataType::bf16}});
-  require(kName, t.bias, {"bias", 1, t.x.cols, {DataType::bf16}});
-  require(kName, t.out, {"out", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.mean, {"mean", 1, t.x.rows, {DataType::f32}});
-  require(kName, t.rstd, {"rstd", 1, t.x.rows, {DataType::f32}});
-  require(kName, epsilon >= 0, "epsilon", epsilon, "at least 0");
-  static const NameId name = intern(kName);
-  return Operation(name, forward_cpu,
-                   {.flops = 7 * elements(t.x),
-                    .bytes_read = t.x.bytes() + t.weight.bytes() + t.bias.bytes(),
-                    .bytes_written = t.out.bytes() + t.mean.bytes() + t.rstd.bytes(),
-                    .work = Work::norm,
-                    .extent = {t.x.rows, t.x.cols, 1}},
-                   {{t.x, Access::in},
-                    {t.weight, Access::in},
-                    {t.bias, Access::in},
-                    {t.out, Access::out},
-                    {t.mean, Access::out},
-                    {t.rstd, Access::out}})
-      .with_parameters(LayerNormParameters{epsilon});
+  static const NameId name = intern("layer_norm_forward");
+  require("layer_norm_forward", epsilon >= 0, "epsilon", epsilon, "at least 0");
+  return make_operation(name, forward_cpu, norm_cost(7, t.x),
+                        {{t.x, Access::in, {"x", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.weight, Access::in, {"weight", 1, t.x.cols, {DataType::bf16}}},
+                         {t.bias, Access::in, {"bias", 1, t.x.cols, {DataType::bf16}}},
+                         {t.out, Access::out, {"out", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.mean, Access::out, {"mean", 1, t.x.rows, {DataType::f32}}},
+                         {t.rstd, Access::out, {"rstd", 1, t.x.rows, {DataType::f32}}}})
+      .with_parameters<double>(epsilon);
 }
 
 Operation layer_norm_dgrad(const LayerNormDgrad& t) {
-  constexpr auto kName = "layer_norm_dgrad";
-  require(kName, t.x, {"x", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.weight, {"weight", 1, t.x.cols, {DataType::bf16}});
-  require(kName, t.mean, {"mean", 1, t.x.rows, {DataType::f32}});
-  require(kName, t.rstd, {"rstd", 1, t.x.rows, {DataType::f32}});
-  require(kName, t.dout, {"dout", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.residual, {"residual", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.dx, {"dx", t.x.rows, t.x.cols, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, dgrad_cpu,
-                   {.flops = 11 * elements(t.x),
-                    .bytes_read = t.x.bytes() + t.weight.bytes() + t.mean.bytes() + t.rstd.bytes() + t.dout.bytes() +
-                                  t.residual.bytes(),
-                    .bytes_written = t.dx.bytes(),
-                    .work = Work::norm,
-                    .extent = {t.x.rows, t.x.cols, 1}},
-                   {{t.x, Access::in},
-                    {t.weight, Access::in},
-                    {t.mean, Access::in},
-                    {t.rstd, Access::in},
-                    {t.dout, Access::in},
-                    {t.residual, Access::in},
-                    {t.dx, Access::out}});
+  static const NameId name = intern("layer_norm_dgrad");
+  return make_operation(name, dgrad_cpu, norm_cost(11, t.x),
+                        {{t.x, Access::in, {"x", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.weight, Access::in, {"weight", 1, t.x.cols, {DataType::bf16}}},
+                         {t.mean, Access::in, {"mean", 1, t.x.rows, {DataType::f32}}},
+                         {t.rstd, Access::in, {"rstd", 1, t.x.rows, {DataType::f32}}},
+                         {t.dout, Access::in, {"dout", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.residual, Access::in, {"residual", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.dx, Access::out, {"dx", t.x.rows, t.x.cols, {DataType::bf16}}}});
 }
 
 Operation layer_norm_wgrad(const LayerNormWgrad& t) {
-  constexpr auto kName = "layer_norm_wgrad";
-  require(kName, t.x, {"x", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.mean, {"mean", 1, t.x.rows, {DataType::f32}});
-  require(kName, t.rstd, {"rstd", 1, t.x.rows, {DataType::f32}});
-  require(kName, t.dout, {"dout", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.dweight, {"dweight", 1, t.x.cols, {DataType::f32, DataType::bf16}});
-  require(kName, t.dbias, {"dbias", 1, t.x.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  const std::int64_t gradients = t.dweight.bytes() + t.dbias.bytes();
-  return Operation(name, wgrad_cpu,
-                   {.flops = 5 * elements(t.x),
-                    .bytes_read = t.x.bytes() + t.mean.bytes() + t.rstd.bytes() + t.dout.bytes() + gradients,
-                    .bytes_written = gradients,
-                    .work = Work::norm,
-                    .extent = {t.x.rows, t.x.cols, 1}},
-                   {{t.x, Access::in},
-                    {t.mean, Access::in},
-                    {t.rstd, Access::in},
-                    {t.dout, Access::in},
-                    {t.dweight, Access::inout},
-                    {t.dbias, Access::inout}});
+  static const NameId name = intern("layer_norm_wgrad");
+  return make_operation(name, wgrad_cpu, norm_cost(5, t.x),
+                        {{t.x, Access::in, {"x", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.mean, Access::in, {"mean", 1, t.x.rows, {DataType::f32}}},
+                         {t.rstd, Access::in, {"rstd", 1, t.x.rows, {DataType::f32}}},
+                         {t.dout, Access::in, {"dout", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.dweight, Access::inout, {"dweight", 1, t.x.cols, {DataType::f32, DataType::bf16}}},
+                         {t.dbias, Access::inout, {"dbias", 1, t.x.cols, {DataType::f32, DataType::bf16}}}});
 }
 
 std::span<const KernelInfo> list_layer_norm() {

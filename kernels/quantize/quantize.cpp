@@ -15,7 +15,6 @@
 #include <stdexcept>
 
 #include "kernels/fp8.hpp"
-#include "kernels/quantize/quantize_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -45,7 +44,7 @@ void amax_cpu(const Arguments& views) {
 
 void fp8_scale_cpu(const Arguments& views) {
   const auto* const amax = views[0].as<const float>();
-  const float largest = views.parameters<QuantizeParameters>().largest_finite;
+  const float largest = views.parameters<float>();
   for (std::int64_t i = 0; i < views[0].cols; ++i) {
     const float scale = amax[i] == 0 ? 1.0F : std::max(amax[i] / largest, std::numeric_limits<float>::min());
     *views[1].row<float>(i) = std::isfinite(amax[i]) ? scale : std::numeric_limits<float>::quiet_NaN();
@@ -78,59 +77,36 @@ void dequantize_cpu(const Arguments& views) {
 }  // namespace
 
 Operation amax(const View& x, const View& out) {
-  constexpr auto kName = "amax";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
-  require(kName, out, {"out", 1, 1, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(
-      name, amax_cpu,
-      {.flops = static_cast<double>(x.elements()), .bytes_read = x.bytes() + out.bytes(), .bytes_written = out.bytes()},
-      {{x, Access::in}, {out, Access::inout}});
+  static const NameId name = intern("amax");
+  return make_operation(name, amax_cpu, {.flops = static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}}},
+                         {out, Access::inout, {"out", 1, 1, {DataType::f32}}}});
 }
 
 Operation fp8_scale(const View& amax, const View& inverse_scale, DataType format) {
-  constexpr auto kName = "fp8_scale";
-  require(kName, amax, {"amax", 1, amax.cols, {DataType::f32}});
-  require(kName, inverse_scale, {"inverse_scale", amax.cols, 1, {DataType::f32}});
   if (!is_fp8(format))
-    throw std::invalid_argument(fmt::format("{}: format is {}, must be f8e4m3 or f8e5m2", kName, to_string(format)));
-  static const NameId name = intern(kName);
-  return Operation(name, fp8_scale_cpu,
-                   {.flops = static_cast<double>(amax.elements()),
-                    .bytes_read = amax.bytes(),
-                    .bytes_written = inverse_scale.bytes()},
-                   {{amax, Access::in}, {inverse_scale, Access::out}})
-      .with_parameters(QuantizeParameters{largest_finite(format)});
+    throw std::invalid_argument(fmt::format("fp8_scale: format is {}, must be f8e4m3 or f8e5m2", to_string(format)));
+  static const NameId name = intern("fp8_scale");
+  return make_operation(name, fp8_scale_cpu, {.flops = static_cast<double>(amax.elements())},
+                        {{amax, Access::in, {"amax", 1, amax.cols, {DataType::f32}}},
+                         {inverse_scale, Access::out, {"inverse_scale", amax.cols, 1, {DataType::f32}}}})
+      .with_parameters<float>(largest_finite(format));
 }
-
-namespace {
-
-Cost conversion_cost(const View& from, const View& to) {
-  return {.flops = static_cast<double>(from.elements()),
-          .bytes_read = from.bytes() + size_of(DataType::f32),
-          .bytes_written = to.bytes()};
-}
-
-}  // namespace
 
 Operation quantize(const View& x, const View& inverse_scale, const View& q) {
-  constexpr auto kName = "quantize";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
-  require(kName, inverse_scale, {"inverse_scale", 1, 1, {DataType::f32}});
-  require(kName, q, {"q", x.rows, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  static const NameId name = intern(kName);
-  return Operation(name, quantize_cpu, conversion_cost(x, q),
-                   {{x, Access::in}, {inverse_scale, Access::in}, {q, Access::out}});
+  static const NameId name = intern("quantize");
+  return make_operation(name, quantize_cpu, {.flops = static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}}},
+                         {inverse_scale, Access::in, {"inverse_scale", 1, 1, {DataType::f32}}},
+                         {q, Access::out, {"q", x.rows, x.cols, {DataType::f8e4m3, DataType::f8e5m2}}}});
 }
 
 Operation dequantize(const View& q, const View& inverse_scale, const View& out) {
-  constexpr auto kName = "dequantize";
-  require(kName, q, {"q", q.rows, q.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  require(kName, inverse_scale, {"inverse_scale", 1, 1, {DataType::f32}});
-  require(kName, out, {"out", q.rows, q.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, dequantize_cpu, conversion_cost(q, out),
-                   {{q, Access::in}, {inverse_scale, Access::in}, {out, Access::out}});
+  static const NameId name = intern("dequantize");
+  return make_operation(name, dequantize_cpu, {.flops = static_cast<double>(q.elements())},
+                        {{q, Access::in, {"q", q.rows, q.cols, {DataType::f8e4m3, DataType::f8e5m2}}},
+                         {inverse_scale, Access::in, {"inverse_scale", 1, 1, {DataType::f32}}},
+                         {out, Access::out, {"out", q.rows, q.cols, {DataType::f32, DataType::bf16}}}});
 }
 
 std::span<const KernelInfo> list_quantize() {

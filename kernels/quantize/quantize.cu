@@ -20,19 +20,9 @@
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/reduce.cuh"
-#include "kernels/quantize/quantize_parameters.hpp"
 
 namespace underlap::cuda {
 namespace {
-
-using kernels::QuantizeParameters;
-
-struct Max {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
 
 // Magnitudes compare as their bits do, and every NaN lies above infinity.
 __device__ std::uint32_t magnitude_bits(float value) { return __float_as_uint(value) & 0x7FFFFFFFU; }
@@ -55,21 +45,17 @@ __global__ void amax_kernel(Rows<const T> x, std::uint32_t* out) {
   if (threadIdx.x == 0) atomicMax(out, largest);
 }
 
-template <class T>
-void launch_amax(const Arguments& views, LaunchContext& context) {
-  constexpr int kWide = 16 / sizeof(T);
-  auto x = rows_of<const T>(views[0]);
-  flatten(x);
-  const int group = group_for(kWide, x);
-  LaunchShape shape = blocks_of_groups(x.rows, x.cols, group, 4);
-  shape.blocks = std::min<unsigned>(shape.blocks, kMaxAmaxBlocks);
-  launch(group == 1 ? amax_kernel<T, 1> : amax_kernel<T, kWide>, shape, context.stream, x,
-         views[1].as<std::uint32_t>());
-}
-
 void amax_cuda(const Arguments& views, LaunchContext& context) {
-  if (views[0].dtype == DataType::f32) return launch_amax<float>(views, context);
-  launch_amax<bf16>(views, context);
+  with_float_type(views[0].dtype, [&]<class T>(T*) {
+    constexpr int kWide = 16 / sizeof(T);
+    auto x = rows_of<const T>(views[0]);
+    flatten(x);
+    const int group = group_for(kWide, x);
+    LaunchShape shape = blocks_of_groups(x.rows, x.cols, group, 4);
+    shape.blocks = std::min<unsigned>(shape.blocks, kMaxAmaxBlocks);
+    launch(group == 1 ? amax_kernel<T, 1> : amax_kernel<T, kWide>, shape, context.stream, x,
+           views[1].as<std::uint32_t>());
+  });
 }
 
 /// A thread a tensor. IEEE division, as on the CPU: each element of the tensor is scaled by what it gives.
@@ -85,7 +71,7 @@ __global__ void fp8_scale_kernel(const float* amax, Rows<float> inverse_scale, s
 void fp8_scale_cuda(const Arguments& views, LaunchContext& context) {
   launch(fp8_scale_kernel, {.blocks = blocks_for(views[0].cols, kGroupThreads), .threads = kGroupThreads},
          context.stream, views[0].as<const float>(), rows_of<float>(views[1]), views[0].cols,
-         views.parameters<QuantizeParameters>().largest_finite);
+         views.parameters<float>());
 }
 
 /// Groups of 8: 16 bytes of bf16, 8 of fp8, of which a warp still moves 256 in one piece.
@@ -119,16 +105,14 @@ void launch_convert(const Arguments& views, LaunchContext& context) {
 }
 
 void quantize_cuda(const Arguments& views, LaunchContext& context) {
-  with_fp8_type(views[2].dtype, [&]<class To>(To*) {
-    if (views[0].dtype == DataType::f32) return launch_convert<float, To, true>(views, context);
-    launch_convert<bf16, To, true>(views, context);
+  with_float_type(views[0].dtype, [&]<class From>(From*) {
+    with_fp8_type(views[2].dtype, [&]<class To>(To*) { launch_convert<From, To, true>(views, context); });
   });
 }
 
 void dequantize_cuda(const Arguments& views, LaunchContext& context) {
   with_fp8_type(views[0].dtype, [&]<class From>(From*) {
-    if (views[2].dtype == DataType::f32) return launch_convert<From, float, false>(views, context);
-    launch_convert<From, bf16, false>(views, context);
+    with_float_type(views[2].dtype, [&]<class To>(To*) { launch_convert<From, To, false>(views, context); });
   });
 }
 

@@ -12,7 +12,6 @@
 #include <limits>
 #include <numbers>
 
-#include "kernels/random/random_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -81,12 +80,10 @@ void random_cpu(const Arguments& views) {
 
 Operation make(NameId name, const View& out, const RandomParameters& p) {
   const std::string_view called = name_of(name);
-  require(called, out, {"out", out.rows, out.cols, {DataType::f32, DataType::bf16}});
   require(called, p.first_index >= 0, "first_index", static_cast<double>(p.first_index), "at least 0");
   require(called, p.stddev >= 0, "stddev", p.stddev, "at least 0");
-  return Operation(name, random_cpu,
-                   {.flops = 60 * static_cast<double>(out.elements()), .bytes_read = 0, .bytes_written = out.bytes()},
-                   {{out, Access::out}})
+  return make_operation(name, random_cpu, {.flops = 60 * static_cast<double>(out.elements())},
+                        {{out, Access::out, {"out", out.rows, out.cols, {DataType::f32, DataType::bf16}}}})
       .with_parameters(p);
 }
 

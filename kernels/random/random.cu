@@ -78,20 +78,16 @@ __global__ void random_normal_kernel(Rows<T> out, std::int64_t cols, RandomParam
       });
 }
 
-template <class T>
-void launch_random(const Arguments& views, LaunchContext& context) {
-  constexpr int kWide = 16 / sizeof(T);
-  Rows<T> out = rows_of<T>(views[0]);
-  flatten(out);  // which numbers no element anew: k counts row-major
-  const int group = group_for(kWide, out);
-  launch(group == 1 ? random_normal_kernel<T, 1> : random_normal_kernel<T, kWide>,
-         blocks_of_groups(out.rows, out.cols, group, 1), context.stream, out, out.cols,
-         views.parameters<RandomParameters>());
-}
-
 void random_normal_cuda(const Arguments& views, LaunchContext& context) {
-  if (views[0].dtype == DataType::f32) return launch_random<float>(views, context);
-  launch_random<bf16>(views, context);
+  with_float_type(views[0].dtype, [&]<class T>(T*) {
+    constexpr int kWide = 16 / sizeof(T);
+    Rows<T> out = rows_of<T>(views[0]);
+    flatten(out);  // which numbers no element anew: k counts row-major
+    const int group = group_for(kWide, out);
+    launch(group == 1 ? random_normal_kernel<T, 1> : random_normal_kernel<T, kWide>,
+           blocks_of_groups(out.rows, out.cols, group, 1), context.stream, out, out.cols,
+           views.parameters<RandomParameters>());
+  });
 }
 
 }  // namespace

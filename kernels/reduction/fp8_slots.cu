@@ -75,8 +75,7 @@ void launch_sum_fp8_slots(const Arguments& views, LaunchContext& context) {
 
 void sum_fp8_slots_cuda(const Arguments& views, LaunchContext& context) {
   with_fp8_type(views[0].dtype, [&]<class From>(From*) {
-    if (views[2].dtype == DataType::f32) return launch_sum_fp8_slots<From, float>(views, context);
-    launch_sum_fp8_slots<From, bf16>(views, context);
+    with_float_type(views[2].dtype, [&]<class To>(To*) { launch_sum_fp8_slots<From, To>(views, context); });
   });
 }
 

@@ -11,7 +11,6 @@
 #include <numeric>
 
 #include "kernels/fp8.hpp"
-#include "kernels/reduction/reduction_parameters.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
@@ -64,7 +63,7 @@ void sum_of_squares_in_cpu(const Arguments& views) {
 
 void clip_factor_cpu(const Arguments& views) {
   const auto sum_of_squares = static_cast<double>(*views[0].as<float>());
-  const double max_norm = views.parameters<ReductionParameters>().value;
+  const double max_norm = views.parameters<double>();
   float& factor = *views[1].as<float>();
   if (max_norm == 0) {
     factor = 1.0F;
@@ -94,7 +93,7 @@ void store_scaled(const float* total, std::int64_t n, float factor, T* out) {
 
 void sum_slots_cpu(const Arguments& views) {
   const BoundView &slots = views[0], &out = views[1];
-  const auto factor = static_cast<float>(views.parameters<ReductionParameters>().value);
+  const auto factor = static_cast<float>(views.parameters<double>());
   Scratch scratch;
   float* const total = scratch.take(kColumns);
   for (std::int64_t first = 0; first < slots.cols; first += kColumns) {
@@ -127,67 +126,45 @@ void sum_fp8_slots_cpu(const Arguments& views) {
 }  // namespace
 
 Operation sum_of_squares(const View& x, const View& out) {
-  constexpr auto kName = "sum_of_squares";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}});
-  require(kName, out, {"out", 1, 1, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, sum_of_squares_cpu,
-                   {.flops = 2 * static_cast<double>(x.elements()),
-                    .bytes_read = x.bytes() + out.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::inout}});
+  static const NameId name = intern("sum_of_squares");
+  return make_operation(name, sum_of_squares_cpu, {.flops = 2 * static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::f32, DataType::bf16}}},
+                         {out, Access::inout, {"out", 1, 1, {DataType::f32}}}});
 }
 
 Operation sum_of_squares_in(const View& x, const View& ranges, const View& out) {
-  constexpr auto kName = "sum_of_squares_in";
-  require(kName, x, {"x", 1, x.cols, {DataType::f32, DataType::bf16}});
-  require(kName, ranges, {"ranges", ranges.rows, 2, {DataType::f64}});
-  require(kName, ranges.is_dense(), "ranges' leading dimension", ranges.leading_dimension, "2");
-  require(kName, out, {"out", 1, 1, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, sum_of_squares_in_cpu,
-                   {.flops = 2 * static_cast<double>(x.elements()),
-                    .bytes_read = x.bytes() + ranges.bytes() + out.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{x, Access::in}, {ranges, Access::in}, {out, Access::inout}});
+  static const NameId name = intern("sum_of_squares_in");
+  require("sum_of_squares_in", ranges.is_dense(), "ranges' leading dimension", ranges.leading_dimension, "2");
+  return make_operation(name, sum_of_squares_in_cpu, {.flops = 2 * static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", 1, x.cols, {DataType::f32, DataType::bf16}}},
+                         {ranges, Access::in, {"ranges", ranges.rows, 2, {DataType::f64}}},
+                         {out, Access::inout, {"out", 1, 1, {DataType::f32}}}});
 }
 
 Operation clip_factor(const View& sum_of_squares, const View& factor, double max_norm) {
-  constexpr auto kName = "clip_factor";
-  require(kName, sum_of_squares, {"sum_of_squares", 1, 1, {DataType::f32}});
-  require(kName, factor, {"factor", 1, 1, {DataType::f32}});
-  require(kName, max_norm >= 0, "max_norm", max_norm, "at least 0");
-  static const NameId name = intern(kName);
-  return Operation(name, clip_factor_cpu,
-                   {.flops = 4, .bytes_read = sum_of_squares.bytes(), .bytes_written = factor.bytes()},
-                   {{sum_of_squares, Access::in}, {factor, Access::out}})
-      .with_parameters(ReductionParameters{max_norm});
+  static const NameId name = intern("clip_factor");
+  require("clip_factor", max_norm >= 0, "max_norm", max_norm, "at least 0");
+  return make_operation(name, clip_factor_cpu, {.flops = 4},
+                        {{sum_of_squares, Access::in, {"sum_of_squares", 1, 1, {DataType::f32}}},
+                         {factor, Access::out, {"factor", 1, 1, {DataType::f32}}}})
+      .with_parameters<double>(max_norm);
 }
 
 Operation sum_slots(const View& slots, const View& out, double factor) {
-  constexpr auto kName = "sum_slots";
-  require(kName, slots, {"slots", slots.rows, slots.cols, {DataType::f32, DataType::bf16}});
-  require(kName, out, {"out", 1, slots.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, sum_slots_cpu,
-                   {.flops = static_cast<double>(slots.elements() + out.elements()),
-                    .bytes_read = slots.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{slots, Access::in}, {out, Access::out}})
-      .with_parameters(ReductionParameters{factor});
+  static const NameId name = intern("sum_slots");
+  return make_operation(name, sum_slots_cpu, {.flops = static_cast<double>(slots.elements() + out.elements())},
+                        {{slots, Access::in, {"slots", slots.rows, slots.cols, {DataType::f32, DataType::bf16}}},
+                         {out, Access::out, {"out", 1, slots.cols, {DataType::f32, DataType::bf16}}}})
+      .with_parameters<double>(factor);
 }
 
 Operation sum_fp8_slots(const View& slots, const View& inverse_scales, const View& out) {
-  constexpr auto kName = "sum_fp8_slots";
-  require(kName, out, {"out", out.rows, out.cols, {DataType::bf16, DataType::f32}});
-  require(kName, inverse_scales, {"inverse_scales", 1, inverse_scales.cols, {DataType::f32}});
-  require(kName, slots, {"slots", inverse_scales.cols * out.rows, out.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  static const NameId name = intern(kName);
-  return Operation(name, sum_fp8_slots_cpu,
-                   {.flops = 2 * static_cast<double>(slots.elements()),
-                    .bytes_read = slots.bytes() + inverse_scales.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{slots, Access::in}, {inverse_scales, Access::in}, {out, Access::out}});
+  static const NameId name = intern("sum_fp8_slots");
+  return make_operation(
+      name, sum_fp8_slots_cpu, {.flops = 2 * static_cast<double>(slots.elements())},
+      {{slots, Access::in, {"slots", inverse_scales.cols * out.rows, out.cols, {DataType::f8e4m3, DataType::f8e5m2}}},
+       {inverse_scales, Access::in, {"inverse_scales", 1, inverse_scales.cols, {DataType::f32}}},
+       {out, Access::out, {"out", out.rows, out.cols, {DataType::bf16, DataType::f32}}}});
 }
 
 std::span<const KernelInfo> list_reduction() {

@@ -25,13 +25,10 @@
 
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/reduce.cuh"
-#include "kernels/reduction/reduction_parameters.hpp"
 #include "kernels/reduction/slots.cuh"
 
 namespace underlap::cuda {
 namespace {
-
-using kernels::ReductionParameters;
 
 constexpr unsigned kThreads = 256;
 /// Nearly two waves on an H200, whose 132 multiprocessors hold 4 of these blocks each; the same number everywhere.
@@ -148,27 +145,19 @@ void launch_sum(const BoundView& view, float* out, LaunchContext& context,
   launch(add_partials_kernel, {.blocks = 1, .threads = kThreads}, context.stream, partials, shape.blocks, out);
 }
 
-template <class T>
-void launch_sum_of_squares(const Arguments& views, LaunchContext& context) {
-  launch_sum<T>(views[0], views[1].as<float>(), context, sum_of_squares_kernel<T, 1>,
-                sum_of_squares_kernel<T, 16 / sizeof(T)>);
-}
-
 void sum_of_squares_cuda(const Arguments& views, LaunchContext& context) {
-  if (views[0].dtype == DataType::f32) return launch_sum_of_squares<float>(views, context);
-  launch_sum_of_squares<bf16>(views, context);
-}
-
-template <class T>
-void launch_sum_of_squares_in(const Arguments& views, LaunchContext& context) {
-  const Ranges ranges{views[1].as<const double>(), static_cast<int>(views[1].rows)};
-  launch_sum<T, Ranges>(views[0], views[2].as<float>(), context, sum_of_squares_in_kernel<T, 1>,
-                        sum_of_squares_in_kernel<T, 16 / sizeof(T)>, ranges);
+  with_float_type(views[0].dtype, [&]<class T>(T*) {
+    launch_sum<T>(views[0], views[1].as<float>(), context, sum_of_squares_kernel<T, 1>,
+                  sum_of_squares_kernel<T, 16 / sizeof(T)>);
+  });
 }
 
 void sum_of_squares_in_cuda(const Arguments& views, LaunchContext& context) {
-  if (views[0].dtype == DataType::f32) return launch_sum_of_squares_in<float>(views, context);
-  launch_sum_of_squares_in<bf16>(views, context);
+  const Ranges ranges{views[1].as<const double>(), static_cast<int>(views[1].rows)};
+  with_float_type(views[0].dtype, [&]<class T>(T*) {
+    launch_sum<T, Ranges>(views[0], views[2].as<float>(), context, sum_of_squares_in_kernel<T, 1>,
+                          sum_of_squares_in_kernel<T, 16 / sizeof(T)>, ranges);
+  });
 }
 
 /// One thread, on the device: so the host does not wait for the norm.
@@ -185,7 +174,7 @@ __global__ void clip_factor_kernel(const float* sum_of_squares, float* factor, d
 
 void clip_factor_cuda(const Arguments& views, LaunchContext& context) {
   launch(clip_factor_kernel, {.blocks = 1, .threads = 1}, context.stream, views[0].as<const float>(),
-         views[1].as<float>(), views.parameters<ReductionParameters>().value);
+         views[1].as<float>(), views.parameters<double>());
 }
 
 /// Adds the group of `n` columns at `col` of all slots in slot order: as the CPU implementation does, to the bit.
@@ -224,18 +213,13 @@ void launch_sum_slots(const Arguments& views, LaunchContext& context) {
   const int group = group_for(8, slots, out);
   launch(group == 1 ? sum_slots_kernel<From, To, 1> : sum_slots_kernel<From, To, 8>,
          blocks_of_groups(1, out.cols, group, 1), context.stream, slots, out,
-         static_cast<float>(views.parameters<ReductionParameters>().value));
-}
-
-template <class From>
-void launch_sum_slots_from(const Arguments& views, LaunchContext& context) {
-  if (views[1].dtype == DataType::f32) return launch_sum_slots<From, float>(views, context);
-  launch_sum_slots<From, bf16>(views, context);
+         static_cast<float>(views.parameters<double>()));
 }
 
 void sum_slots_cuda(const Arguments& views, LaunchContext& context) {
-  if (views[0].dtype == DataType::f32) return launch_sum_slots_from<float>(views, context);
-  launch_sum_slots_from<bf16>(views, context);
+  with_float_type(views[0].dtype, [&]<class From>(From*) {
+    with_float_type(views[1].dtype, [&]<class To>(To*) { launch_sum_slots<From, To>(views, context); });
+  });
 }
 
 }  // namespace

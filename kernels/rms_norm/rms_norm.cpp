@@ -12,7 +12,6 @@
 #include <cmath>
 
 #include "kernels/registry.hpp"
-#include "kernels/rms_norm/rms_norm_parameters.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shapes.hpp"
 #include "kernels/vector_math.hpp"
@@ -23,7 +22,7 @@ namespace {
 void forward_cpu(const Arguments& views) {
   const BoundView &x = views[0], &out = views[2];
   float* rstd = views[3].as<float>();
-  const double epsilon = views.parameters<RmsNormParameters>().epsilon;
+  const double epsilon = views.parameters<double>();
   const std::int64_t hidden = x.cols;
   Scratch scratch;
   float* const weight = scratch.take(hidden);
@@ -79,65 +78,37 @@ void wgrad_cpu(const Arguments& views) {
   with_float_type(dweight.dtype, [&]<class T>(T*) { add_to(dweight.as<T>(), total, hidden); });
 }
 
-double elements(const View& x) { return static_cast<double>(x.elements()); }
-
 }  // namespace
 
 Operation rms_norm_forward(const View& x, const View& weight, const View& out, const View& rstd, double epsilon) {
-  constexpr auto kName = "rms_norm_forward";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
-  require(kName, weight, {"weight", 1, x.cols, {DataType::bf16}});
-  require(kName, out, {"out", x.rows, x.cols, {DataType::bf16}});
-  require(kName, rstd, {"rstd", 1, x.rows, {DataType::f32}});
-  require(kName, epsilon >= 0, "epsilon", epsilon, "at least 0");
-  static const NameId name = intern(kName);
-  return Operation(name, forward_cpu,
-                   {.flops = 4 * elements(x),
-                    .bytes_read = x.bytes() + weight.bytes(),
-                    .bytes_written = out.bytes() + rstd.bytes(),
-                    .work = Work::norm,
-                    .extent = {x.rows, x.cols, 1}},
-                   {{x, Access::in}, {weight, Access::in}, {out, Access::out}, {rstd, Access::out}})
-      .with_parameters(RmsNormParameters{epsilon});
+  static const NameId name = intern("rms_norm_forward");
+  require("rms_norm_forward", epsilon >= 0, "epsilon", epsilon, "at least 0");
+  return make_operation(name, forward_cpu, norm_cost(4, x),
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::bf16}}},
+                         {weight, Access::in, {"weight", 1, x.cols, {DataType::bf16}}},
+                         {out, Access::out, {"out", x.rows, x.cols, {DataType::bf16}}},
+                         {rstd, Access::out, {"rstd", 1, x.rows, {DataType::f32}}}})
+      .with_parameters<double>(epsilon);
 }
 
 Operation rms_norm_dgrad(const RmsNormDgrad& t) {
-  constexpr auto kName = "rms_norm_dgrad";
-  require(kName, t.x, {"x", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.weight, {"weight", 1, t.x.cols, {DataType::bf16}});
-  require(kName, t.rstd, {"rstd", 1, t.x.rows, {DataType::f32}});
-  require(kName, t.dout, {"dout", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.residual, {"residual", t.x.rows, t.x.cols, {DataType::bf16}});
-  require(kName, t.dx, {"dx", t.x.rows, t.x.cols, {DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, dgrad_cpu,
-                   {.flops = 8 * elements(t.x),
-                    .bytes_read = t.x.bytes() + t.weight.bytes() + t.rstd.bytes() + t.dout.bytes() + t.residual.bytes(),
-                    .bytes_written = t.dx.bytes(),
-                    .work = Work::norm,
-                    .extent = {t.x.rows, t.x.cols, 1}},
-                   {{t.x, Access::in},
-                    {t.weight, Access::in},
-                    {t.rstd, Access::in},
-                    {t.dout, Access::in},
-                    {t.residual, Access::in},
-                    {t.dx, Access::out}});
+  static const NameId name = intern("rms_norm_dgrad");
+  return make_operation(name, dgrad_cpu, norm_cost(8, t.x),
+                        {{t.x, Access::in, {"x", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.weight, Access::in, {"weight", 1, t.x.cols, {DataType::bf16}}},
+                         {t.rstd, Access::in, {"rstd", 1, t.x.rows, {DataType::f32}}},
+                         {t.dout, Access::in, {"dout", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.residual, Access::in, {"residual", t.x.rows, t.x.cols, {DataType::bf16}}},
+                         {t.dx, Access::out, {"dx", t.x.rows, t.x.cols, {DataType::bf16}}}});
 }
 
 Operation rms_norm_wgrad(const View& x, const View& rstd, const View& dout, const View& dweight) {
-  constexpr auto kName = "rms_norm_wgrad";
-  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16}});
-  require(kName, rstd, {"rstd", 1, x.rows, {DataType::f32}});
-  require(kName, dout, {"dout", x.rows, x.cols, {DataType::bf16}});
-  require(kName, dweight, {"dweight", 1, x.cols, {DataType::f32, DataType::bf16}});
-  static const NameId name = intern(kName);
-  return Operation(name, wgrad_cpu,
-                   {.flops = 3 * elements(x),
-                    .bytes_read = x.bytes() + rstd.bytes() + dout.bytes() + dweight.bytes(),
-                    .bytes_written = dweight.bytes(),
-                    .work = Work::norm,
-                    .extent = {x.rows, x.cols, 1}},
-                   {{x, Access::in}, {rstd, Access::in}, {dout, Access::in}, {dweight, Access::inout}});
+  static const NameId name = intern("rms_norm_wgrad");
+  return make_operation(name, wgrad_cpu, norm_cost(3, x),
+                        {{x, Access::in, {"x", x.rows, x.cols, {DataType::bf16}}},
+                         {rstd, Access::in, {"rstd", 1, x.rows, {DataType::f32}}},
+                         {dout, Access::in, {"dout", x.rows, x.cols, {DataType::bf16}}},
+                         {dweight, Access::inout, {"dweight", 1, x.cols, {DataType::f32, DataType::bf16}}}});
 }
 
 std::span<const KernelInfo> list_rms_norm() {

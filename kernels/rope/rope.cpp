@@ -50,18 +50,17 @@ Operation rotate(const char* operation, NameId name, const View& x, const View& 
                  float sign) {
   require_multiple(operation, "columns of x", x.cols, "head_size", head_size);
   require_multiple(operation, "rows of x", x.rows, "rows of the table", table.rows);
-  require(operation, x, {"x", x.rows, x.cols, {DataType::bf16}});
-  require(operation, table, {"table", table.rows, table.cols, {DataType::f32}});
   require(operation, table.is_dense(), "table's leading dimension", static_cast<double>(table.leading_dimension),
           "dense");
   require(operation, table.cols % 2 == 0 && table.cols <= head_size, "columns of the table",
           static_cast<double>(table.cols), "even and at most head_size");
   const std::int64_t turned = x.rows * (x.cols / head_size) * table.cols;
   const std::int64_t bytes = turned * size_of(DataType::bf16);
-  return Operation(
+  return make_operation(
              name, rotate_cpu,
              {.flops = 3 * static_cast<double>(turned), .bytes_read = bytes + table.bytes(), .bytes_written = bytes},
-             {{x, Access::inout}, {table, Access::in}})
+             {{x, Access::inout, {"x", x.rows, x.cols, {DataType::bf16}}},
+              {table, Access::in, {"table", table.rows, table.cols, {DataType::f32}}}})
       .with_parameters(RopeParameters{head_size, sign});
 }
 
@@ -69,14 +68,12 @@ Operation rotate(const char* operation, NameId name, const View& x, const View& 
 
 Operation rope_table(const View& table, std::int64_t first_position, double base) {
   constexpr auto kName = "rope_table";
-  require(kName, table, {"table", table.rows, table.cols, {DataType::f32}});
   require(kName, table.cols % 2 == 0, "columns of the table", static_cast<double>(table.cols), "even");
   require(kName, first_position >= 0, "first_position", static_cast<double>(first_position), "at least 0");
   require(kName, base > 0, "base", base, "above 0");
   static const NameId name = intern(kName);
-  return Operation(name, table_cpu,
-                   {.flops = static_cast<double>(table.elements()), .bytes_read = 0, .bytes_written = table.bytes()},
-                   {{table, Access::out}})
+  return make_operation(name, table_cpu, {.flops = static_cast<double>(table.elements())},
+                        {{table, Access::out, {"table", table.rows, table.cols, {DataType::f32}}}})
       .with_parameters(RopeTableParameters{first_position, base});
 }
 

@@ -11,7 +11,6 @@
 
 #include "kernels/fp8.hpp"
 #include "kernels/registry.hpp"
-#include "kernels/segments/segments_parameters.hpp"
 #include "kernels/shapes.hpp"
 
 namespace underlap::kernels {
@@ -22,7 +21,7 @@ namespace {
 template <class F>
 void for_each_segment(const Arguments& views, std::int64_t elements, F f) {
   const BoundView& begins = views[1];
-  const std::int64_t first = views.parameters<SegmentsParameters>().first;
+  const std::int64_t first = views.parameters<std::int64_t>();
   const auto border = [&](std::int64_t s) {
     if (s <= 0) return std::int64_t{0};
     if (s == begins.cols) return elements;
@@ -54,39 +53,33 @@ void quantize_cpu(const Arguments& views) {
   });
 }
 
-void check(const char* name, const View& x, const Segments& segments) {
-  require(name, x, {"x", 1, x.cols, {DataType::f32}});
-  require(name, segments.begins, {"begins", 1, segments.begins.cols, {DataType::i32}});
+void check(const char* name, const Segments& segments) {
   require(name, segments.first >= 0, "first", static_cast<double>(segments.first), "at least 0");
 }
 
 }  // namespace
 
 Operation segmented_amax(const View& x, const Segments& segments, const View& out) {
-  constexpr auto kName = "segmented_amax";
-  check(kName, x, segments);
-  require(kName, out, {"out", 1, segments.begins.cols, {DataType::f32}});
-  static const NameId name = intern(kName);
-  return Operation(name, amax_cpu,
-                   {.flops = static_cast<double>(x.elements()),
-                    .bytes_read = x.bytes() + segments.begins.bytes() + out.bytes(),
-                    .bytes_written = out.bytes()},
-                   {{x, Access::in}, {segments.begins, Access::in}, {out, Access::inout}})
-      .with_parameters(SegmentsParameters{segments.first});
+  static const NameId name = intern("segmented_amax");
+  const View& begins = segments.begins;
+  check("segmented_amax", segments);
+  return make_operation(name, amax_cpu, {.flops = static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", 1, x.cols, {DataType::f32}}},
+                         {begins, Access::in, {"begins", 1, begins.cols, {DataType::i32}}},
+                         {out, Access::inout, {"out", 1, begins.cols, {DataType::f32}}}})
+      .with_parameters<std::int64_t>(segments.first);
 }
 
 Operation segmented_quantize(const View& x, const Segments& segments, const View& inverse_scales, const View& q) {
-  constexpr auto kName = "segmented_quantize";
-  check(kName, x, segments);
-  require(kName, inverse_scales, {"inverse_scales", segments.begins.cols, 1, {DataType::f32}});
-  require(kName, q, {"q", 1, x.cols, {DataType::f8e4m3, DataType::f8e5m2}});
-  static const NameId name = intern(kName);
-  return Operation(name, quantize_cpu,
-                   {.flops = static_cast<double>(x.elements()),
-                    .bytes_read = x.bytes() + segments.begins.bytes() + inverse_scales.bytes(),
-                    .bytes_written = q.bytes()},
-                   {{x, Access::in}, {segments.begins, Access::in}, {inverse_scales, Access::in}, {q, Access::out}})
-      .with_parameters(SegmentsParameters{segments.first});
+  static const NameId name = intern("segmented_quantize");
+  const View& begins = segments.begins;
+  check("segmented_quantize", segments);
+  return make_operation(name, quantize_cpu, {.flops = static_cast<double>(x.elements())},
+                        {{x, Access::in, {"x", 1, x.cols, {DataType::f32}}},
+                         {begins, Access::in, {"begins", 1, begins.cols, {DataType::i32}}},
+                         {inverse_scales, Access::in, {"inverse_scales", begins.cols, 1, {DataType::f32}}},
+                         {q, Access::out, {"q", 1, x.cols, {DataType::f8e4m3, DataType::f8e5m2}}}})
+      .with_parameters<std::int64_t>(segments.first);
 }
 
 std::span<const KernelInfo> list_segments() {

@@ -19,7 +19,6 @@
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/segments/segments.hpp"
-#include "kernels/segments/segments_parameters.hpp"
 
 namespace underlap::cuda {
 namespace {
@@ -97,23 +96,19 @@ __device__ void for_each_element(const float* x, std::int64_t begin, std::int64_
   for (std::int64_t i = last + threadIdx.x; i < end; i += kThreads) narrow(i);
 }
 
-struct Larger {
-  __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a < b ? b : a; }
-};
-
 /// One atomicMax a run, of whole numbers: blocks that share a segment may come in any order.
 __global__ void segmented_amax_kernel(Stretch stretch, bool aligned, std::uint32_t* out) {
   __shared__ std::uint32_t slots[kMaxWarps];
   for_each_run(stretch, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
     std::uint32_t largest = 0;
-    const auto take = [&](float value) { largest = Larger()(largest, __float_as_uint(value) & 0x7FFFFFFFU); };
+    const auto take = [&](float value) { largest = Max()(largest, __float_as_uint(value) & 0x7FFFFFFFU); };
     for_each_element(
         stretch.x, begin, end, aligned,
         [&](std::int64_t, const auto& group) {
           for (int k = 0; k < kWide; ++k) take(group.element[k]);
         },
         [&](std::int64_t i) { take(stretch.x[i]); });
-    largest = combine_block(largest, 0U, slots, Larger());
+    largest = combine_block(largest, 0U, slots, Max());
     if (threadIdx.x == 0) atomicMax(out + s, largest);
     __syncthreads();  // the slots are read before the next run's values are written
   });
@@ -147,7 +142,7 @@ Stretch stretch_of(const Arguments& views) {
           .elements = views[0].cols,
           .begins = views[1].as<const std::int32_t>(),
           .num_segments = views[1].cols,
-          .first = views.parameters<kernels::SegmentsParameters>().first};
+          .first = views.parameters<std::int64_t>()};
 }
 
 bool is_aligned(const BoundView& view, std::uintptr_t bytes) {

@@ -41,13 +41,11 @@ void transpose_cpu(const Arguments& views) {
 }  // namespace
 
 Operation transpose(const View& x, const View& out) {
-  constexpr auto kName = "transpose";
-  const DataType type = x.tensor.dtype;
-  require(kName, x, {"x", x.rows, x.cols, {DataType::bf16, DataType::u8, DataType::f8e4m3, DataType::f8e5m2}});
-  require(kName, out, {"out", x.cols, x.rows, {type}});
-  static const NameId name = intern(kName);
-  return Operation(name, transpose_cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}});
+  static const NameId name = intern("transpose");
+  return make_operation(
+      name, transpose_cpu, {},
+      {{x, Access::in, {"x", x.rows, x.cols, {DataType::bf16, DataType::u8, DataType::f8e4m3, DataType::f8e5m2}}},
+       {out, Access::out, {"out", x.cols, x.rows, {x.tensor.dtype}}}});
 }
 
 std::span<const KernelInfo> list_transpose() {

@@ -37,13 +37,12 @@ Operation make(const char* kName, CpuImplementation cpu, const View& x, const Vi
   require(kName, ranks > 0, "ranks", static_cast<double>(ranks), "positive");
   require_multiple(kName, "rows", x.rows, "2 * ranks * sequences =", 2 * ranks * sequences);
   require(kName, x.rows < kMostRows, "rows", static_cast<double>(x.rows), "less than 2^31");
-  require(kName, x, {"x", x.rows, x.cols, {x.tensor.dtype}});
-  require(kName, out, {"out", x.rows, x.cols, {x.tensor.dtype}});
   const ZigzagParameters order{.sequences = static_cast<std::uint32_t>(sequences),
                                .ranks = static_cast<std::uint32_t>(ranks),
                                .chunk = static_cast<std::uint32_t>(x.rows / (2 * ranks * sequences))};
-  return Operation(intern(kName), cpu, {.flops = 0, .bytes_read = x.bytes(), .bytes_written = out.bytes()},
-                   {{x, Access::in}, {out, Access::out}})
+  return make_operation(intern(kName), cpu, {},
+                        {{x, Access::in, {"x", x.rows, x.cols, {x.tensor.dtype}}},
+                         {out, Access::out, {"out", x.rows, x.cols, {x.tensor.dtype}}}})
       .with_parameters(order);
 }
 

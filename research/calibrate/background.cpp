@@ -39,7 +39,7 @@ void EmulatedBackground::enqueue(int transfers) {
   const auto view = [](std::int64_t elements) {
     return matrix(Tensor{.id = 1, .dtype = DataType::bf16, .elements = elements}, 1, elements);
   };
-  cuda::DeviceTransfer one;
+  BoundTransfer one;
   one.transfer.collective = collective_;
   one.transfer.input = view(inputs_);
   one.transfer.output = view(outputs_);

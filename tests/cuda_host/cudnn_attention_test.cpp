@@ -63,8 +63,9 @@ class CudnnAttention : public testing::Test {
   ~CudnnAttention() override { cudaStreamDestroy(context.stream); }
 
   /// Through the operation's CUDA implementation, which goes to cuDNN where the context has it.
-  void run(Tensors& tensors, const Operation& operation, cuda::Attention& attention) {
-    context.attention = &attention;
+  void run(Tensors& tensors, const Operation& operation) { run(tensors, operation, attention); }
+  void run(Tensors& tensors, const Operation& operation, cuda::Attention& by) {
+    context.attention = &by;
     const std::vector<BoundView> views = bind(tensors.memory, operation);
     cuda::cuda_implementation(operation.name())(Arguments(views, operation.parameters()), context);
     cuda::check(cudaStreamSynchronize(context.stream));
@@ -73,6 +74,7 @@ class CudnnAttention : public testing::Test {
   CudnnDouble& fake = CudnnDouble::instance();
   HeapWorkspace workspace;
   cuda::LaunchContext context;
+  cuda::Attention attention{CudnnDouble::api()};
 };
 
 class CudnnAttentionGraphs : public CudnnAttention, public testing::WithParamInterface<std::tuple<Shape, DqSums>> {};
@@ -84,14 +86,13 @@ constexpr Tolerance kBf16Gradients{.relative = 0.008, .of_rms = 0.06};
 
 TEST_P(CudnnAttentionGraphs, MeanWhatTheCpuFormsCompute) {
   const auto& [shape, dq_sums] = GetParam();
-  cuda::Attention attention(CudnnDouble::api());
   context.is_deterministic = dq_sums == DqSums::ordered;
   Tensors cuda(shape), cpu(shape);
-  run(cuda, cuda.forward(), attention);
+  run(cuda, cuda.forward());
   run_on_cpu(cpu.memory, cpu.forward());
   expect_close(cuda.memory.get(cuda.out), cpu.memory.get(cpu.out), kBf16Between);
   expect_close(cuda.memory.get(cuda.lse), cpu.memory.get(cpu.lse), kFp32);
-  run(cuda, cuda.backward(), attention);
+  run(cuda, cuda.backward());
   run_on_cpu(cpu.memory, cpu.backward());
   for (const auto view : {&Tensors::dq, &Tensors::dk, &Tensors::dv})
     expect_close(cuda.memory.get(cuda.*view), cpu.memory.get(cpu.*view), kBf16Gradients);
@@ -105,23 +106,21 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CudnnAttentionGraphs,
                                           testing::Values(DqSums::ordered, DqSums::atomic)));
 
 TEST_F(CudnnAttention, PlansOnceForEachPassAndShape) {
-  cuda::Attention attention(CudnnDouble::api());
   Tensors small({2, 2, 8, false}), large({2, 1, 16, false}), packed({2, 2, 8, true});
-  for (int i = 0; i < 3; ++i) run(small, small.forward(), attention);
+  for (int i = 0; i < 3; ++i) run(small, small.forward());
   EXPECT_EQ(fake.num_plans, 1);
   EXPECT_EQ(fake.num_executions, 3);
-  run(small, small.backward(), attention);
-  run(large, large.forward(), attention);
-  run(packed, packed.forward(), attention);
+  run(small, small.backward());
+  run(large, large.forward());
+  run(packed, packed.forward());
   EXPECT_EQ(fake.num_plans, 4);
   EXPECT_THAT(attention.choices(), Contains(AllOf(HasSubstr("attention backward, 2 sequences of 11, 2 heads of 8"),
                                                   HasSubstr("cuDNN 9.19.0, engine 6, 512 bytes of workspace"))));
 }
 
 TEST_F(CudnnAttention, PlansATileByItsKeysAndByWhatIsHidden) {
-  cuda::Attention attention(CudnnDouble::api());
   Tensors square({2, 2, 8, false}), full({2, 2, 8, false, kLength, false}), longer({2, 2, 8, false, 13});
-  for (Tensors* tensors : {&square, &full, &longer}) run(*tensors, tensors->forward(), attention);
+  for (Tensors* tensors : {&square, &full, &longer}) run(*tensors, tensors->forward());
   EXPECT_EQ(fake.num_plans, 3);
   const std::vector<std::string> choices = attention.choices();
   EXPECT_THAT(choices, Contains(HasSubstr("2 sequences of 11, 2 heads")));
@@ -132,24 +131,22 @@ TEST_F(CudnnAttention, PlansATileByItsKeysAndByWhatIsHidden) {
 TEST_F(CudnnAttention, TakesWorkspaceForThePlanAndForWhatTheGraphKeepsThere) {
   fake.workspace = 1000;
   Tensors tensors({2, 1, 8, false});
-  cuda::Attention attention(CudnnDouble::api());
-  run(tensors, tensors.forward(), attention);
+  run(tensors, tensors.forward());
   EXPECT_EQ(workspace.taken, 1024 + 256);  // lse: 22 tokens, 2 heads, 4 bytes
   context.is_deterministic = true;
-  run(tensors, tensors.backward(), attention);
+  run(tensors, tensors.backward());
   EXPECT_EQ(workspace.taken, 1024 + 2 * 256);  // and row sums
   context.is_deterministic = false;
-  run(tensors, tensors.backward(), attention);
+  run(tensors, tensors.backward());
   EXPECT_EQ(workspace.taken, 1024 + 2 * 256 + 1536);  // and dq: 22 tokens, 2 heads of 8, 4 bytes
 }
 
 TEST_F(CudnnAttention, CopiesLseOnlyWhereItIsNotDense) {
-  cuda::Attention attention(CudnnDouble::api());
   for (const auto& [heads, copies] : {std::pair(1, std::int64_t{0}), std::pair(2, kSequences)}) {
     Tensors tensors({heads, 1, 8, false});
     for (const Operation& pass : {tensors.forward(), tensors.backward()}) {
       cuda_host::Machine::instance().clear_calls();
-      run(tensors, pass, attention);
+      run(tensors, pass);
       EXPECT_EQ(cuda_host::Machine::instance().launched.size(), copies) << heads;
     }
   }
@@ -166,11 +163,11 @@ cuda::CudnnApi api_of(std::size_t version) {
 
 TEST_F(CudnnAttention, ClearsWhereDqIsAddedUpForTheReleasesThatDoNot) {
   for (const auto& [version, times] : {std::pair(90'501, 1), std::pair(90'600, 0)}) {
-    cuda::Attention attention(api_of(version));
+    cuda::Attention released(api_of(version));
     Tensors tensors({2, 1, 8, false, 128, false});
-    run(tensors, tensors.forward(), attention);
+    run(tensors, tensors.forward(), released);
     cuda_host::Machine::instance().clear_calls();
-    run(tensors, tensors.backward(), attention);
+    run(tensors, tensors.backward(), released);
     EXPECT_EQ(cuda_host::Machine::instance().count_calls("cudaMemsetAsync"), times) << version;
   }
 }
@@ -178,8 +175,8 @@ TEST_F(CudnnAttention, ClearsWhereDqIsAddedUpForTheReleasesThatDoNot) {
 TEST_F(CudnnAttention, RefusesWhatAReleaseComputesWrongly) {
   Tensors odd({2, 1, 8, false}), corner({2, 1, 8, false, 128}), even({2, 1, 8, false, 128, false});
   const auto pass = [&](std::size_t version, Tensors& tensors, const Operation& operation) {
-    cuda::Attention attention(api_of(version));
-    run(tensors, operation, attention);
+    cuda::Attention released(api_of(version));
+    run(tensors, operation, released);
   };
   EXPECT_THAT([&] { pass(91'500, odd, odd.backward()); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("attention backward, 2 sequences of 11,"),
@@ -197,9 +194,8 @@ TEST_F(CudnnAttention, RefusesWhatAReleaseComputesWrongly) {
 
 TEST_F(CudnnAttention, NamesTheShapeThatCudnnRefusesAndTriesNothingElse) {
   fake.refuses_graphs = true;
-  cuda::Attention attention(CudnnDouble::api());
   Tensors tensors({4, 2, 8, true});
-  EXPECT_THAT([&] { run(tensors, tensors.forward(), attention); },
+  EXPECT_THAT([&] { run(tensors, tensors.forward()); },
               ThrowsMessage<MachineError>(AllOf(
                   HasSubstr("attention forward, 2 sequences of 11, 4 heads of 8, 2 key/value heads, rows of q 64"),
                   HasSubstr("cuDNN 9.19.0: no engine supports the graph"),
@@ -208,24 +204,23 @@ TEST_F(CudnnAttention, NamesTheShapeThatCudnnRefusesAndTriesNothingElse) {
 }
 
 TEST_F(CudnnAttention, RefusesRowsThatItCannotReadSixteenBytesAtATime) {
-  cuda::Attention attention(CudnnDouble::api());
   Tensors tensors({2, 2, 8, false});
   tensors.k = tensors.memory.columns(DataType::bf16, kTokens, 16, 20, 0);
   EXPECT_THAT(
-      [&] { run(tensors, tensors.forward(), attention); },
+      [&] { run(tensors, tensors.forward()); },
       ThrowsMessage<std::invalid_argument>(AllOf(HasSubstr("operand 1, 40 bytes apart"), HasSubstr("to 16 bytes"))));
   tensors.k = tensors.memory.columns(DataType::bf16, kTokens, 16, 24, 4);
-  EXPECT_THROW(run(tensors, tensors.forward(), attention), std::invalid_argument);
+  EXPECT_THROW(run(tensors, tensors.forward()), std::invalid_argument);
   EXPECT_EQ(fake.num_plans, 0);
 }
 
 TEST_F(CudnnAttention, GivesBackWhatItMade) {
   const int before = fake.num_alive;
   {
-    cuda::Attention attention(CudnnDouble::api());
+    cuda::Attention own(CudnnDouble::api());
     Tensors tensors({2, 1, 8, false});
-    run(tensors, tensors.forward(), attention);
-    run(tensors, tensors.backward(), attention);
+    run(tensors, tensors.forward(), own);
+    run(tensors, tensors.backward(), own);
     EXPECT_GT(fake.num_alive, before);
   }
   EXPECT_EQ(fake.num_alive, before);
@@ -234,7 +229,7 @@ TEST_F(CudnnAttention, GivesBackWhatItMade) {
 TEST_F(CudnnAttention, SaysWhatCudnnSaysOfAFailedCall) {
   cuda::CudnnApi api = CudnnDouble::api();
   api.create = [](cudnnHandle_t*) { return CUDNN_STATUS_NOT_SUPPORTED; };
-  EXPECT_THAT([&] { cuda::Attention attention(api); },
+  EXPECT_THAT([&] { cuda::Attention{api}; },
               ThrowsMessage<MachineError>(HasSubstr("cuDNN 9.19.0, making a handle: CUDNN_STATUS_NOT_SUPPORTED")));
 }
 

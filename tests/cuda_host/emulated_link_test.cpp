@@ -10,8 +10,7 @@ using cuda_host::Machine;
 TEST_F(OnEmulatedLink, AllGatherBringsTheOwnShardEverywhere) {
   EmulatedLink link(options({.gb_per_s = 0.2, .sms = 3}));
   constexpr std::int64_t kShard = 1003;
-  Floats input(kShard);
-  input.count_up();
+  const CountedFloats input(kShard);
   const Floats output(4 * kShard);
   const double ns = run(link, group_of(4, 1), {transfer(Collective::all_gather, &input, kShard, &output, 4 * kShard)});
   EXPECT_NEAR(ns, 3 * kShard * 4 / 0.2, kNsOff);
@@ -20,8 +19,7 @@ TEST_F(OnEmulatedLink, AllGatherBringsTheOwnShardEverywhere) {
 
 TEST_F(OnEmulatedLink, AllGatherInPlaceLeavesTheOwnShardAlone) {
   EmulatedLink link(options({.gb_per_s = 1, .sms = 2}));
-  Floats buffer(4 * 100);
-  buffer.count_up();
+  const CountedFloats buffer(4 * 100);
   run(link, group_of(4, 2), {transfer(Collective::all_gather, &buffer, 100, &buffer, 400, 200)});
   for (std::int64_t i = 0; i < 400; ++i) ASSERT_EQ(buffer[i], static_cast<float>(200 + i % 100 + 1)) << i;
   EXPECT_EQ(link.report().bytes_written, (3 + 3) * 100 * 4);
@@ -30,10 +28,9 @@ TEST_F(OnEmulatedLink, AllGatherInPlaceLeavesTheOwnShardAlone) {
 TEST_F(OnEmulatedLink, ReduceScatterReducesTheShards) {
   EmulatedLink link(options({.gb_per_s = 0.2, .sms = 3}));
   constexpr std::int64_t kShard = 1001;
-  Floats input(4 * kShard);
-  input.count_up();
+  const CountedFloats input(4 * kShard);
   const Floats output(kShard);
-  DeviceTransfer reduce = transfer(Collective::reduce_scatter, &input, 4 * kShard, &output, kShard);
+  BoundTransfer reduce = transfer(Collective::reduce_scatter, &input, 4 * kShard, &output, kShard);
   EXPECT_NEAR(run(link, group_of(4, 3), {reduce}), 3 * kShard * 4 / 0.2, kNsOff);
   const auto sum = [&](std::int64_t i) { return static_cast<float>(4 * (i + 1) + 6 * kShard); };
   for (std::int64_t i = 0; i < kShard; ++i) ASSERT_EQ(output[i], sum(i)) << i;
@@ -48,8 +45,7 @@ TEST_F(OnEmulatedLink, ReduceScatterReducesTheShards) {
 TEST_F(OnEmulatedLink, AllReduceAddsTheShardsAndSpreadsThem) {
   EmulatedLink link(options({.gb_per_s = 0.2, .sms = 3}));
   constexpr std::int64_t kCount = 4 * 1000;
-  Floats buffer(kCount);
-  buffer.count_up();
+  const CountedFloats buffer(kCount);
   const double ns = run(link, group_of(4, 0), {transfer(Collective::all_reduce, &buffer, kCount, &buffer, kCount)});
   EXPECT_NEAR(ns, 6 * 1000 * 4 / 0.2, kNsOff);
   for (std::int64_t i = 0; i < kCount; ++i) ASSERT_EQ(buffer[i], static_cast<float>(4 * (i % 1000 + 1) + 6000)) << i;
@@ -80,7 +76,7 @@ class Transfers : public OnEmulatedLink, public testing::WithParamInterface<Case
   }
   std::unique_ptr<Floats> input_;
   std::unique_ptr<Floats> output_;
-  DeviceTransfer transfer_;
+  BoundTransfer transfer_;
 };
 
 std::int64_t wire_bytes(const Case& c) {
@@ -132,10 +128,7 @@ TEST_P(Transfers, ByCopyEngineTakeTheSameTimeAndNoMoreThanAThread) {
   const Case& c = GetParam();
   if (c.collective == Collective::all_reduce || c.collective == Collective::reduce_scatter) return;
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = c.sms, .copy_engine = true}));
-  const auto channel = link.connect(0, "test", group_of(c.ranks, c.ranks - 1), {}, {});
-  Machine::instance().launched.clear();
-  channel->enqueue(std::array{transfer_}, streams_[0], 0);
-  EXPECT_NEAR(run(), static_cast<double>(wire_bytes(c)) / 0.1, kNsOff);
+  EXPECT_NEAR(run(link, group_of(c.ranks, c.ranks - 1), {transfer_}), static_cast<double>(wire_bytes(c)) / 0.1, kNsOff);
   for (const cuda_host::KernelLaunch& kernel : Machine::instance().launched)
     EXPECT_EQ(kernel.blocks * kernel.threads, 1U);
   EXPECT_TRUE(c.collective == Collective::send || output_->is_written());
@@ -159,26 +152,21 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(OnEmulatedLink, AGroupOfOneTakesNoTime) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  Floats input(100);
-  input.count_up();
+  const CountedFloats input(100);
   for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce,
                                       Collective::all_to_all, Collective::broadcast}) {
     const Floats output(100);
     EXPECT_EQ(run(link, group_of(1, 0), {transfer(collective, &input, 100, &output, 100)}), 0);
     EXPECT_EQ(output[99], 100) << to_string(collective);
   }
-  const auto channel = link.connect(0, "in place", group_of(1, 0), {}, {});
-  Machine::instance().launched.clear();
-  channel->enqueue(std::array{transfer(Collective::all_reduce, &input, 100, &input, 100)}, streams_[0], 0);
-  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(run(link, group_of(1, 0), {transfer(Collective::all_reduce, &input, 100, &input, 100)}), 0) << "in place";
   EXPECT_TRUE(Machine::instance().launched.empty());  // as NCCL
 }
 
 // As NCCL's: the bytes that are sent come back as those that a peer sends, without a third copy.
 TEST_F(OnEmulatedLink, ASendAndAReceiveMoveTheirBytesTwice) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  Floats input(1000);
-  input.count_up();
+  const CountedFloats input(1000);
   const Floats output(1000);
   run(link, group_of(2, 0),
       {transfer(Collective::receive, nullptr, 0, &output, 1000), transfer(Collective::send, &input, 1000, nullptr, 0)});

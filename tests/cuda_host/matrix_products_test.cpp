@@ -79,10 +79,10 @@ class Products : public ::testing::Test {
   std::vector<std::unique_ptr<std::byte, decltype(&std::free)>> memory;
   CountingWorkspace workspace;
   LaunchContext context;
+  MatrixProducts products{CublasLtDouble::api()};
 };
 
 TEST_F(Products, AreAskedForAsTransposedColumns) {
-  MatrixProducts products(CublasLtDouble::api());
   const GemmCall call{.a = view(DataType::bf16, kM, kK, 9),
                       .b = view(DataType::bf16, kN, kK, 10),
                       .c = view(DataType::bf16, kM, kN, 11),
@@ -106,7 +106,6 @@ TEST_F(Products, AreAskedForAsTransposedColumns) {
 }
 
 TEST_F(Products, AccumulateIntoEitherTypeWithAFactorOfOne) {
-  MatrixProducts products(CublasLtDouble::api());
   products.enqueue(wgrad(DataType::f32), context);
   products.enqueue(wgrad(DataType::bf16), context);
   ASSERT_EQ(fake.products.size(), 2U);
@@ -122,7 +121,6 @@ TEST_F(Products, AccumulateIntoEitherTypeWithAFactorOfOne) {
 }
 
 TEST_F(Products, OfFp8GiveEachOperandItsOwnScale) {
-  MatrixProducts products(CublasLtDouble::api());
   const GemmCall call = fp8(DataType::f8e5m2, DataType::f8e4m3);
   products.enqueue(call, context);
   ASSERT_EQ(fake.products.size(), 1U);
@@ -139,7 +137,6 @@ TEST_F(Products, OfFp8GiveEachOperandItsOwnScale) {
 }
 
 TEST_F(Products, OfFp8ArePreparedOnceAndGivenTheScalesOfEachCall) {
-  MatrixProducts products(CublasLtDouble::api());
   GemmCall call = fp8(DataType::f8e4m3, DataType::f8e4m3);
   products.enqueue(call, context);
   call.a_inverse_scale = kInverseScales + 8;
@@ -155,7 +152,6 @@ TEST_F(Products, OfFp8ArePreparedOnceAndGivenTheScalesOfEachCall) {
 }
 
 TEST_F(Products, OfFp8SumFastOnlyWithoutTheSplitAccumulator) {
-  MatrixProducts products(CublasLtDouble::api());
   GemmCall call = fp8(DataType::f8e4m3, DataType::f8e4m3);
   products.enqueue(call, context);
   call.use_split_accumulator = false;
@@ -171,11 +167,11 @@ TEST_F(Products, OfFp8SumFastOnlyWithoutTheSplitAccumulator) {
 
 TEST_F(Products, OfFp8AreRefusedOnAGpuThatCannotMultiplyThem) {
   cuda_host::Machine::instance().compute_capability = 80;
-  MatrixProducts products(CublasLtDouble::api());
-  EXPECT_THAT([&] { products.enqueue(fp8(DataType::f8e4m3, DataType::f8e4m3), context); },
+  MatrixProducts on_ampere(CublasLtDouble::api());
+  EXPECT_THAT([&] { on_ampere.enqueue(fp8(DataType::f8e4m3, DataType::f8e4m3), context); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("8.9 or newer, this one has 8.0"), HasSubstr("bf16_mixed"))));
-  EXPECT_NO_THROW(products.enqueue(fprop(), context));
-  EXPECT_EQ(products.workspace_bytes(), 4 * kMebibyte);
+  EXPECT_NO_THROW(on_ampere.enqueue(fprop(), context));
+  EXPECT_EQ(on_ampere.workspace_bytes(), 4 * kMebibyte);
   ASSERT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);
   cuda_host::Machine::instance().compute_capability = 89;
   MatrixProducts on_ada(CublasLtDouble::api());
@@ -183,7 +179,6 @@ TEST_F(Products, OfFp8AreRefusedOnAGpuThatCannotMultiplyThem) {
 }
 
 TEST_F(Products, PrepareOnceForEachKindAndThenOnlyMultiply) {
-  MatrixProducts products(CublasLtDouble::api());
   const GemmCall call = fprop();
   products.enqueue(call, context);
   fake.calls.clear();
@@ -194,7 +189,6 @@ TEST_F(Products, PrepareOnceForEachKindAndThenOnlyMultiply) {
 }
 
 TEST_F(Products, AskAgainForWhateverMayChangeTheAnswer) {
-  MatrixProducts products(CublasLtDouble::api());
   const GemmCall first = fprop();
   std::vector<GemmCall> others(7, first);
   others[0].a = view(DataType::bf16, kM + 1, kK);
@@ -214,7 +208,6 @@ TEST_F(Products, AskAgainForWhateverMayChangeTheAnswer) {
 }
 
 TEST_F(Products, PromiseTheAlignmentThatEachPointerHas) {
-  MatrixProducts products(CublasLtDouble::api());
   products.enqueue({.a = view(DataType::bf16, kM, kK, kK, 8),
                     .b = view(DataType::bf16, kN, kK, kK, 1),
                     .c = view(DataType::f32, kM, kN, kN, 3),
@@ -226,7 +219,6 @@ TEST_F(Products, PromiseTheAlignmentThatEachPointerHas) {
 }
 
 TEST_F(Products, PassTheBudgetOnlyWhereThereIsOne) {
-  MatrixProducts products(CublasLtDouble::api());
   const GemmCall call = fprop();
   products.enqueue(call, context);
   context.sm_budget = 100;
@@ -237,7 +229,6 @@ TEST_F(Products, PassTheBudgetOnlyWhereThereIsOne) {
 }
 
 TEST_F(Products, WorkInTheStreamsWorkspace) {
-  MatrixProducts products(CublasLtDouble::api());
   EXPECT_EQ(products.workspace_bytes(), 32 * kMebibyte);
   products.enqueue(fprop(), context);
   EXPECT_THAT(workspace.taken, ElementsAre(32 * kMebibyte));
@@ -252,7 +243,6 @@ TEST_F(Products, TakeTheFirstAlgorithmThatIsSupportedAndFits) {
               {.id = 2, .workspace = 33 * kMebibyte},
               {.id = 3, .reduction_scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
               {.id = 4}});
-  MatrixProducts products(CublasLtDouble::api());
   products.enqueue(fprop(), context);
   EXPECT_EQ(fake.products[0].algorithm, 3U);
   ASSERT_EQ(products.choices().size(), 1U);
@@ -269,8 +259,8 @@ TEST_F(Products, TakeNoAlgorithmThatLeavesOutTheEndOfK) {
   const CublasLtDouble::Candidate split{.id = 66, .reduction_scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
   const auto chosen_for = [&](std::int64_t k) {
     fake.products.clear();
-    MatrixProducts products(CublasLtDouble::api());
-    products.enqueue(fprop(k), context);
+    MatrixProducts asked(CublasLtDouble::api());
+    asked.enqueue(fprop(k), context);
     EXPECT_EQ(cudaStreamSynchronize(context.stream), cudaSuccess);
     return fake.products[0].algorithm;
   };
@@ -288,7 +278,6 @@ TEST_F(Products, AskWithoutASplitWhereEverySplitLeavesSomethingOut) {
   std::vector<CublasLtDouble::Candidate> proposed(8, split);
   proposed.push_back({.id = 9});
   fake.reset(proposed);
-  MatrixProducts products(CublasLtDouble::api());
   products.enqueue(fprop(26), context);
   EXPECT_EQ(fake.products[0].algorithm, 9U);
   EXPECT_EQ(fake.questions.back().preference.reduction_schemes, CUBLASLT_REDUCTION_SCHEME_NONE);
@@ -309,14 +298,12 @@ TEST_F(Products, AdmitNoSumsInTheTypeOfTheResult) {
   fake.reset({{.id = 1, .reduction_scheme = CUBLASLT_REDUCTION_SCHEME_INPLACE},
               {.id = 2, .reduction_scheme = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE},
               {.id = 3}});
-  MatrixProducts products(CublasLtDouble::api());
   products.enqueue(wgrad(DataType::bf16), context);
   EXPECT_EQ(fake.products[0].algorithm, 3U);
 }
 
 TEST_F(Products, NameTheProductThatHasNoAlgorithm) {
   fake.reset({{.id = 1, .state = CUBLAS_STATUS_NOT_SUPPORTED}});
-  MatrixProducts products(CublasLtDouble::api());
   EXPECT_THAT([&] { products.enqueue(fprop(), context); },
               ThrowsMessage<MachineError>(AllOf(HasSubstr("cuBLASLt 13.1.0 has no algorithm for [3, 5] bf16"),
                                                 HasSubstr("all SMs"), HasSubstr("33554432 bytes"))));
@@ -329,7 +316,7 @@ TEST_F(Products, NameTheProductThatHasNoAlgorithm) {
 TEST_F(Products, SayWhatCublasSaysOfAFailedCall) {
   CublasLtApi api = CublasLtDouble::api();
   api.create = [](cublasLtHandle_t*) { return CUBLAS_STATUS_INVALID_VALUE; };
-  EXPECT_THAT([&] { MatrixProducts products(api); },
+  EXPECT_THAT([&] { MatrixProducts{api}; },
               ThrowsMessage<MachineError>(
                   AllOf(HasSubstr("cuBLASLt 13.1.0: CUBLAS_STATUS_INVALID_VALUE"), HasSubstr("matrix_products.cpp"))));
 }
@@ -337,9 +324,9 @@ TEST_F(Products, SayWhatCublasSaysOfAFailedCall) {
 TEST_F(Products, GiveBackWhatTheyMade) {
   const int before = fake.num_alive;
   {
-    MatrixProducts products(CublasLtDouble::api());
-    products.enqueue(fprop(), context);
-    products.enqueue(wgrad(DataType::f32), context);
+    MatrixProducts own(CublasLtDouble::api());
+    own.enqueue(fprop(), context);
+    own.enqueue(wgrad(DataType::f32), context);
     EXPECT_EQ(fake.num_alive, before + 1 + 2 * 4);  // a handle; an operation and three layouts each, no preference
   }
   EXPECT_EQ(fake.num_alive, before);

@@ -60,24 +60,29 @@ class Floats {
   float* data_;
 };
 
-inline DeviceTransfer transfer(Collective collective, const Floats* input, std::int64_t in, const Floats* output,
-                               std::int64_t out, std::int64_t in_at = 0, std::int64_t out_at = 0) {
-  DeviceTransfer made;
+inline BoundTransfer transfer(Collective collective, const Floats* input, std::int64_t in, const Floats* output,
+                              std::int64_t out, std::int64_t in_at = 0, std::int64_t out_at = 0) {
+  BoundTransfer made;
   made.transfer.collective = collective;
   if (input != nullptr) made.transfer.input = input->view(in_at, in), made.input = input->at(in_at);
   if (output != nullptr) made.transfer.output = output->view(out_at, out), made.output = output->at(out_at);
   return made;
 }
 
+/// 1, 2, 3 and so on.
+struct CountedFloats : Floats {
+  explicit CountedFloats(std::int64_t count, std::int64_t skip = 0) : Floats(count, skip) { count_up(); }
+};
+
 /// An all-gather of `shard` floats of each of `ranks` ranks.
 struct Gather {
   explicit Gather(std::int64_t shard, std::int64_t ranks = 4) : input(shard), output(ranks * shard) {
-    input.count_up();
     transfers = {transfer(Collective::all_gather, &input, shard, &output, ranks * shard)};
   }
 
-  Floats input, output;
-  std::array<DeviceTransfer, 1> transfers;
+  CountedFloats input;
+  Floats output;
+  std::array<BoundTransfer, 1> transfers;
 };
 
 class OnEmulatedLink : public testing::Test {
@@ -99,11 +104,18 @@ class OnEmulatedLink : public testing::Test {
     for (cudaStream_t stream : streams_) check(cudaStreamSynchronize(stream));
     return static_cast<double>(cuda_host::virtual_clock().now_ns - before);
   }
-  double run(EmulatedLink& link, const Group& group, const std::vector<DeviceTransfer>& transfers) {
-    const auto channel = link.connect(0, "test", group, {}, {});
+  double run(EmulatedLink& link, const Group& group, std::span<const BoundTransfer> transfers,
+             const CommunicatorHints& hints = {}) {
+    const auto channel = link.connect(0, "test", group, hints, {});
+    cuda_host::Machine::instance().launched.clear();
     channel->enqueue(transfers, streams_[0], 0);
     return run();
   }
+  double run(EmulatedLink& link, const Group& group, std::initializer_list<BoundTransfer> transfers) {
+    return run(link, group, std::span(transfers.begin(), transfers.size()));
+  }
+  /// The first kernel of the last such run.
+  static const cuda_host::KernelLaunch& launched() { return cuda_host::Machine::instance().launched.at(0); }
 
   std::array<cudaStream_t, 3> streams_{};
 };

@@ -91,11 +91,10 @@ TEST_F(OnEmulatedLink, TellsThatADriverHasNoCopyEnginesForIt) {
 TEST_F(OnEmulatedLink, TheTwoDirectionsOfASendAndAReceiveDoNotShare) {
   for (const bool copy_engine : {false, true}) {
     EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2, .copy_engine = copy_engine}));
-    Floats input(2000);
+    const CountedFloats input(2000);
     const Floats output(1000);
-    input.count_up();
-    DeviceTransfer send = transfer(Collective::send, &input, 2000, nullptr, 0);
-    DeviceTransfer receive = transfer(Collective::receive, nullptr, 0, &output, 1000);
+    BoundTransfer send = transfer(Collective::send, &input, 2000, nullptr, 0);
+    BoundTransfer receive = transfer(Collective::receive, nullptr, 0, &output, 1000);
     EXPECT_NEAR(run(link, group_of(2, 0), {receive, send}), 2000 * 4 / 0.1, kNsOff) << copy_engine;
     EXPECT_TRUE(output.is_written());
   }
@@ -103,10 +102,9 @@ TEST_F(OnEmulatedLink, TheTwoDirectionsOfASendAndAReceiveDoNotShare) {
 
 TEST_F(OnEmulatedLink, TransfersOfAGroupFollowEachOther) {
   EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2}));
-  Floats input(50);
-  input.count_up();
+  const CountedFloats input(50);
   std::vector<std::unique_ptr<Floats>> outputs;
-  std::vector<DeviceTransfer> transfers;
+  std::vector<BoundTransfer> transfers;
   for (int i = 0; i < kMostLinkWorks + 2; ++i) {
     outputs.push_back(std::make_unique<Floats>(100));
     transfers.push_back(transfer(Collective::all_gather, &input, 50, outputs.back().get(), 100));
@@ -117,8 +115,7 @@ TEST_F(OnEmulatedLink, TransfersOfAGroupFollowEachOther) {
 }
 
 TEST_F(OnEmulatedLink, LatencyCountsForEachStepOfTheRing) {
-  Floats input(400);
-  input.count_up();
+  const CountedFloats input(400);
   const Floats output(1600);
   for (const bool copy_engine : {false, true}) {
     EmulatedLink link(options({.gb_per_s = 0.1, .sms = 2, .copy_engine = copy_engine, .latency_us = 50}));
@@ -134,15 +131,11 @@ TEST_F(OnEmulatedLink, TakesWhatWasAskedForOfTheGpu) {
   EmulatedLink link(as_nccl);
   const Gather gather(64, 2);
   const auto blocks_with = [&](const CommunicatorHints& hints) {
-    const auto channel = link.connect(0, "test", group_of(2, 0), hints, {});
-    Machine::instance().launched.clear();
-    channel->enqueue(gather.transfers, streams_[0], 0);
-    run();
+    run(link, group_of(2, 0), gather.transfers, hints);
     EXPECT_EQ(Machine::instance().launched.size(), 1U);
-    const cuda_host::KernelLaunch& kernel = Machine::instance().launched.at(0);
-    EXPECT_EQ(kernel.threads, 544U);
-    EXPECT_EQ(kernel.shared_bytes, 82240U);
-    return kernel.blocks;
+    EXPECT_EQ(launched().threads, 544U);
+    EXPECT_EQ(launched().shared_bytes, 82240U);
+    return launched().blocks;
   };
   EXPECT_EQ(blocks_with({}), 5U);
   EXPECT_EQ(blocks_with({.sms = 2}), 2U);
@@ -151,13 +144,9 @@ TEST_F(OnEmulatedLink, TakesWhatWasAskedForOfTheGpu) {
 TEST_F(OnEmulatedLink, ReductionsStayKernelsBesideCopyEngines) {
   EmulatedLink link(options({.gb_per_s = 1, .sms = 3, .copy_engine = true}));
   EXPECT_EQ(link.link(), "emulated 1 GB/s, copy engines (reductions: 3 SMs)");
-  Floats buffer(64);
-  buffer.count_up();
-  const auto channel = link.connect(0, "test", group_of(2, 0), {}, {});
-  Machine::instance().launched.clear();
-  channel->enqueue(std::array{transfer(Collective::all_reduce, &buffer, 64, &buffer, 64)}, streams_[0], 0);
-  run();
-  EXPECT_EQ(Machine::instance().launched.at(0).blocks, 3U);
+  const CountedFloats buffer(64);
+  run(link, group_of(2, 0), {transfer(Collective::all_reduce, &buffer, 64, &buffer, 64)});
+  EXPECT_EQ(launched().blocks, 3U);
 }
 
 TEST_F(OnEmulatedLink, ReportsEachTransferOnceAndCountsWhatItCouldNotRecord) {
@@ -189,11 +178,8 @@ TEST_F(OnEmulatedLink, LaunchesItsKernelAsNcclDoes) {
   const Gather gather(64, 2);
   const auto launched_with = [&](plan::EmulatedLink asked, const CommunicatorHints& hints) {
     EmulatedLink link(options(asked));
-    const auto channel = link.connect(0, "test", group_of(2, 0), hints, {});
-    Machine::instance().launched.clear();
-    channel->enqueue(gather.transfers, streams_[0], 0);
-    run();
-    return Machine::instance().launched.at(0);
+    run(link, group_of(2, 0), gather.transfers, hints);
+    return launched();
   };
   const plan::EmulatedLink sixteen{.gb_per_s = 1, .sms = 16};
   EXPECT_EQ(launched_with(sixteen, {}).cluster, 4U);

@@ -13,11 +13,8 @@ constexpr std::int64_t kTokens = 7, kWidth = 37;
 double silu(double z) { return z / (1 + std::exp(-z)); }
 
 Matrix swiglu(const Matrix& x) {
-  Matrix out(x.rows, x.cols / 2);
-  for (std::int64_t t = 0; t < out.rows; ++t) {
-    for (std::int64_t f = 0; f < out.cols; ++f) out(t, f) = silu(x(t, f)) * x(t, out.cols + f);
-  }
-  return out;
+  const std::int64_t width = x.cols / 2;
+  return matrix_of(x.rows, width, [&](std::int64_t t, std::int64_t f) { return silu(x(t, f)) * x(t, width + f); });
 }
 
 Matrix gelu(Matrix x) {
@@ -68,9 +65,7 @@ TEST_P(Activation, WithABiasIsThatOfTheSum) {
   for (const std::int64_t width : {kWidth, std::int64_t{40}}) {
     const View in = memory.randomize(memory.columns(DataType::bf16, kTokens, width * c.width, 96, 8), 2);
     const View bias = memory.random(DataType::bf16, 1, width * c.width);
-    Matrix sum = memory.get(in);
-    for (std::int64_t t = 0; t < kTokens; ++t)
-      for (std::int64_t i = 0; i < in.cols; ++i) sum(t, i) += memory.get(bias)(0, i);
+    const Matrix sum = plus_row(memory.get(in), memory.get(bias));
     const View out = memory.dense(DataType::bf16, kTokens, width);
     const View dout = memory.random(DataType::bf16, kTokens, width);
     const View dx = memory.dense(DataType::bf16, kTokens, width * c.width);

@@ -50,12 +50,10 @@ class Agreement : public testing::TestWithParam<Layout> {
   template <class Compare>
   void compare(const Operation& operation, Compare compare_matrices) {
     Memory expected = memory;
-    std::vector<GuardedView> views;
-    for (const Use& use : operation.uses()) views.emplace_back(expected, use);
-    std::vector<BoundView> bound;
-    for (GuardedView& guarded : views) bound.push_back(guarded.bound());
-    operation.cpu()(Arguments(bound, operation.parameters()));
-    for (GuardedView& guarded : views) guarded.copy_back(expected);
+    const auto run_cpu = [](const Operation& of, std::span<const BoundView> views) {
+      of.cpu()(Arguments(views, of.parameters()));
+    };
+    for (GuardedView& guarded : run_once(expected, operation, Placement::odd, *+run_cpu)) guarded.copy_back(expected);
     run_operation(memory, operation);
     for (const Use& use : operation.uses())
       if (use.access != Access::in) compare_matrices(memory.get(use.view), expected.get(use.view));
@@ -160,9 +158,7 @@ TEST_P(Agreement, OfActivationsIsToARounding) {
 
 TEST_P(Agreement, OfCrossEntropyIsToARounding) {
   const View logits = random(DataType::bf16, 3), targets = view(DataType::i32, 1, layout.rows);
-  std::vector<double> values;
-  for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>((layout.cols - 1) * (t % 2)));
-  memory.set(targets, values);
+  memory.set(targets, [&](std::int64_t t) { return (layout.cols - 1) * (t % 2); });
   const View lse = view(DataType::f32, 1, layout.rows), loss = memory.dense(DataType::f32, 1, 1);
   expect_near(kernels::cross_entropy_forward(logits, targets, lse, loss, 0.1), kFp32);
   expect_near(kernels::cross_entropy_backward(logits, targets, lse, out(), 3), kBf16Twice);
@@ -178,16 +174,13 @@ TEST_P(Agreement, OfEmbeddingIsToTheBit) {
   constexpr std::int64_t kVocabulary = 19;
   const View word = memory.randomize(view(DataType::bf16, kVocabulary, layout.cols)), dout = random(DataType::bf16);
   const View position = row(DataType::bf16, layout.cols), tokens = view(DataType::i32, 1, layout.rows);
-  std::vector<double> values;
-  for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>(t * t % kVocabulary));
-  memory.set(tokens, values);
+  memory.set(tokens, [](std::int64_t t) { return t * t % kVocabulary; });
   expect_equal(kernels::embedding_forward(tokens, word, position, out()));
   for (const DataType dtype : {DataType::f32, DataType::bf16})
     expect_equal(kernels::embedding_wgrad(tokens, dout, memory.randomize(view(dtype, kVocabulary, layout.cols)),
                                           row(dtype, layout.cols)));
-  values.clear();
-  for (std::int64_t t = 0; t < layout.rows; ++t) values.push_back(static_cast<double>(t * t * t % 7));
-  const kernels::EmbeddedTokens placed(tokens, memory.set(view(DataType::i32, 1, layout.rows), values));
+  const View positions = memory.set(view(DataType::i32, 1, layout.rows), [](std::int64_t t) { return t * t * t % 7; });
+  const kernels::EmbeddedTokens placed(tokens, positions);
   const View places = memory.randomize(view(DataType::bf16, 7, layout.cols));
   expect_equal(kernels::embedding_forward(placed, word, places, out()));
   for (const DataType dtype : {DataType::f32, DataType::bf16})

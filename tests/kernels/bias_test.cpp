@@ -19,9 +19,7 @@ TEST(Bias, IsAddedToEachRowWithTheResidual) {
     const View residual = random(), x = random(), out = random();
     const View bias = memory.random(DataType::bf16, 1, kBiasCols);
     run_operation(memory, kernels::biased_residual_add(residual, x, bias, out));
-    Matrix expected = plus(memory.get(residual), memory.get(x));
-    for (std::int64_t r = 0; r < kBiasRows; ++r)
-      for (std::int64_t c = 0; c < kBiasCols; ++c) expected(r, c) += memory.get(bias)(0, c);
+    const Matrix expected = plus_row(plus(memory.get(residual), memory.get(x)), memory.get(bias));
     expect_close(memory.get(out), expected, kBf16Rounded);
   }
 }

@@ -21,11 +21,9 @@ struct Embedding : testing::Test {
   Matrix looked_up(std::int64_t count, const View& word, const View& table = {},
                    const std::function<std::int64_t(std::int64_t)>& position = {}) {
     const Matrix w = memory.get(word);
-    Matrix expected(count, kRowLength);
-    for (std::int64_t t = 0; t < count; ++t)
-      for (std::int64_t h = 0; h < kRowLength; ++h)
-        expected(t, h) = w(token(t), h) + (position ? memory.get(table)(position(t), h) : 0);
-    return expected;
+    return matrix_of(count, kRowLength, [&](std::int64_t t, std::int64_t h) {
+      return w(token(t), h) + (position ? memory.get(table)(position(t), h) : 0);
+    });
   }
 };
 
@@ -115,8 +113,6 @@ TEST_F(EmbeddingParts, WgradAddsToTheGivenPositionsInTokenOrder) {
 }
 
 TEST_F(EmbeddingParts, PositionsOfWholeSequencesChangeNothing) {
-  std::vector<double> in_turn;
-  for (std::int64_t t = 0; t < kLookups; ++t) in_turn.push_back(static_cast<double>(t % kSequence));
   const kernels::EmbeddedTokens given(tokens, memory.set(memory.dense(DataType::i32, 1, kLookups), in_turn));
   const View word = memory.random(DataType::f32, kVocabulary, kRowLength);
   const View table = memory.random(DataType::f32, kSequence, kRowLength);

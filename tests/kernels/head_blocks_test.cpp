@@ -25,9 +25,7 @@ class HeadBlocks : public testing::TestWithParam<std::tuple<DataType, HeadBlocks
   View blocks() { return memory.columns(dtype, s.blocks * s.tokens, s.cols, s.cols + s.gap, 0); }
   /// Whole numbers that every type holds.
   View counted(const View& view) {
-    std::vector<double> values(static_cast<std::size_t>(view.elements()));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * i / 7 % 127);
-    return memory.set(view, values);
+    return memory.set(view, [](std::int64_t i) { return i * i / 7 % 127; });
   }
 
   DataType dtype = std::get<0>(GetParam());

@@ -27,11 +27,9 @@ std::pair<Matrix, Matrix> statistics_of(const Matrix& x) {
 
 Matrix layer_normalized(const Matrix& x, const Matrix& weight, const Matrix& bias) {
   const auto [mean, rstd] = statistics_of(x);
-  Matrix out(x.rows, x.cols);
-  for (std::int64_t t = 0; t < x.rows; ++t)
-    for (std::int64_t h = 0; h < x.cols; ++h)
-      out(t, h) = (x(t, h) - mean(0, t)) * rstd(0, t) * weight(0, h) + bias(0, h);
-  return out;
+  return matrix_of(x.rows, x.cols, [&, &mean = mean, &rstd = rstd](std::int64_t t, std::int64_t h) {
+    return (x(t, h) - mean(0, t)) * rstd(0, t) * weight(0, h) + bias(0, h);
+  });
 }
 
 struct LayerNorm : testing::Test {

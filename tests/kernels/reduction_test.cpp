@@ -89,8 +89,8 @@ TEST_P(SumSlots, SumsInFp32AndRoundsOnce) {
   const View out = memory.dense(to, 1, kColumns);
   run_operation(memory, kernels::sum_slots(slots, out, 0.5));
   const Matrix x = memory.get(slots);
-  Matrix expected(1, kColumns);
-  for (std::int64_t c = 0; c < kColumns; ++c) expected(0, c) = 0.5 * (x(0, c) + x(1, c) + x(2, c));
+  const Matrix expected =
+      matrix_of(1, kColumns, [&](std::int64_t, std::int64_t c) { return 0.5 * (x(0, c) + x(1, c) + x(2, c)); });
   expect_close(memory.get(out), expected, to == DataType::f32 ? kFp32 : kBf16Rounded);
 }
 
@@ -118,10 +118,9 @@ TEST_P(SumFp8Slots, ScalesEachSlotByItsOwnAndRoundsOnce) {
   const View out = memory.columns(to, kRows, kCols, 3 * kCols, kCols);
   run_operation(memory, kernels::sum_fp8_slots(slots, scales, out));
   const Matrix x = memory.get(slots);
-  Matrix expected(kRows, kCols);
-  for (std::int64_t r = 0; r < kRows; ++r)
-    for (std::int64_t c = 0; c < kCols; ++c)
-      expected(r, c) = 0.5 * x(r, c) + 3 * x(kRows + r, c) + 1e-3 * x(2 * kRows + r, c);
+  const Matrix expected = matrix_of(kRows, kCols, [&](std::int64_t r, std::int64_t c) {
+    return 0.5 * x(r, c) + 3 * x(kRows + r, c) + 1e-3 * x(2 * kRows + r, c);
+  });
   expect_close(memory.get(out), expected, to == DataType::f32 ? kFp32 : kBf16Rounded);
 }
 
@@ -137,22 +136,17 @@ TEST(SumFp8SlotsShapes, SumManySlotsInOrderToTheBit) {
     const View slots = memory.dense(from, kMany * kRows, kCols), scales = memory.dense(DataType::f32, 1, kMany);
     const View out = memory.dense(DataType::f32, kRows, kCols);
     const double smallest = from == DataType::f8e4m3 ? 0x1p-9 : 0x1p-16;
-    std::vector<double> values(static_cast<std::size_t>(slots.elements())), factors(kMany);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] =
-          (i % 2 == 0 ? 1 : -1) * std::ldexp(smallest * static_cast<double>(i % 3 + 1), static_cast<int>(i % 17));
-    for (std::size_t k = 0; k < factors.size(); ++k)
-      factors[k] = static_cast<float>(1 / (3.0 + static_cast<double>(k)));
-    memory.set(slots, values);
-    memory.set(scales, factors);
+    memory.set(slots, [&](std::int64_t i) {
+      return (i % 2 == 0 ? 1 : -1) * std::ldexp(smallest * static_cast<double>(i % 3 + 1), static_cast<int>(i % 17));
+    });
+    memory.set(scales, [](std::int64_t k) { return 1 / (3.0 + static_cast<double>(k)); });
     run_operation(memory, kernels::sum_fp8_slots(slots, scales, out));
-    const Matrix x = memory.get(slots), sums = memory.get(out);
+    const Matrix x = memory.get(slots), factors = memory.get(scales), sums = memory.get(out);
     for (std::int64_t r = 0; r < kRows; ++r)
       for (std::int64_t c = 0; c < kCols; ++c) {
         float expected = 0;
         for (std::int64_t k = 0; k < kMany; ++k)
-          expected +=
-              static_cast<float>(x(k * kRows + r, c)) * static_cast<float>(factors[static_cast<std::size_t>(k)]);
+          expected += static_cast<float>(x(k * kRows + r, c)) * static_cast<float>(factors(0, k));
         ASSERT_EQ(static_cast<float>(sums(r, c)), expected) << to_string(from) << " " << r << ", " << c;
       }
   }

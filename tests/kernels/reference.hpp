@@ -67,6 +67,11 @@ inline Matrix plus(Matrix a, const Matrix& b) {
   return a;
 }
 
+/// `row` added to each row of `a`.
+inline Matrix plus_row(const Matrix& a, const Matrix& row) {
+  return matrix_of(a.rows, a.cols, [&](std::int64_t r, std::int64_t c) { return a(r, c) + row(0, c); });
+}
+
 inline Matrix times(Matrix a, double factor) {
   for (double& value : a.values) value *= factor;
   return a;

@@ -14,12 +14,14 @@ namespace {
 
 using Names = std::multiset<std::string>;
 
-/// "folder/operation" for every function that a header under kernels/ declares to return an Operation.
+/// "folder/operation" for every function that a header in a folder of kernels/ declares to return an
+/// Operation.
 Names declared() {
   Names names;
   const std::regex declaration(R"(^Operation (\w+)\()");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(UNDERLAP_KERNELS_DIR)) {
-    if (entry.path().extension() != ".hpp") continue;
+  const std::filesystem::path kernels = UNDERLAP_KERNELS_DIR;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kernels)) {
+    if (entry.path().extension() != ".hpp" || entry.path().parent_path() == kernels) continue;
     std::ifstream header(entry.path());
     for (std::string line; std::getline(header, line);) {
       std::smatch match;

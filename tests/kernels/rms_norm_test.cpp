@@ -23,11 +23,7 @@ Matrix reciprocal_rms(const Matrix& x) {
 
 Matrix normalized(const Matrix& x, const Matrix& weight) {
   const Matrix rstd = reciprocal_rms(x);
-  Matrix out(x.rows, x.cols);
-  for (std::int64_t t = 0; t < x.rows; ++t) {
-    for (std::int64_t h = 0; h < x.cols; ++h) out(t, h) = x(t, h) * rstd(0, t) * weight(0, h);
-  }
-  return out;
+  return matrix_of(x.rows, x.cols, [&](std::int64_t t, std::int64_t h) { return x(t, h) * rstd(0, t) * weight(0, h); });
 }
 
 struct RmsNorm : testing::Test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <new>
 #include <random>
 #include <vector>
@@ -24,6 +25,15 @@ struct Matrix {
   double& operator()(std::int64_t r, std::int64_t c) { return values[static_cast<std::size_t>(r * cols + c)]; }
   double operator()(std::int64_t r, std::int64_t c) const { return values[static_cast<std::size_t>(r * cols + c)]; }
 };
+
+/// The matrix with f(row, column) at each place.
+template <class F>
+Matrix matrix_of(std::int64_t rows, std::int64_t cols, F f) {
+  Matrix result(rows, cols);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < cols; ++c) result(r, c) = f(r, c);
+  return result;
+}
 
 inline double read_element(const std::byte* from, DataType dtype) {
   const auto as = [from]<class T>(T value) {
@@ -96,9 +106,16 @@ class Memory {
     return set(dense(dtype, 1, std::ssize(values)), values);
   }
 
-  View set(const View& view, std::span<const double> values) {
-    for_each_element(view, [&](std::byte* at, std::size_t i) { write_element(at, view.tensor.dtype, values[i]); });
+  /// Sets element i, row by row, to value_of(i), and returns `view`.
+  template <class F>
+  requires std::invocable<F, std::int64_t> View set(const View& view, F value_of) {
+    for_each_element(view, [&](std::byte* at, std::size_t i) {
+      write_element(at, view.tensor.dtype, static_cast<double>(value_of(static_cast<std::int64_t>(i))));
+    });
     return view;
+  }
+  View set(const View& view, std::span<const double> values) {
+    return set(view, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
   }
 
   Matrix get(const View& view) {
@@ -223,12 +240,13 @@ class GuardedView {
 };
 
 inline std::vector<GuardedView> run_once(Memory& memory, const Operation& operation,
-                                         Placement placement = Placement::odd) {
+                                         Placement placement = Placement::odd,
+                                         decltype(run_implementation)& run = run_implementation) {
   std::vector<GuardedView> views;
   for (const Use& use : operation.uses()) views.emplace_back(memory, use, placement);
   std::vector<BoundView> bound;
   for (GuardedView& view : views) bound.push_back(view.bound());
-  run_implementation(operation, bound);
+  run(operation, bound);
   return views;
 }
 

@@ -23,10 +23,8 @@ TEST_P(Transpose, PutsEveryElementAtItsMirrorsPlace) {
   Memory memory;
   const View x = memory.columns(dtype, shape.rows, shape.cols, shape.cols + shape.gap, shape.gap / 2);
   const View out = memory.columns(dtype, shape.cols, shape.rows, shape.rows + shape.gap, shape.gap / 2);
-  std::vector<double> values(static_cast<std::size_t>(x.elements()));
   // Whole numbers, exact in every type, whose pattern has no period that a square's side divides.
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * i / 7 % 13);
-  memory.set(x, values);
+  memory.set(x, [](std::int64_t i) { return i * i / 7 % 13; });
   run_operation(memory, kernels::transpose(x, out), shape.placement);
   const Matrix from = memory.get(x), to = memory.get(out);
   for (std::int64_t r = 0; r < x.rows; ++r)

@@ -2,33 +2,25 @@
 #include "impl/device/check/accesses.hpp"
 
 namespace underlap::check {
-namespace {
-
-class Accesses {
- public:
-  void add(const View& view, bool reads, bool writes, std::uint32_t part) {
-    if (view.elements() > 0) all_.push_back({view, reads, writes, part});
-  }
-  std::vector<MemoryAccess> take() { return std::move(all_); }
-
- private:
-  std::vector<MemoryAccess> all_;
-};
-
-}  // namespace
 
 std::vector<MemoryAccess> accesses_of(const Program& program, const ProgramCommand& command) {
-  Accesses all;
+  std::vector<MemoryAccess> all;
   std::uint32_t part = 0;
-  for (const Use& use : program.uses(command))
-    all.add(use.view, use.access != Access::out, use.access != Access::in, part++);
+  const auto add = [&](const View& view, bool reads, bool writes) {
+    if (view.elements() > 0) all.push_back({view, reads, writes, part});
+  };
+  for (const Use& use : program.uses(command)) {
+    add(use.view, use.access != Access::out, use.access != Access::in);
+    ++part;
+  }
   for (const Transfer& transfer : program.transfers(command)) {
     const bool sends = transfer.collective != Collective::broadcast ||
                        transfer.peer == program.communicators[command.communicator].group.my_index;
-    if (sends) all.add(transfer.input, true, false, part);
-    all.add(transfer.output, false, true, part++);
+    if (sends) add(transfer.input, true, false);
+    add(transfer.output, false, true);
+    ++part;
   }
-  return all.take();
+  return all;
 }
 
 }  // namespace underlap::check

@@ -8,12 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "impl/device/check/check_matching.hpp"
+#include "impl/device/check/checks.hpp"
 #include "impl/device/check/greedy_run.hpp"
-#include "impl/device/check/issue_order.hpp"
-#include "impl/device/check/memory_check.hpp"
-#include "impl/device/check/peer_order.hpp"
-#include "impl/device/check/symmetry.hpp"
 
 namespace underlap::check {
 namespace {

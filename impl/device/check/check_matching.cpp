@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/check/check_matching.hpp"
+#include "impl/device/check/checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,15 +15,10 @@
 namespace underlap::check {
 namespace {
 
-bool is_reduction(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
-}
-
 std::string size_of_message(const Transfer& t) {
   const bool is_receive = t.collective == Collective::receive;
   const View& view = is_receive ? t.output : t.input;
-  if (is_receive || t.collective == Collective::send)
-    return fmt::format("{} {} elements", view.elements(), to_string(view.tensor.dtype));
+  if (is_message(t.collective)) return fmt::format("{} {} elements", view.elements(), to_string(view.tensor.dtype));
   return fmt::format("{} to {} {} elements", view.elements(), t.output.elements(), to_string(view.tensor.dtype));
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/check/peer_order.hpp"
-
-#include <vector>
+#include "impl/device/check/checks.hpp"
 
 namespace underlap::check {
 namespace {

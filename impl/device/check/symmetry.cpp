@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/device/check/symmetry.hpp"
+#include "impl/device/check/checks.hpp"
 
 #include <fmt/format.h>
 

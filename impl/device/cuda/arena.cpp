@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "kernels/cuda/check.hpp"
 #include "platform/errors.hpp"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <utility>
 
 #include "profiler/collect/cupti/activity_parser.hpp"

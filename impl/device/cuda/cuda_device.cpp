@@ -261,7 +261,7 @@ void CudaDevice::communicate(const Communicator& handle, const Tag& tag, std::sp
   transfers_.clear();
   for (const Transfer& transfer : transfers) {
     check_transfer(transfer, communicator.group);
-    transfers_.push_back({transfer, tensors_.place_of(transfer.input), tensors_.place_of(transfer.output)});
+    transfers_.push_back(tensors_.bind(transfer));
   }
   const NameId name = intern(to_string(transfers.front().collective));
   enqueue({.stream = handle.stream, .tag = tag, .name = name, .communicator = &handle, .transfers = transfers}, [&] {

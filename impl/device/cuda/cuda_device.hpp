@@ -126,7 +126,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<StagingRing> staging_;
   EventPool events_;
   MarkClock mark_clock_;
-  std::vector<DeviceTransfer> transfers_;  // of the current group; a member, so that it allocates once
+  std::vector<BoundTransfer> transfers_;  // of the current group; a member, so that it allocates once
   std::uint64_t next_operation_;
   std::uint64_t first_unproven_;      // the oldest operation that may still run
   std::uint32_t num_operations_ = 0;  // since the last mark

@@ -9,20 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/device/device.hpp"
+#include "impl/device/tensor_table.hpp"
 
 struct CUstream_st;
 
 namespace underlap::cuda {
 
 class Transport;
-
-/// A transfer with the device memory of its views.
-struct DeviceTransfer {
-  Transfer transfer;
-  std::byte* input = nullptr;
-  std::byte* output = nullptr;
-};
 
 /// Device memory, allocated from the driver in one piece.
 struct MemoryBlock {
@@ -52,7 +45,7 @@ class Channel {
 
   /// Enqueues `transfers` as one group on `stream` and returns at once. `sequence` counts the groups of this channel.
   /// Throws MachineError if the library or the device refuses.
-  virtual void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) = 0;
+  virtual void enqueue(std::span<const BoundTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) = 0;
 };
 
 /// Connects the ranks: NCCL, or the emulated link of a rank that is alone on its GPU.

@@ -59,9 +59,6 @@ class GroupRun {
   }
 
  private:
-  static bool reduces(const Transfer& t) {
-    return t.collective == Collective::reduce_scatter || t.collective == Collective::all_reduce;
-  }
   static std::int64_t element_bytes(const Transfer& t) { return size_of(dtype_of(t)); }
   Piece input_piece(const Transfer& t, std::int64_t i) const {
     return piece(t.input.elements(), element_bytes(t), i, n_);
@@ -75,7 +72,7 @@ class GroupRun {
     std::int64_t bytes = 0;
     for (const BoundTransfer& bound : transfers_) {
       slots_.push_back(bytes);
-      if (reduces(bound.transfer)) bytes += (n_ - 1) * input_piece(bound.transfer, me_).size;
+      if (is_reduction(bound.transfer.collective)) bytes += (n_ - 1) * input_piece(bound.transfer, me_).size;
     }
     if (static_cast<std::int64_t>(scratch_.size()) < bytes) scratch_.resize(static_cast<std::size_t>(bytes));
   }
@@ -88,7 +85,7 @@ class GroupRun {
   std::set<std::int32_t> peers() const {
     std::set<std::int32_t> result;
     for (const BoundTransfer& bound : transfers_) {
-      if (bound.transfer.collective == Collective::send || bound.transfer.collective == Collective::receive) {
+      if (is_message(bound.transfer.collective)) {
         result.insert(bound.transfer.peer);
       } else {
         for (std::int32_t peer = 0; peer < n_; ++peer) result.insert(peer);
@@ -172,7 +169,7 @@ class GroupRun {
   void reduce(std::size_t i) {
     const BoundTransfer& bound = transfers_[i];
     const Transfer& t = bound.transfer;
-    if (!reduces(t)) return;
+    if (!is_reduction(t.collective)) return;
     const Piece own = input_piece(t, me_);
     std::vector<const std::byte*> sources;
     for (std::int32_t rank = 0; rank < n_; ++rank)

@@ -6,15 +6,9 @@
 #include <vector>
 
 #include "impl/device/host/connection.hpp"
+#include "impl/device/tensor_table.hpp"
 
 namespace underlap::host {
-
-/// A transfer with the memory of its views.
-struct BoundTransfer {
-  Transfer transfer;
-  std::byte* input = nullptr;
-  std::byte* output = nullptr;
-};
 
 /// Measurements of a group of transfers.
 struct CommunicationOutcome {

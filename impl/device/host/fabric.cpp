@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <new>
 #include <optional>
-#include <set>
 #include <stdexcept>
 
 #include "impl/device/host/connection.hpp"

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
@@ -173,7 +172,7 @@ void HostDevice::communicate(const Communicator& handle, const Tag& tag, std::sp
   command.record.sequence = communicator.sequence++;
   for (const Transfer& transfer : transfers) {
     check_transfer(transfer, communicator.group);
-    command.transfers.push_back({transfer, tensors_.place_of(transfer.input), tensors_.place_of(transfer.output)});
+    command.transfers.push_back(tensors_.bind(transfer));
     command.record.transfers.push_back({.collective = transfer.collective,
                                         .dtype = dtype_of(transfer),
                                         .peer = transfer.peer,

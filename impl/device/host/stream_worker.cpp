@@ -2,7 +2,6 @@
 #include "impl/device/host/stream_worker.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace underlap::host {

@@ -180,8 +180,10 @@ void check_extent(const Cost& cost) {
 
 }  // namespace
 
-CostModel::CostModel(Hardware hardware, Placement placement)
-    : hardware_(std::move(hardware)), gpus_per_node_(placement.gpus_per_node) {
+CostModel::CostModel(Hardware hardware, Placement placement, int layernorm_sm_margin)
+    : hardware_(std::move(hardware)),
+      gpus_per_node_(placement.gpus_per_node),
+      layernorm_sm_margin_(layernorm_sm_margin) {
   const auto most = static_cast<std::int32_t>(hardware_.node.gpus.value);
   if (gpus_per_node_ == 0) gpus_per_node_ = most;
   if (gpus_per_node_ < 1 || gpus_per_node_ > most)
@@ -189,10 +191,10 @@ CostModel::CostModel(Hardware hardware, Placement placement)
         fmt::format("{} GPUs per node, but nodes of {} have 1 to {}", placement.gpus_per_node, hardware_.name, most));
 }
 
-KernelTime CostModel::kernel(const Cost& cost, int layernorm_sm_margin) const {
+KernelTime CostModel::kernel(const Cost& cost) const {
   switch (cost.work) {
     case Work::memory: return memory_bound(hardware_, cost);
-    case Work::norm: return persistent_norm(hardware_, cost, layernorm_sm_margin);
+    case Work::norm: return persistent_norm(hardware_, cost, layernorm_sm_margin_);
     case Work::gemm: check_extent(cost); return gemm(hardware_, cost);
     case Work::attention_forward:
     case Work::attention_backward: check_extent(cost); return attention(hardware_, cost);
@@ -200,7 +202,7 @@ KernelTime CostModel::kernel(const Cost& cost, int layernorm_sm_margin) const {
   return {};
 }
 
-KernelTime CostModel::copy_from_host(std::int64_t bytes) const {
+KernelTime CostModel::copy(std::int64_t bytes) const {
   return {.kind = KernelTime::Kind::copy,
           .alone_ns = overhead_ns(hardware_) + static_cast<double>(bytes) / hardware_.gpu.host_link_gb_per_s.value,
           .fixed_ns = overhead_ns(hardware_),
@@ -212,6 +214,12 @@ KernelTime CostModel::copy_from_host(std::int64_t bytes) const {
 TransferTime CostModel::transfers(std::span<const TransferShape> call, std::span<const std::int32_t> members,
                                   std::int32_t my_index, const CommunicatorHints& hints) const {
   return time_of_call(hardware_, gpus_per_node_, {call, members, my_index, hints});
+}
+
+TransferTime CostModel::transfers(std::span<const TransferShape> call, std::span<const std::int32_t> members,
+                                  const CommunicatorHints& hints) const {
+  const bool receives = call.size() == 1 && call[0].collective == Collective::receive;
+  return transfers(call, members, receives ? 1 : 0, hints);
 }
 
 HostCosts CostModel::host() const {

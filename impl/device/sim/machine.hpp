@@ -45,7 +45,4 @@ std::unique_ptr<TimeModel> make_time_model(const plan::Config& config, Hardware 
 /// Memory of one GPU in the machine of `config`. Throws as make_time_model() does.
 std::int64_t gpu_memory_bytes(const plan::Config& config);
 
-/// A described machine. `layernorm_sm_margin`: SMs that its persistent norms leave free.
-std::unique_ptr<TimeModel> make_time_model(CostModel model, int layernorm_sm_margin = 0);
-
 }  // namespace underlap::sim

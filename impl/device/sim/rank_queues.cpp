@@ -2,7 +2,6 @@
 #include "impl/device/sim/rank_queues.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "impl/device/sim/shared_device.hpp"
 

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::int32_t kNotSimulated = -2;
 
-bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
-
 // Whether a call sends to `peer` and receives from it, as two members do that swap.
 bool swaps(std::span<const Transfer> call, std::int32_t peer) {
   const auto has = [&](Collective way) {
@@ -33,7 +31,8 @@ bool agree(const Transfer& a, const Transfer& b) {
 // Whether the collectives among the transfers of two calls agree, one by one.
 bool agree(std::span<const Transfer> a, std::span<const Transfer> b) {
   const auto next = [](std::span<const Transfer> rest) {
-    return rest.subspan(static_cast<std::size_t>(std::ranges::find_if_not(rest, is_message) - rest.begin()));
+    return rest.subspan(
+        static_cast<std::size_t>(std::ranges::find_if_not(rest, is_message, &Transfer::collective) - rest.begin()));
   };
   for (a = next(a), b = next(b); !a.empty() && !b.empty(); a = next(a.subspan(1)), b = next(b.subspan(1)))
     if (!agree(a.front(), b.front())) return false;
@@ -53,7 +52,7 @@ std::string text_of(std::int32_t rank, const Program& program, const ProgramComm
 
 std::vector<Transfer> collectives_of(std::span<const Transfer> transfers) {
   std::vector<Transfer> result;
-  std::ranges::copy_if(transfers, std::back_inserter(result), std::not_fn(is_message));
+  std::ranges::copy_if(transfers, std::back_inserter(result), std::not_fn(is_message), &Transfer::collective);
   return result;
 }
 

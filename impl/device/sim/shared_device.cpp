@@ -2,7 +2,6 @@
 #include "impl/device/sim/shared_device.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <utility>
 

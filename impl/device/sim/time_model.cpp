@@ -7,8 +7,6 @@ namespace underlap::sim {
 
 namespace {
 
-bool is_message(const Transfer& t) { return t.collective == Collective::send || t.collective == Collective::receive; }
-
 CallPart message_part(const Transfer& message, std::uint32_t place, const Group& group) {
   const bool sends = message.collective == Collective::send;
   const std::int32_t me = group.members[static_cast<std::size_t>(group.my_index)];
@@ -32,7 +30,7 @@ std::vector<CallPart> parts_of(const Program& program, const ProgramCommand& cal
   std::vector<CallPart> parts;
   CallPart collectives{.transfers = {}, .members = group.members};
   for (std::uint32_t i = 0; i < transfers.size(); ++i)
-    if (is_message(transfers[i]))
+    if (is_message(transfers[i].collective))
       parts.push_back(message_part(transfers[i], i, group));
     else
       collectives.transfers.push_back(i);

@@ -13,10 +13,6 @@ namespace {
 constexpr std::array<Collective, 4> kChosenByTuner{Collective::all_gather, Collective::reduce_scatter,
                                                    Collective::all_reduce, Collective::broadcast};
 
-bool reduces(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
-}
-
 // The description's entry for an algorithm whose group is nearest to `group`. Fails when the two load links in
 // different patterns: compare() then scales by NCCL's model alone.
 const CollectiveTimes* nearest_times(const Hardware& hardware, Collective collective, nccl::Algorithm algorithm,
@@ -150,13 +146,13 @@ void add_bytes(TransferTime& out, Collective collective, const nccl::Choice& cho
       break;
     case nccl::Algorithm::tree:
       out.nvlink_bytes += per_node > 1 ? passes * bytes : 0;
-      out.hbm_bytes += (reduces(collective) ? 3 : 2) * wire;
+      out.hbm_bytes += (is_reduction(collective) ? 3 : 2) * wire;
       break;
     default:
       // A ring carries the same bytes over each of its hops, one of which leaves each node.
       out.nvlink_bytes += nodes > 1 ? wire * ((n - nodes) / n) : wire;
       out.network_bytes += nodes > 1 ? wire / per_node : 0;
-      out.hbm_bytes += (reduces(collective) ? 3 : 2) * wire;
+      out.hbm_bytes += (is_reduction(collective) ? 3 : 2) * wire;
       return;
   }
   if (nodes > 1) out.network_bytes += passes * bytes * ((nodes - 1) / nodes) / per_node;
@@ -291,11 +287,10 @@ void check(const Call& call) {
     throw std::invalid_argument(fmt::format("member {} of a group of {}", call.my_index, size));
   if (call.hints.sms < 0) throw std::invalid_argument(fmt::format("{} SMs for a transfer", call.hints.sms));
   for (const TransferShape& transfer : call.transfers) {
-    const bool needs_peer = transfer.collective == Collective::send || transfer.collective == Collective::receive;
     if (transfer.bytes < 0) throw std::invalid_argument(fmt::format("a transfer of {} bytes", transfer.bytes));
-    if (needs_peer && (transfer.peer < 0 || transfer.peer >= size))
+    if (is_message(transfer.collective) && (transfer.peer < 0 || transfer.peer >= size))
       throw std::invalid_argument(fmt::format("peer {} of a group of {}", transfer.peer, size));
-    if (call.hints.copy_engine && reduces(transfer.collective))
+    if (call.hints.copy_engine && is_reduction(transfer.collective))
       throw std::invalid_argument(
           fmt::format("{} on a copy engine, which can only copy", to_string(transfer.collective)));
   }

@@ -3,7 +3,6 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <future>
 
 #include "impl/device/host/collectives.hpp"
@@ -26,7 +25,7 @@ class Member {
         connection_(fabric.connect(0, kPurpose, {.members = {0, 1}, .my_index = rank})) {}
 
   void run() {
-    const host::BoundTransfer bound{transfer_, input_.data(), output_.data()};
+    const BoundTransfer bound{transfer_, input_.data(), output_.data()};
     host::run_transfers(*connection_, intern(kPurpose), sequence_++, {&bound, 1}, scratch_);
   }
 

@@ -63,8 +63,7 @@ std::unique_ptr<sim::TimeModel> machine(const plan::Config& config, const Slower
     set_efficiency(hardware.kernels.attention_forward, slower.attention_forward / slower.speed);
     set_efficiency(hardware.kernels.attention_backward, slower.attention_backward / slower.speed);
   }
-  const sim::Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
-  return sim::make_time_model(sim::CostModel(std::move(hardware), placement), config.environment.layernorm_sm_margin);
+  return sim::make_time_model(config, std::move(hardware));
 }
 
 // Parameters of the rank that holds the most.

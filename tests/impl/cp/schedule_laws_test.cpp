@@ -77,8 +77,8 @@ class RingOnAnH100 : public testing::TestWithParam<std::int64_t> {
   analysis::Split split_of(const CpCase& cp, std::int32_t connections) const {
     const AttentionCase c{
         .cp = cp, .chunk = GetParam() / 8, .heads = 64, .groups = 8, .head_size = 128, .connections = connections};
-    const auto h100 = sim::make_time_model(sim::CostModel(sim::load_hardware("h100-sxm")));
-    const Trace trace = VirtualAttention(c).play(*h100);
+    const sim::CostModel h100(sim::load_hardware("h100-sxm"));
+    const Trace trace = VirtualAttention(c).play(h100);
     return analysis::split_window(trace, analysis::find_windows(trace).windows.at(0));
   }
   CpCase ring_{"", CpCommType::p2p, 4};

@@ -54,13 +54,23 @@ inline CommunicatorAndTensor begin_with_communicator(Device& device, const Group
   return all;
 }
 
+inline Transfer all_reduce_of(const View& view) {
+  return {.collective = Collective::all_reduce, .input = view, .output = view};
+}
+inline Transfer all_reduce_of(const Tensor& tensor) { return all_reduce_of(flat(tensor)); }
+inline Transfer send_to(std::int32_t peer, const View& view) {
+  return {.collective = Collective::send, .input = view, .output = {}, .peer = peer};
+}
+inline Transfer receive_from(std::int32_t peer, const View& view) {
+  return {.collective = Collective::receive, .input = {}, .output = view, .peer = peer};
+}
+
 inline void communicate(Device& device, const Communicator& communicator, std::initializer_list<Transfer> transfers) {
   device.communicate(communicator, {.kind = Kind::communication}, {transfers.begin(), transfers.size()});
 }
 
 inline void all_reduce(Device& device, const Communicator& communicator, const Tensor& tensor) {
-  communicate(device, communicator,
-              {{.collective = Collective::all_reduce, .input = flat(tensor), .output = flat(tensor)}});
+  communicate(device, communicator, {all_reduce_of(tensor)});
 }
 
 /// `tensor` becomes `values`, which are as many, in the order of `stream`.

@@ -66,8 +66,7 @@ TEST(HostDevice, RefusesOverlappingUsesAndViewsOutsideTheirTensor) { run_one(exp
 
 TEST(HostDevice, GuardedViewsCatchUndeclaredWrites) {
   for (const CpuImplementation form : {write_behind_the_end, write_an_input}) {
-    Ranks ranks(1, {.guard_views = true});
-    const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group&) {
+    const std::string error = Ranks(1, {.guard_views = true}).run_and_catch([&](HostDevice& device, const Group&) {
       const auto [stream, x] = begin_with_stream(device, 8);
       const Access access = form == write_an_input ? Access::in : Access::inout;
       device.launch(stream, {}, operation_of(form, {{flat(x, 0, 4), access}}));
@@ -94,15 +93,13 @@ TEST_P(Collectives, MoveFp8ByteForByteAndRefuseItsSums) {
           communicate(device, dp, {{.collective = Collective::reduce_scatter, .input = flat(x), .output = mine}});
         },
         ThrowsMessage<std::invalid_argument>(HasSubstr("f8e5m2 is not summed")));
-    EXPECT_THROW(communicate(device, dp, {{.collective = Collective::all_reduce, .input = mine, .output = mine}}),
-                 std::invalid_argument);
+    EXPECT_THROW(communicate(device, dp, {all_reduce_of(mine)}), std::invalid_argument);
   });
 }
 
 TEST_P(Collectives, ReduceScatterInPlaceSumsInRankOrder) {
   const int n = GetParam();
-  Ranks ranks(n);
-  ranks.run([n](HostDevice& device, const Group& group) {
+  Ranks(n).run([n](HostDevice& device, const Group& group) {
     const auto [dp, x] = begin_with_communicator(device, group, "dp", 5 * n);
     std::vector<float> values(static_cast<std::size_t>(5 * n));
     std::iota(values.begin(), values.end(), 100.0F * static_cast<float>(group.my_index));
@@ -120,8 +117,7 @@ TEST_P(Collectives, ReduceScatterInPlaceSumsInRankOrder) {
 }
 
 TEST(HostDevice, BytesOnTheWireAreWhatTheGroupSizeImplies) {
-  Ranks ranks(4);
-  ranks.run([](HostDevice& device, const Group& group) {
+  Ranks(4).run([](HostDevice& device, const Group& group) {
     const Communicator dp = device.declare("dp", group);
     const Tensor x = device.allocate("x", DataType::bf16, 400);
     device.begin();
@@ -169,7 +165,7 @@ TEST(HostDevice, RefusesATransferThatItsLinkCannotCarryBeforeTheDeadline) {
   Ranks ranks(2, {.link = {.gbit_per_s = 1e-6}}, 2s);
   const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
     const auto [dp, x] = begin_with_communicator(device, group, "dp", 1 << 20);
-    const Transfer t{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+    const Transfer t = all_reduce_of(flat(x));
     device.communicate(dp, {.purpose = intern("sum")}, {&t, 1});
     device.synchronize();
   });
@@ -203,11 +199,10 @@ TEST(HostDevice, ARankThatThrowsIsNamedFirstAndTakesItsPeersDown) {
 }
 
 TEST(HostDevice, APeerThatNeverComesIsNamedAtTheDeadline) {
-  Ranks ranks(2, {}, 5000ms);
-  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+  const std::string error = Ranks(2, {}, 5000ms).run_and_catch([](HostDevice& device, const Group& group) {
     const auto [dp, x] = begin_with_communicator(device, group, "grad_reduce", 64);
     if (group.my_index == 1) return device.synchronize();
-    const Transfer transfer{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
+    const Transfer transfer = all_reduce_of(flat(x));
     for (int i = 0; i < 3; ++i)
       device.communicate(dp, {.kind = Kind::communication, .purpose = intern("grad_all_reduce")}, {&transfer, 1});
     device.synchronize();
@@ -217,8 +212,7 @@ TEST(HostDevice, APeerThatNeverComesIsNamedAtTheDeadline) {
 }
 
 TEST(HostDevice, AnEventOnAFailedDeviceThrowsInsteadOfPassing) {
-  Ranks ranks(1);
-  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group&) {
+  const std::string error = Ranks(1).run_and_catch([](HostDevice& device, const Group&) {
     const auto [stream, x] = begin_with_stream(device, 4);
     const std::array<float, 4> zeros{};
     device.upload(stream, {}, flat(x), std::as_bytes(std::span(zeros)));
@@ -245,8 +239,7 @@ TEST(HostDevice, ARankThatFailsBeforeItConnectsReleasesThoseWhoWaitForIt) {
 }
 
 TEST(HostDevice, AMemberThatDoesNotConnectIsNamed) {
-  Ranks ranks(3, {}, 200ms);
-  const std::string error = ranks.run_and_catch([](HostDevice& device, const Group& group) {
+  const std::string error = Ranks(3, {}, 200ms).run_and_catch([](HostDevice& device, const Group& group) {
     device.declare("grad_reduce", group);
     if (group.my_index != 2) device.begin();
   });
@@ -254,8 +247,7 @@ TEST(HostDevice, AMemberThatDoesNotConnectIsNamed) {
 }
 
 TEST(HostDevice, RefusesToBeBuiltUpOnceItHasBegun) {
-  Ranks ranks(1);
-  ranks.run([](HostDevice& device, const Group& group) {
+  Ranks(1).run([](HostDevice& device, const Group& group) {
     device.begin();
     EXPECT_THROW(device.create_stream("late"), std::logic_error);
     EXPECT_THROW(device.allocate("late", DataType::f32, 1), std::logic_error);
@@ -266,8 +258,7 @@ TEST(HostDevice, RefusesToBeBuiltUpOnceItHasBegun) {
 TEST(HostDevice, ARankThatFailsAtAnyMomentIsNamedAndNothingHangs) {
   for (int round = 0; round < 24; ++round) {
     const int failing_rank = round % 3;
-    Ranks ranks(3, {}, 60s);
-    const std::string error = ranks.run_and_catch([&](HostDevice& device, const Group& group) {
+    const std::string error = Ranks(3, {}, 60s).run_and_catch([&](HostDevice& device, const Group& group) {
       const Stream compute = device.create_stream("compute");
       const auto [dp, x] = begin_with_communicator(device, group, "dp", 30'000);
       for (int i = 0; i < 12; ++i) {

@@ -18,13 +18,9 @@ class CallingRank {
   Communicator declare(const std::string& purpose) {
     return device_.declare(purpose, testing_support::group_of(num_ranks_, rank_));
   }
-  Transfer send(std::int32_t peer) const {
-    return {.collective = Collective::send, .input = flat(x_), .output = {}, .peer = peer};
-  }
-  Transfer receive(std::int32_t peer) const {
-    return {.collective = Collective::receive, .input = {}, .output = flat(x_), .peer = peer};
-  }
-  Transfer all_reduce() const { return {.collective = Collective::all_reduce, .input = flat(x_), .output = flat(x_)}; }
+  Transfer send(std::int32_t peer) const { return testing_support::send_to(peer, flat(x_)); }
+  Transfer receive(std::int32_t peer) const { return testing_support::receive_from(peer, flat(x_)); }
+  Transfer all_reduce() const { return testing_support::all_reduce_of(x_); }
   CallingRank& call(const Communicator& communicator, const std::vector<Transfer>& transfers) {
     device_.communicate(communicator, {.kind = Kind::communication, .purpose = intern("exchange")}, transfers);
     return *this;

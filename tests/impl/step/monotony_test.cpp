@@ -119,9 +119,7 @@ struct Pair {
           cost->value = 0;
         host.schedule_call_us = host.synchronize_us = host.iteration_us = std::nullopt;
       }
-      const sim::Placement placement{.gpus_per_node = static_cast<std::int32_t>(config.run.gpus_per_node.value_or(0))};
-      auto machine = sim::make_time_model(sim::CostModel(std::move(hardware), placement),
-                                          static_cast<int>(config.environment.layernorm_sm_margin));
+      auto machine = sim::make_time_model(config, std::move(hardware));
       shown[m] = underlap::play(config, room ? *std::make_unique<Roomy>(std::move(machine)) : *machine);
     }
     return shown;

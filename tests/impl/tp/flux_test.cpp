@@ -47,7 +47,7 @@ class FluxL20 : public testing::TestWithParam<FluxRow> {
   }
 
  private:
-  std::unique_ptr<sim::TimeModel> l20_ = sim::make_time_model(sim::CostModel(sim::load_hardware("l20")));
+  std::unique_ptr<sim::TimeModel> l20_ = std::make_unique<sim::CostModel>(sim::load_hardware("l20"));
 };
 INSTANTIATE_TEST_SUITE_P(Rows, FluxL20,
                          testing::Values(FluxRow{"AllGatherAndGemm", SlotKind::gather, 5.746, 16.946, 95.6},

@@ -193,8 +193,8 @@ TEST(PipelineLaws, WhatAScatterHoldsTheSplitBesideItLacks) {
 // On an H100, fc1 of gpt3-175b over four ranks: rows and features for the machine's own times.
 std::int64_t step_of_fc1_ns(TensorMethod method, std::int64_t tokens) {
   const SlotCase c{.overlap = {.method = method}, .tokens_of_part = tokens / 4, .features = 12288, .others = 49152 / 4};
-  const auto h100 = sim::make_time_model(sim::CostModel(sim::load_hardware("h100-sxm")));
-  const Trace trace = VirtualSlot(c).play(*h100);
+  const sim::CostModel h100(sim::load_hardware("h100-sxm"));
+  const Trace trace = VirtualSlot(c).play(h100);
   return analysis::find_windows(trace).windows.at(0).length_ns();
 }
 

@@ -153,10 +153,7 @@ class Ring : public testing::TestWithParam<std::int64_t> {
     return memory.set(memory.dense(DataType::f32, matrix.rows, matrix.cols), matrix.values);
   }
   static Matrix transposed(const Matrix& matrix) {
-    Matrix result(matrix.cols, matrix.rows);
-    for (std::int64_t r = 0; r < matrix.rows; ++r)
-      for (std::int64_t c = 0; c < matrix.cols; ++c) result(c, r) = matrix(r, c);
-    return result;
+    return matrix_of(matrix.cols, matrix.rows, [&](std::int64_t r, std::int64_t c) { return matrix(c, r); });
   }
 
   std::int64_t ranks = GetParam();

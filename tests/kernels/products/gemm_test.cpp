@@ -45,9 +45,7 @@ TEST_F(Gemm, FpropMultipliesByTheTransposedWeightAndDgradByTheWeight) {
 TEST_F(Gemm, FpropAddsABiasBeforeItRounds) {
   const View bias = memory.random(DataType::bf16, 1, kN, 10);
   run_operation(memory, gemm_fprop(x, w, y, 0, bias));
-  Matrix expected = product(memory.get(x), false, memory.get(w), true);
-  for (std::int64_t r = 0; r < kM; ++r)
-    for (std::int64_t c = 0; c < kN; ++c) expected(r, c) += memory.get(bias)(0, c);
+  const Matrix expected = plus_row(product(memory.get(x), false, memory.get(w), true), memory.get(bias));
   expect_close(memory.get(y), expected, kBf16Rounded);
   EXPECT_EQ(gemm_fprop(x, w, y, 0, bias).cost().bytes_read, gemm_fprop(x, w, y).cost().bytes_read + bias.bytes());
   EXPECT_THROW(gemm_fprop(x, w, y, 0, x), std::invalid_argument);
@@ -112,10 +110,8 @@ TEST(Fp8GemmCall, GivesARowTheSameSumsWhateverRowsAreMultipliedWithIt) {
   constexpr std::int64_t kRows = 64, kPart = 8, kInner = 512;
   Memory memory;
   // So far apart that fp32 rounds their sums.
-  std::vector<double> far_apart;
-  for (std::int64_t i = 0; i < kRows * kInner; ++i)
-    far_apart.push_back(std::ldexp(1 + 0.25 * (i % 3), i * 7 % 31 - 15));
-  const View a = memory.set(memory.dense(DataType::f8e5m2, kRows, kInner), far_apart);
+  const View a = memory.set(memory.dense(DataType::f8e5m2, kRows, kInner),
+                            [](std::int64_t i) { return std::ldexp(1 + 0.25 * (i % 3), i * 7 % 31 - 15); });
   const View b = memory.random(DataType::f8e4m3, kRows, kInner);
   const View whole = memory.dense(DataType::f32, kRows, kRows), parts = memory.dense(DataType::f32, kRows, kRows);
   const float one = 1;

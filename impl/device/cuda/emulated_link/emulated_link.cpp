@@ -34,18 +34,11 @@ DeviceMemory<T> device_memory(std::int64_t count) {
 /// Runs `enqueue` on a separate stream, and waits for it.
 template <class Enqueue>
 void run_now(const Enqueue& enqueue) {
-  struct Destroy {
-    void operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
-  };
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  const std::unique_ptr<CUstream_st, Destroy> owner(stream);
+  const StreamHandle owner(stream);
   enqueue(stream);
   check(cudaStreamSynchronize(stream));
-}
-
-bool reduces(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
 }
 
 /// Hops of the last byte.
@@ -62,16 +55,16 @@ std::int64_t num_steps(Collective collective, std::int64_t ranks) {
   return 0;
 }
 
-LinkWork work_of(const DeviceTransfer& with_memory, const Group& group) {
+LinkWork work_of(const BoundTransfer& with_memory, const Group& group) {
   const Transfer& t = with_memory.transfer;
-  const bool is_mean = reduces(t.collective) && t.op == ReduceOp::average;
+  const bool is_mean = is_reduction(t.collective) && t.op == ReduceOp::average;
   return {.collective = t.collective,
           .dtype = dtype_of(t),
           .is_root = t.collective == Collective::broadcast && t.peer == group.my_index,
           .ranks = group.size(),
           .index = group.my_index,
           .scale = is_mean ? 1.0F / static_cast<float>(group.size()) : 1.0F,
-          .takes_largest = reduces(t.collective) && t.op == ReduceOp::max,
+          .takes_largest = is_reduction(t.collective) && t.op == ReduceOp::max,
           .input = with_memory.input,
           .output = with_memory.output,
           .input_bytes = t.input.bytes(),
@@ -79,10 +72,10 @@ LinkWork work_of(const DeviceTransfer& with_memory, const Group& group) {
 }
 
 /// The works of a group of transfers. A send and a receive run at the same time, so the i-th of each is one work.
-std::vector<LinkWork> works_of(std::span<const DeviceTransfer> transfers, const Group& group) {
+std::vector<LinkWork> works_of(std::span<const BoundTransfer> transfers, const Group& group) {
   std::vector<LinkWork> works;
   std::vector<LinkWork> receives;
-  for (const DeviceTransfer& transfer : transfers)
+  for (const BoundTransfer& transfer : transfers)
     (transfer.transfer.collective == Collective::receive ? receives : works).push_back(work_of(transfer, group));
   std::size_t next = 0;
   for (LinkWork& work : works) {
@@ -173,8 +166,6 @@ std::string why_no_copy_engine() {
       CUDART_VERSION < 12080 ? "a program built with " + text(CUDART_VERSION) : "the driver (" + text(driver) + ")");
 }
 
-void FreeOnDevice::operator()(void* memory) const noexcept { (void)cudaFree(memory); }
-
 /// One communicator on the link.
 class EmulatedLink::EmulatedChannel final : public Channel {
  public:
@@ -195,7 +186,7 @@ class EmulatedLink::EmulatedChannel final : public Channel {
   EmulatedChannel(const EmulatedChannel&) = delete;
   EmulatedChannel& operator=(const EmulatedChannel&) = delete;
 
-  void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
+  void enqueue(std::span<const BoundTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
     if (link_.is_aborted_) throw MachineError(fmt::format("transfer {} on an aborted link", sequence));
     if (group_.size() == 1) return copy_own(transfers, stream);
     enqueue(works_of(transfers, group_), stream, sequence);
@@ -205,7 +196,8 @@ class EmulatedLink::EmulatedChannel final : public Channel {
     std::int64_t steps = 0;
     for (const LinkWork& work : works) steps = std::max(steps, num_steps(work.collective, work.ranks));
     const double latency_us = static_cast<double>(steps) * link_.options_.link.latency_us;
-    const bool adds = std::any_of(works.begin(), works.end(), [](const LinkWork& w) { return reduces(w.collective); });
+    const bool adds =
+        std::any_of(works.begin(), works.end(), [](const LinkWork& w) { return is_reduction(w.collective); });
     const bool is_copied = by_copy_engine_ && !adds;
     LinkRecord* const record =
         link_.next_record({.latency_us = latency_us,
@@ -224,8 +216,8 @@ class EmulatedLink::EmulatedChannel final : public Channel {
 
  private:
   /// As NCCL for a communicator of one rank (ncclLaunchOneRank): a plain copy, or nothing if in place.
-  static void copy_own(std::span<const DeviceTransfer> transfers, CUstream_st* stream) {
-    for (const DeviceTransfer& t : transfers)
+  static void copy_own(std::span<const BoundTransfer> transfers, CUstream_st* stream) {
+    for (const BoundTransfer& t : transfers)
       if (t.input != nullptr && t.output != nullptr && t.input != t.output)
         check(cudaMemcpyAsync(t.output, t.input, static_cast<std::size_t>(t.transfer.input.bytes()),
                               cudaMemcpyDeviceToDevice, stream));

@@ -13,6 +13,7 @@
 #include "impl/device/cuda/clock_check.hpp"
 #include "impl/device/cuda/emulated_link/link_kernel.hpp"
 #include "impl/device/cuda/emulated_link/link_report.hpp"
+#include "impl/device/cuda/handles.hpp"
 #include "impl/device/cuda/transport.hpp"
 #include "impl/plan/config/run_config.hpp"
 
@@ -26,11 +27,8 @@ struct EmulatedLinkOptions {
   double copy_piece_us = 20;
 };
 
-struct FreeOnDevice {
-  void operator()(void* memory) const noexcept;
-};
 template <class T>
-using DeviceMemory = std::unique_ptr<T, FreeOnDevice>;
+using DeviceMemory = Handle<T, cudaFree>;
 
 /// The reason why copies within one GPU do not use copy engines on this machine, even on request, and what would help;
 /// empty if they do.

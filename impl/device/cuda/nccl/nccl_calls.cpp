@@ -52,7 +52,7 @@ class NcclGroup {
 };
 
 // Grouped sends and receives on every release; ncclAlltoAll (2.28) is the same for buffers that are no windows.
-void all_to_all(const NcclApi& api, ncclComm_t communicator, std::int32_t n, const DeviceTransfer& t,
+void all_to_all(const NcclApi& api, ncclComm_t communicator, std::int32_t n, const BoundTransfer& t,
                 cudaStream_t stream) {
   const ncclDataType_t type = type_of(t.transfer);
   const std::int64_t count = t.transfer.input.elements() / n;
@@ -64,7 +64,7 @@ void all_to_all(const NcclApi& api, ncclComm_t communicator, std::int32_t n, con
   }
 }
 
-void call(const NcclApi& api, ncclComm_t communicator, const Group& group, const DeviceTransfer& bound,
+void call(const NcclApi& api, ncclComm_t communicator, const Group& group, const BoundTransfer& bound,
           cudaStream_t stream) {
   const Transfer& t = bound.transfer;
   const ncclDataType_t type = type_of(t);
@@ -88,8 +88,9 @@ void call(const NcclApi& api, ncclComm_t communicator, const Group& group, const
 }  // namespace
 
 void check_nccl_can(const Transfer& t, const Group& group, std::string_view purpose) {
-  const bool reduces = t.collective == Collective::reduce_scatter || t.collective == Collective::all_reduce;
-  if (!reduces || group.size() == 1 || t.accumulator == Accumulator::wire || dtype_of(t) != DataType::bf16) return;
+  if (!is_reduction(t.collective) || group.size() == 1 || t.accumulator == Accumulator::wire ||
+      dtype_of(t) != DataType::bf16)
+    return;
   throw std::invalid_argument(fmt::format(
       "{} of communicator {}: NCCL rounds partial sums of bf16 to bf16 (extensions.reduce_accumulator: fp32 is for the "
       "host backend; use ddp.reduce_scatter_with_fp32_accumulation or ddp.grad_reduce_in_fp32 here)",
@@ -97,9 +98,9 @@ void check_nccl_can(const Transfer& t, const Group& group, std::string_view purp
 }
 
 void call_nccl(const NcclApi& api, ncclComm_t communicator, const Group& group,
-               std::span<const DeviceTransfer> transfers, cudaStream_t stream) {
+               std::span<const BoundTransfer> transfers, cudaStream_t stream) {
   NcclGroup calls(api);
-  for (const DeviceTransfer& transfer : transfers) call(api, communicator, group, transfer, stream);
+  for (const BoundTransfer& transfer : transfers) call(api, communicator, group, transfer, stream);
   calls.end();
 }
 

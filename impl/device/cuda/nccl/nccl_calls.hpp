@@ -15,6 +15,6 @@ void check_nccl_can(const Transfer& transfer, const Group& group, std::string_vi
 
 /// Enqueues `transfers` as one group. Throws MachineError where NCCL refuses; the group is closed then as well.
 void call_nccl(const NcclApi& api, ncclComm_t communicator, const Group& group,
-               std::span<const DeviceTransfer> transfers, cudaStream_t stream);
+               std::span<const BoundTransfer> transfers, cudaStream_t stream);
 
 }  // namespace underlap::cuda

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <exception>
 #include <thread>
 #include <utility>
 
@@ -52,13 +51,13 @@ std::unique_lock<std::mutex> lock_within(std::mutex& mutex, std::chrono::nanosec
 }
 
 // One tiny transfer of each kind that the group may carry later.
-std::vector<DeviceTransfer> warm_up_transfers(const Group& group, std::byte* memory) {
+std::vector<BoundTransfer> warm_up_transfers(const Group& group, std::byte* memory) {
   const std::int64_t n = group.size();
   const Tensor tensor{.id = 0, .dtype = DataType::f32, .elements = 2 * n};
   const View one = flat(tensor, 0, 1);
   const View all = flat(tensor, n, n);
   std::byte* const far = memory + n * size_of(DataType::f32);
-  std::vector<DeviceTransfer> transfers{
+  std::vector<BoundTransfer> transfers{
       {{.collective = Collective::all_reduce, .input = one, .output = one}, memory, memory},
       {{.collective = Collective::all_gather, .input = one, .output = all}, memory, far},
       {{.collective = Collective::reduce_scatter, .input = all, .output = one}, far, memory},
@@ -113,7 +112,7 @@ class NcclTransport::NcclChannel final : public Channel {
 
   ~NcclChannel() override { remove(); }
 
-  void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
+  void enqueue(std::span<const BoundTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
     transport_.enqueue(communicator_, transfers, stream, sequence);
   }
 
@@ -243,16 +242,16 @@ void NcclTransport::warm(Communicator& communicator) {
   const StreamHandle stream = make_stream(0);
   check(cudaMemsetAsync(memory.get(), 0, elements * sizeof(float), stream.get()));
   std::uint64_t sequence = 0;
-  for (const DeviceTransfer& transfer : warm_up_transfers(communicator.group, memory.get()))
+  for (const BoundTransfer& transfer : warm_up_transfers(communicator.group, memory.get()))
     enqueue(communicator, {&transfer, 1}, stream.get(), sequence++);
   const cudaError_t result = cudaStreamSynchronize(stream.get());
   rethrow_failure();
   check(result);
 }
 
-void NcclTransport::enqueue(Communicator& communicator, std::span<const DeviceTransfer> transfers, CUstream_st* stream,
+void NcclTransport::enqueue(Communicator& communicator, std::span<const BoundTransfer> transfers, CUstream_st* stream,
                             std::uint64_t sequence) {
-  for (const DeviceTransfer& transfer : transfers)
+  for (const BoundTransfer& transfer : transfers)
     check_nccl_can(transfer.transfer, communicator.group, communicator.purpose);
   const Collective collective = transfers.front().transfer.collective;
   HostCall call = call_of(to_string(collective), communicator);

@@ -60,7 +60,7 @@ class NcclTransport final : public Transport {
   HostCall call_of(std::string_view operation, const Communicator& communicator) const;
   void create(Communicator& communicator);
   void warm(Communicator& communicator);
-  void enqueue(Communicator& communicator, std::span<const DeviceTransfer> transfers, CUstream_st* stream,
+  void enqueue(Communicator& communicator, std::span<const BoundTransfer> transfers, CUstream_st* stream,
                std::uint64_t sequence);
   std::optional<std::string> find_error();
   void give_up(const std::string& what) noexcept;

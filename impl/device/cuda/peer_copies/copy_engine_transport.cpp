@@ -24,10 +24,6 @@ namespace {
 constexpr std::size_t kFlagBytes = 2 << 20;  // a driver page, so that a handle exposes nothing else
 constexpr std::size_t kNodeBytes = 128;
 
-bool is_point_to_point(const DeviceTransfer& t) {
-  return t.transfer.collective == Collective::send || t.transfer.collective == Collective::receive;
-}
-
 DeviceBytes make_zeros(std::size_t bytes) {
   DeviceBytes memory = make_device_bytes(bytes);
   const StreamHandle stream = make_stream(0);
@@ -70,15 +66,15 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     if (!fails) mailbox_.wait_until_all_left();
   }
 
-  void enqueue(std::span<const DeviceTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
-    if (!std::ranges::all_of(transfers, is_point_to_point))
+  void enqueue(std::span<const BoundTransfer> transfers, CUstream_st* stream, std::uint64_t sequence) override {
+    if (!std::ranges::all_of(transfers, is_message, [](const BoundTransfer& t) { return t.transfer.collective; }))
       throw std::invalid_argument(
           fmt::format("communicator {} uses copy engines, which only send and receive", name_.purpose));
     transport_.rethrow_failure();
     exchange_.clear();
-    for (const DeviceTransfer& transfer : transfers)
+    for (const BoundTransfer& transfer : transfers)
       if (transfer.transfer.collective == Collective::receive) receive(transfer, sequence);
-    for (const DeviceTransfer& transfer : transfers)
+    for (const BoundTransfer& transfer : transfers)
       if (transfer.transfer.collective == Collective::send) send(transfer, sequence);
     enqueue_exchange(stream);
   }
@@ -150,7 +146,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
       same->value = signal.value;
   }
 
-  void receive(const DeviceTransfer& transfer, std::uint64_t sequence) {
+  void receive(const BoundTransfer& transfer, std::uint64_t sequence) {
     const std::int32_t peer = transfer.transfer.peer;
     const Landing landing = memory_->locate(transfer.output, transfer.transfer.output.bytes());
     mailbox_.post(peer, landing, sequence);
@@ -159,7 +155,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     exchange_.data_received.push_back(wait_of(Flag::arrived, peer, number, sequence));
   }
 
-  void send(const DeviceTransfer& transfer, std::uint64_t sequence) {
+  void send(const BoundTransfer& transfer, std::uint64_t sequence) {
     const std::int32_t peer = transfer.transfer.peer;
     const Landing landing = mailbox_.take(peer, sequence);
     const auto bytes = static_cast<std::uint64_t>(transfer.transfer.input.bytes());
@@ -195,7 +191,7 @@ class CopyEngineTransport::PeerChannel final : public Channel {
     const Tensor tensor{.id = 0, .dtype = DataType::f32, .elements = kElements};
     std::byte* const sent = flags_.get() + kFlagBytes / 2;
     for (std::int32_t distance = 1; distance < n; ++distance) {
-      const std::array<DeviceTransfer, 2> pair{
+      const std::array<BoundTransfer, 2> pair{
           {{{.collective = Collective::send, .input = flat(tensor), .output = {}, .peer = (me + distance) % n}, sent},
            {{.collective = Collective::receive, .input = {}, .output = flat(tensor), .peer = (me - distance + n) % n},
             nullptr,

@@ -19,10 +19,10 @@ void order_all(RankPrograms& ranks, const std::vector<Communicator>& group) {
 
 /// Each rank's send to the next one, and receive from the one before, of a ring of `size`.
 Transfer sent(const RankPrograms::Rank& rank, std::int32_t i, std::int32_t size) {
-  return {.collective = Collective::send, .input = flat(rank.x, 0, 8), .output = {}, .peer = (i + 1) % size};
+  return send_to((i + 1) % size, flat(rank.x, 0, 8));
 }
 Transfer received(const RankPrograms::Rank& rank, std::int32_t i, std::int32_t size) {
-  return {.collective = Collective::receive, .input = {}, .output = flat(rank.x, 8, 8), .peer = (i + size - 1) % size};
+  return receive_from((i + size - 1) % size, flat(rank.x, 8, 8));
 }
 
 // The sends of odd ranks come second where `alternates`.
@@ -190,13 +190,10 @@ std::vector<std::string> findings_of(const Transfer& of_rank_0, const Transfer& 
   return ranks.findings();
 }
 
-Transfer all_reduce_of(std::int64_t elements) {
-  const View view = flat(Tensor{1, DataType::f32, 64}, 0, elements);
-  return {.collective = Collective::all_reduce, .input = view, .output = view};
-}
+Transfer sum_of(std::int64_t elements) { return all_reduce_of(flat(Tensor{1, DataType::f32, 64}, 0, elements)); }
 
 TEST(Mismatches, AreNamedWithBothSides) {
-  const Transfer sum = all_reduce_of(8);
+  const Transfer sum = sum_of(8);
   const auto with = [&](auto change) {
     Transfer other = sum;
     change(other);
@@ -208,12 +205,12 @@ TEST(Mismatches, AreNamedWithBothSides) {
   const auto broadcast_from = [&](std::int32_t root) {
     return with([&](Transfer& t) { t.collective = Collective::broadcast, t.peer = root; });
   };
-  const View view = sum.input, less = all_reduce_of(6).input;
-  const Transfer send{.collective = Collective::send, .input = view, .output = {}, .peer = 1};
-  const Transfer receive{.collective = Collective::receive, .input = {}, .output = less, .peer = 0};
+  const View view = sum.input, less = sum_of(6).input;
+  const Transfer send = send_to(1, view);
+  const Transfer receive = receive_from(0, less);
   EXPECT_THAT(findings_of(sum, sum), IsEmpty());
   EXPECT_THAT(
-      findings_of(sum, all_reduce_of(7)),
+      findings_of(sum, sum_of(7)),
       ElementsAre("mismatch: rank 1 tp: meet has 7 to 7 f32 elements where rank 0 tp: meet has 8 to 8 f32 elements "
                   "| declare the same transfer on all sides, in the same order"));
   for (const auto& [first, second, what] :

@@ -232,10 +232,8 @@ TEST(MemoryCheckOfTransfers, TransfersOfOneGroupMayNotMeet) {
   const auto group = ranks.declare("tp");
   for (std::int32_t i = 0; i < 2; ++i) {
     ranks[i].order(group[i].stream, ranks[i].a);
-    ranks[i].communicate(
-        group[i], "exchange",
-        {{.collective = Collective::send, .input = flat(ranks[i].x, 0, 8), .output = {}, .peer = 1 - i},
-         {.collective = Collective::receive, .input = {}, .output = flat(ranks[i].x, 4, 8), .peer = 1 - i}});
+    ranks[i].communicate(group[i], "exchange",
+                         {send_to(1 - i, flat(ranks[i].x, 0, 8)), receive_from(1 - i, flat(ranks[i].x, 4, 8))});
   }
   EXPECT_THAT(ranks.findings(),
               ElementsAre("race: rank 0 tp: exchange reads x[0, 8) and at the same time writes x[4, 12) | "

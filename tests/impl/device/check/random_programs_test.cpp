@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "impl/device/check/accesses.hpp"
-#include "impl/device/check/memory_check.hpp"
+#include "impl/device/check/checks.hpp"
 #include "tests/impl/device/check/rank_programs.hpp"
 
 namespace underlap::check {

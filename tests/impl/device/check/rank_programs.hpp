@@ -10,6 +10,10 @@
 
 namespace underlap::check {
 
+using testing_support::all_reduce_of;
+using testing_support::receive_from;
+using testing_support::send_to;
+
 /// A few ranks whose programs a test writes by hand. Every rank has the streams "a" and "b" and the tensor "x" of 64
 /// elements, which a launch on "a" has written.
 class RankPrograms {
@@ -33,14 +37,13 @@ class RankPrograms {
                          transfers);
     }
     void all_reduce(const Communicator& communicator, std::string_view purpose, const View& view) {
-      communicate(communicator, purpose, {{.collective = Collective::all_reduce, .input = view, .output = view}});
+      communicate(communicator, purpose, {all_reduce_of(view)});
     }
     void send(const Communicator& communicator, std::string_view purpose, std::int32_t peer, const View& view) {
-      communicate(communicator, purpose, {{.collective = Collective::send, .input = view, .output = {}, .peer = peer}});
+      communicate(communicator, purpose, {send_to(peer, view)});
     }
     void receive(const Communicator& communicator, std::string_view purpose, std::int32_t peer, const View& view) {
-      communicate(communicator, purpose,
-                  {{.collective = Collective::receive, .input = {}, .output = view, .peer = peer}});
+      communicate(communicator, purpose, {receive_from(peer, view)});
     }
   };
 

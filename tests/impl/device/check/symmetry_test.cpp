@@ -17,10 +17,8 @@ struct Twins {
       RankPrograms::Rank& rank = ranks[i];
       const Communicator& dp = group[static_cast<std::size_t>(i)];
       rank.order(dp.stream, rank.a);
-      rank.device.communicate(
-          dp, {.kind = Kind::communication, .mode = mode, .purpose = intern("sum"), .step = 0},
-          std::vector<Transfer>{
-              {.collective = Collective::all_reduce, .input = flat(rank.x, 0, 8), .output = flat(rank.x, 0, 8)}});
+      rank.device.communicate(dp, {.kind = Kind::communication, .mode = mode, .purpose = intern("sum"), .step = 0},
+                              std::vector<Transfer>{all_reduce_of(flat(rank.x, 0, 8))});
       rank.order(rank.a, dp.stream);
       body(i, rank);
     }
@@ -79,8 +77,7 @@ TEST(Symmetry, IsNotForRanksThatAnotherModeParts) {
     const Communicator& own = cp[static_cast<std::size_t>(i)];
     twins.ranks[i].order(own.stream, twins.ranks[i].a);
     const View view = flat(twins.ranks[i].x, 16, 8);
-    twins.ranks[i].communicate(own, "hop", {{.collective = Collective::all_reduce, .input = view, .output = view}},
-                               Mode::cp);
+    twins.ranks[i].communicate(own, "hop", {all_reduce_of(view)}, Mode::cp);
   }
   EXPECT_THAT(twins.ranks.findings(), IsEmpty());
 }
@@ -95,9 +92,7 @@ TEST(Symmetry, HoldsBetweenRanksAtTheSamePlaceOfAnotherMode) {
       const Group pair{{i / 2 * 2, i / 2 * 2 + 1}, i % 2};
       const Communicator cp = rank.device.declare("cp", pair);
       const View half = flat(rank.x, 16, 8), all = flat(rank.x, 0, 8);
-      const auto sum = [](const View& x) {
-        return std::vector<Transfer>{{.collective = Collective::all_reduce, .input = x, .output = x}};
-      };
+      const auto sum = [](const View& x) { return std::vector<Transfer>{all_reduce_of(x)}; };
       rank.communicate(cp, "hop", sum(half), Mode::cp);
       rank.device.communicate(dp[static_cast<std::size_t>(i)],
                               {.kind = Kind::communication, .mode = Mode::dp, .purpose = intern("sum"), .step = 0},

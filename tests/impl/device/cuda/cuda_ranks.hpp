@@ -11,6 +11,7 @@
 #include "tests/cuda_host/nccl_double.hpp"
 #include "tests/impl/device/cuda/host_run_implementation.hpp"
 #include "tests/impl/device/device_testing.hpp"
+#include "tests/testing.hpp"
 
 namespace underlap::cuda {
 
@@ -29,6 +30,7 @@ class CudaRanks {
   }
 
   /// `program(device, group)`: the group is all ranks. Returns what each rank threw; empty for those that did not.
+  /// Fails the test where NCCL is used wrongly: where ranks' calls differ, or touch what is gone.
   template <class Program>
   std::vector<std::string> run_each(Program program) {
     std::vector<std::string> errors(static_cast<std::size_t>(world_size_));
@@ -37,6 +39,7 @@ class CudaRanks {
     for (std::int32_t rank = 0; rank < world_size_; ++rank)
       threads.emplace_back([&, rank] { errors[static_cast<std::size_t>(rank)] = run_rank(rank, program); });
     for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(cuda_host::NcclDouble::instance().errors(), IsEmpty());
     return errors;
   }
 

@@ -21,6 +21,8 @@ struct RoundModel : testing::Test {
   CostModel model{test::round_hardware()};
 };
 
+CostModel with_margin(int layernorm_sm_margin) { return CostModel(test::round_hardware(), {}, layernorm_sm_margin); }
+
 TEST_F(RoundModel, GemmOfOneWaveRunsAtThePeak) {
   const KernelTime time = model.kernel(gemm_cost(1000, 1000, 500));
   EXPECT_EQ(time.kind, Kind::waves);
@@ -93,21 +95,21 @@ TEST_F(RoundModel, NormNeedsAllSmsButTheMargin) {
   const Cost norm{.bytes_read = 1'000'000, .work = Work::norm};
   EXPECT_EQ(model.kernel(norm).kind, Kind::persistent);
   EXPECT_EQ(model.kernel(norm).sms, 100);
-  const KernelTime with_margin = model.kernel(norm, 16);
-  EXPECT_EQ(with_margin.sms, 84);
-  EXPECT_EQ(with_margin.alone_ns, 1000);
-  EXPECT_EQ(model.kernel(norm, 75).alone_ns, 2000);
-  EXPECT_THROW(model.kernel(norm, 100), std::invalid_argument);
-  EXPECT_THROW(model.kernel(norm, -1), std::invalid_argument);
+  const KernelTime time = with_margin(16).kernel(norm);
+  EXPECT_EQ(time.sms, 84);
+  EXPECT_EQ(time.alone_ns, 1000);
+  EXPECT_EQ(with_margin(75).kernel(norm).alone_ns, 2000);
+  EXPECT_THROW(with_margin(100).kernel(norm), std::invalid_argument);
+  EXPECT_THROW(with_margin(-1).kernel(norm), std::invalid_argument);
 }
 
 TEST_F(RoundModel, NormOfRowsThatABlockHoldsNeedsNoSmsAtOnce) {
   Cost norm{.bytes_read = 1'000'000, .work = Work::norm, .extent = {1000, 8192, 1}};
-  EXPECT_EQ(model.kernel(norm, 16).kind, Kind::waves);
-  EXPECT_EQ(model.kernel(norm, 16).tiles, 84);
-  EXPECT_EQ(model.kernel(norm, 16).alone_ns, 1000);
+  EXPECT_EQ(with_margin(16).kernel(norm).kind, Kind::waves);
+  EXPECT_EQ(with_margin(16).kernel(norm).tiles, 84);
+  EXPECT_EQ(with_margin(16).kernel(norm).alone_ns, 1000);
   norm.extent[1] = 8193;
-  EXPECT_EQ(model.kernel(norm, 16).kind, Kind::persistent);
+  EXPECT_EQ(with_margin(16).kernel(norm).kind, Kind::persistent);
 }
 
 TEST_F(RoundModel, GemmsAndAttentionRunAtTheClockThatIsKeptUp) {
@@ -166,8 +168,8 @@ TEST_F(RoundModel, AttentionOfATileIsAsEfficientAsTheCausalSequenceWithLoopsAsLo
 }
 
 TEST_F(RoundModel, CopiesTakeNoSm) {
-  EXPECT_EQ(model.copy_from_host(1'000'000).sms, 0);
-  EXPECT_EQ(model.copy_from_host(1'000'000).alone_ns, 100'000);
+  EXPECT_EQ(model.copy(1'000'000).sms, 0);
+  EXPECT_EQ(model.copy(1'000'000).alone_ns, 100'000);
 }
 
 TEST_F(RoundModel, SaysWhatTheDeviceOffers) {

@@ -79,7 +79,7 @@ class Maker {
       const Tag tag{.bucket = static_cast<std::int32_t>(i), .step = 0};
       if (is_call) {
         const View view = flat(x, 0, static_cast<std::int64_t>(10 + i));
-        const Transfer t{.collective = Collective::all_reduce, .input = view, .output = view};
+        const Transfer t = all_reduce_of(view);
         one.alone_ns = static_cast<double>(view.bytes());
         one.sms = calls[i] == 1 ? 10 : 5;
         d.communicate(communicators[calls[i] - 1], tag, {&t, 1});

@@ -52,14 +52,14 @@ TEST(Engine, AFasterKernelMayTakeTheDeviceFromAMoreUrgentOne) {
     RecordingDevice& d = world[0];
     const Stream a = d.create_stream("a"), b = d.create_stream("b");
     const Communicator dp = d.declare("dp", world.group(0));
-    const Transfer t = all_reduce_of(d.allocate("x", DataType::f32, 100));
+    const Tensor x = d.allocate("x", DataType::f32, 100);
     const Cost few{.sms = -10}, all{.sms = -100};
     d.launch(a, named("before"), kernel(before_ns, few));
     d.launch(a, named("bulk"), kernel(100, all));
     d.launch(b, named("first"), kernel(20, few));
     d.launch(b, named("urgent"), kernel(10, all));
     d.wait(dp.stream, d.record(b));
-    d.communicate(dp, named("sum"), {&t, 1});
+    communicate(d, dp, "sum", {all_reduce_of(x)});
     return world.play().at("0 dp sum").end;
   };
   EXPECT_EQ(end_with(30), 30 + 10 + 400) << "urgent is there at 20, and bulk behind it";
@@ -71,7 +71,7 @@ TEST(Engine, RefusesWhatVirtualTimeCannotCount) {
   operation[0].launch(operation[0].create_stream("a"), named("long"), kernel(1e16));
   EXPECT_THAT(operation.error(), AllOf(HasSubstr("rank 0: a: long takes 1e+16 ns"), HasSubstr("run.hardware")));
   communicate(transfer[0], transfer[0].declare("dp", transfer.group(0)), "sum",
-              all_reduce_of(transfer[0].allocate("x", DataType::f32, std::int64_t{1} << 52)));
+              {all_reduce_of(transfer[0].allocate("x", DataType::f32, std::int64_t{1} << 52))});
   EXPECT_THAT(transfer.error(), HasSubstr("rank 0: dp: sum takes"));
   const Stream a = steps[0].create_stream("a");
   for (int i = 0; i < 3; ++i) steps[0].launch(a, named("long"), kernel(4e15));
@@ -86,7 +86,7 @@ TEST(Engine, ACollectiveMovesOnceItsLastMemberIsThere) {
     const Tensor x = d.allocate("x", DataType::f32, 100);
     d.launch(compute, named("late"), kernel(10.0 * (group.my_index + 1)));
     d.wait(dp.stream, d.record(compute));
-    communicate(d, dp, "sum", all_reduce_of(x));
+    communicate(d, dp, "sum", {all_reduce_of(x)});
   });
   const auto times = world.play();
   EXPECT_EQ(times.at("0 dp sum"), (Interval{10, 430}));
@@ -104,10 +104,7 @@ TEST(Engine, AMessageWaitsForBothSides) {
     const Communicator pp = d.declare("pp", group);
     const Tensor x = d.allocate("x", DataType::f32, 25);
     if (group.my_index == 0) d.launch(pp.stream, named("before"), kernel(40));
-    const Transfer t = group.my_index == 0
-                           ? Transfer{.collective = Collective::send, .input = flat(x), .output = {}, .peer = 1}
-                           : Transfer{.collective = Collective::receive, .input = {}, .output = flat(x), .peer = 0};
-    d.communicate(pp, named("hop"), {&t, 1});
+    communicate(d, pp, "hop", {group.my_index == 0 ? send_to(1, flat(x)) : receive_from(0, flat(x))});
   });
   const auto times = world.play();
   EXPECT_EQ(times.at("0 pp hop"), (Interval{40, 140}));
@@ -217,7 +214,7 @@ World::Times beside_transfers(World& world, int sms, const Operation& operation,
     const Tensor x = d.allocate("x", DataType::f32, 250);
     const std::vector<std::byte> bytes(copy_first_ns);
     d.upload(dp.stream, named("before"), flat(d.allocate("y", DataType::u8, 500), 0, 500), bytes);
-    communicate(d, dp, "sum", all_reduce_of(x));
+    communicate(d, dp, "sum", {all_reduce_of(x)});
     d.launch(compute, named("tiny"), kernel(1, {.sms = -1}));
     d.launch(compute, named("kernel"), operation);
   });
@@ -269,7 +266,7 @@ TEST(Multiprocessors, AKernelThatWaitsKeepsWhatIsFreeFromYoungerOnesButNotFromTr
   launch("waits", 60);
   launch("would fit", 10);
   const Communicator dp = d.declare("dp", world.group(0), {.sms = 0});
-  communicate(d, dp, "it", all_reduce_of(d.allocate("x", DataType::f32, 5)));
+  communicate(d, dp, "it", {all_reduce_of(d.allocate("x", DataType::f32, 5))});
   const auto times = world.play();
   EXPECT_EQ(times.at("0 waits it"), (Interval{100, 200}));
   EXPECT_EQ(times.at("0 would fit it"), (Interval{100, 200}));
@@ -314,7 +311,7 @@ TEST(Bandwidth, TwoTransfersShareALink) {
     for (const char* purpose : {"one", "two"}) {
       const Communicator c = d.declare(purpose, group);
       const Tensor x = d.allocate("x", DataType::f32, purpose[0] == 'o' ? 25 : 50);
-      communicate(d, c, "sum", all_reduce_of(x));
+      communicate(d, c, "sum", {all_reduce_of(x)});
     }
   });
   const auto times = world.play();
@@ -343,11 +340,10 @@ World::Times reductions_beside_compute(std::int32_t connections) {
     const Stream compute = d.create_stream("compute");
     const Communicator dp = d.declare("dp", group);
     const Tensor x = d.allocate("x", DataType::f32, 25);
-    const Transfer t = all_reduce_of(x);
     const auto step = [&](const char* backward, const char* reduce) {
       d.launch(compute, named(backward), kernel(50, {.sms = -10}));
       d.wait(dp.stream, d.record(compute));
-      d.communicate(dp, named(reduce), {&t, 1});
+      communicate(d, dp, reduce, {all_reduce_of(x)});
     };
     step("backward 0", "reduce 0");
     step("backward 1", "reduce 1");
@@ -377,7 +373,7 @@ TEST(Deadlock, EndsAtOnceAndNamesWhoWaitsForWhom) {
     const Communicator& second = group.my_index == 0 ? tp : dp;
     d.communicate(first, {.mode = Mode::dp, .purpose = intern("grad_all_reduce"), .bucket = 2, .step = 1}, {&t, 1});
     d.wait(second.stream, d.record(first.stream));
-    d.communicate(second, named("other"), {&t, 1});
+    communicate(d, second, "other", {t});
     d.wait(compute, d.record(second.stream));
   });
   EXPECT_THAT(world.error(),
@@ -390,7 +386,7 @@ TEST(Deadlock, MembersOfOneCollectiveThatMeanDifferentThingsAreNamed) {
   World world(2);
   world.record([&](RecordingDevice& d, const Group& group) {
     const Communicator dp = d.declare("dp", group);
-    communicate(d, dp, "sum", all_reduce_of(d.allocate("x", DataType::f32, 25 + group.my_index)));
+    communicate(d, dp, "sum", {all_reduce_of(d.allocate("x", DataType::f32, 25 + group.my_index))});
   });
   EXPECT_THAT(world.error(), AllOf(HasSubstr("rank 0 dp: sum: all_reduce of 100 bytes of f32"),
                                    HasSubstr("rank 1 dp: sum: all_reduce of 104 bytes of f32")));
@@ -402,12 +398,10 @@ TEST(Deadlock, OfACallOnlyTheMessagesThatAreNotOverAreNamed) {
     if (group.my_index == 2) return;  // who has nothing to say
     const Communicator pp = d.declare("pp", group);
     const View x = flat(d.allocate("x", DataType::f32, 25));
-    const auto send = [&x](std::int32_t to) {
-      return Transfer{.collective = Collective::send, .input = x, .output = {}, .peer = to};
-    };
-    const Transfer receive{.collective = Collective::receive, .input = {}, .output = x, .peer = 0};
-    const std::vector<Transfer> both{send(1), send(2)};
-    d.communicate(pp, named("hop"), group.my_index == 0 ? std::span(both) : std::span(&receive, 1));
+    if (group.my_index == 0)
+      communicate(d, pp, "hop", {send_to(1, x), send_to(2, x)});
+    else
+      communicate(d, pp, "hop", {receive_from(0, x)});
   });
   EXPECT_THAT(world.error(), AllOf(HasSubstr("after 100 ns"), HasSubstr("rank 0 pp: hop waits for rank 2"),
                                    Not(HasSubstr("waits for SMs"))));
@@ -424,7 +418,7 @@ TEST(Deadlock, WhatIsOverIsNotTakenForWhatStandsInItsPlace) {
     d.launch(other, named("long"), kernel(5, {.sms = -1}));
     for (int i = 0; i < num_between; ++i) d.synchronize(), d.mark(dp.stream, 0, i);
     d.synchronize();
-    communicate(d, dp, "sum", all_reduce_of(d.allocate("x", DataType::f32, 25)));
+    communicate(d, dp, "sum", {all_reduce_of(d.allocate("x", DataType::f32, 25))});
     EXPECT_THAT(world.error(), HasSubstr("rank 0 dp: sum waits for rank 1")) << num_between;
   }
 }

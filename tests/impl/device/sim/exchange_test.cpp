@@ -23,7 +23,7 @@ class Exchange {
     Hardware hardware = test::round_hardware();
     hardware.node.p2p_nvlink_latency_us.value = kLatencyNs / 1e3;
     hardware.node.p2p_sms.value = 8;
-    world.machine = make_time_model(CostModel(hardware));
+    world.machine = std::make_unique<CostModel>(hardware);
     for (std::int32_t r = 0; r < size; ++r) {
       compute.push_back(at(r).create_stream("compute"));
       ring.push_back(at(r).declare("tp", world.group(r), hints));
@@ -41,10 +41,8 @@ class Exchange {
   }
   void exchange(std::int32_t r, const std::string& name, std::int32_t to, std::int32_t from) {
     const Tensor& buffer = buffers_[static_cast<std::size_t>(r)];
-    const std::vector<Transfer> both{
-        {.collective = Collective::send, .input = flat(buffer, 0, kBytes), .output = {}, .peer = to},
-        {.collective = Collective::receive, .input = {}, .output = flat(buffer, kBytes, kBytes), .peer = from}};
-    at(r).communicate(ring_of(r), named(name), both);
+    communicate(at(r), ring_of(r), name,
+                {send_to(to, flat(buffer, 0, kBytes)), receive_from(from, flat(buffer, kBytes, kBytes))});
   }
   /// A GEMM of `waves` whole waves of 10 microseconds each.
   void gemm(std::int32_t r, const std::string& name, std::int64_t waves = 1) {
@@ -121,9 +119,7 @@ TEST(Exchange, TheTwoMessagesOfAHopBeginEachWithItsOwnPeer) {
     const std::vector<std::byte> bytes(100'000);  // 10 us
     e.at(r).upload(pair.stream, named("before"), flat(e.at(r).allocate("x", DataType::u8, 100'000)), bytes);
     const View view = flat(e.at(r).allocate("y", DataType::u8, kBytes));
-    const Transfer t = r == 0 ? Transfer{.collective = Collective::send, .input = view, .output = {}, .peer = 1}
-                              : Transfer{.collective = Collective::receive, .input = {}, .output = view, .peer = 0};
-    e.at(r).communicate(pair, named("message"), {&t, 1});
+    communicate(e.at(r), pair, "message", {r == 0 ? send_to(1, view) : receive_from(0, view)});
   }
   const auto times = e.world.play();
   EXPECT_EQ(times.at("1 tp hop"), (Interval{0, 10'000 + kHopNs}));

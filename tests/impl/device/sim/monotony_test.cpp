@@ -89,8 +89,7 @@ TEST_P(Monotony, NoOperationAloneIsFasterOnASlowerMachine) {
           << of_call(slower) << ": " << describe(call);
       const Cost cost = draw_cost(draw, shipped.gpu);
       EXPECT_FALSE(is_less(slower.kernel(cost).alone_ns, faster.kernel(cost).alone_ns)) << figure.name;
-      EXPECT_FALSE(
-          is_less(slower.copy_from_host(cost.bytes_read).alone_ns, faster.copy_from_host(cost.bytes_read).alone_ns))
+      EXPECT_FALSE(is_less(slower.copy(cost.bytes_read).alone_ns, faster.copy(cost.bytes_read).alone_ns))
           << figure.name;
     }
   }

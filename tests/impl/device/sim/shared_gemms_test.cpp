@@ -22,7 +22,7 @@ Operation gemm_of(std::int64_t tiles, std::int64_t bytes = 1) {
 
 World::Times play_at_once(const std::vector<Operation>& gemms) {
   World world(1);
-  world.machine = make_time_model(CostModel(test::round_hardware()));
+  world.machine = std::make_unique<CostModel>(test::round_hardware());
   for (std::size_t i = 0; i < gemms.size(); ++i) {
     const std::string name = "gemm " + std::to_string(i);
     world[0].launch(world[0].create_stream("s"), named(name), gemms[i]);

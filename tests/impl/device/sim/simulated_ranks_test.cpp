@@ -29,8 +29,7 @@ TEST(SimulatedRanks, ACollectiveTakesTheWholeGroupsTimeOnceTheSimulatedMembersAr
     const Tensor x = d.allocate("x", DataType::f32, 100);
     d.launch(compute, named("late"), kernel(10.0 * (r + 1)));
     d.wait(dp.stream, d.record(compute));
-    const Transfer sum{.collective = Collective::all_reduce, .input = flat(x), .output = flat(x)};
-    d.communicate(dp, named("sum"), {&sum, 1});
+    communicate(d, dp, "sum", {all_reduce_of(x)});
     d.mark(compute, 0, 0);
   }
   const auto times = world.play({.simulated = {0, 2}});
@@ -45,11 +44,10 @@ void pass_round(RecordingDevice& d, std::int32_t rank) {
   const Stream compute = d.create_stream("compute");
   const Communicator ring = d.declare("ring", group_of_four(rank));
   const Tensor x = d.allocate("x", DataType::f32, 25);
-  const Transfer both[] = {{.collective = Collective::send, .input = flat(x), .output = {}, .peer = (rank + 1) % 4},
-                           {.collective = Collective::receive, .input = {}, .output = flat(x), .peer = (rank + 3) % 4}};
   d.launch(compute, named("first"), kernel(40));
   d.wait(ring.stream, d.record(compute));
-  for (const char* hop : {"hop 1", "hop 2"}) d.communicate(ring, named(hop), both);
+  for (const char* hop : {"hop 1", "hop 2"})
+    communicate(d, ring, hop, {send_to((rank + 1) % 4, flat(x)), receive_from((rank + 3) % 4, flat(x))});
 }
 
 TEST(SimulatedRanks, AHopRoundARingTakesWhatItTakesWhereAllAreSimulated) {
@@ -66,8 +64,7 @@ TEST(SimulatedRanks, AMessageWaitsForTheRankThatIsSimulatedForItsOtherEnd) {
   const auto exchange = [](RecordingDevice& d, std::int32_t rank) {
     const Communicator up = d.declare("ring", group_of_four(rank));
     const Tensor x = d.allocate("x", DataType::f32, 25);
-    const Transfer send{.collective = Collective::send, .input = flat(x), .output = {}, .peer = (rank + 1) % 4};
-    d.communicate(up, named("send"), {&send, 1});
+    communicate(d, up, "send", {send_to((rank + 1) % 4, flat(x))});
   };
   World all(4), one(1);
   for (std::int32_t r = 0; r < 4; ++r) exchange(all[static_cast<std::size_t>(r)], r);

@@ -16,7 +16,7 @@ struct Bounded : testing::Test {
     Hardware hardware = test::round_hardware();
     hardware.node.p2p_nvlink_latency_us.value = 0.5;
     hardware.node.nvlink_gb_per_s.value = 125;
-    machine = make_time_model(CostModel(hardware));
+    machine = std::make_unique<CostModel>(hardware);
     main = device.create_stream("compute");
     second = device.create_stream("second");
     third = device.create_stream("third");
@@ -83,7 +83,7 @@ TEST_F(Bounded, MessagesOfOneCallMoveAtOnceUntilTheLinkIsFull) {
 TEST_F(Bounded, ATransferThatIsMeasuredFasterThanTheLineFillsItNoLongerThanItTakes) {
   Hardware hardware = test::round_hardware();
   hardware.node.nvlink_gb_per_s.value = 50;  // at which the bytes on the wire would take 1750 ns
-  machine = make_time_model(CostModel(hardware));
+  machine = std::make_unique<CostModel>(hardware);
   const Transfer gather{.collective = Collective::all_gather,
                         .input = flat(buffer, 0, kAloneBytes / 8),
                         .output = flat(buffer, 0, kAloneBytes)};
@@ -95,9 +95,8 @@ TEST_F(Bounded, ATransferThatIsMeasuredFasterThanTheLineFillsItNoLongerThanItTak
 TEST_F(Bounded, SendsOnOneCommunicatorAndReceivesOnAnotherDoNotDisturbEachOther) {
   const Communicator back = device.declare("back", {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .my_index = 0});
   for (int i = 0; i < 10; ++i) {
-    const Transfer out = message(Collective::send, 1), in = message(Collective::receive, 7);
-    device.communicate(tp, named("out"), {&out, 1});
-    device.communicate(back, named("in"), {&in, 1});
+    communicate(device, tp, "out", {message(Collective::send, 1)});
+    communicate(device, back, "in", {message(Collective::receive, 7)});
   }
   join(main, tp.stream);
   join(main, back.stream);
@@ -148,7 +147,7 @@ TEST(TimeAlone, IsNeverAboveWhatTheEnginePlays) {
         hardware.node.p2p_nvlink_latency_us.value = 0.5;
         hardware.node.p2p_sms.value = 8;
         hardware.gpu.kernel_overhead_us.value = 1;
-        world.machine = make_time_model(CostModel(hardware));
+        world.machine = std::make_unique<CostModel>(hardware);
         std::vector<Program> programs;
         for (std::int32_t r = 0; r < n; ++r) {
           RecordingDevice& d = world[static_cast<std::size_t>(r)];
@@ -156,9 +155,7 @@ TEST(TimeAlone, IsNeverAboveWhatTheEnginePlays) {
           const Communicator tp = d.declare("tp", world.group(r), {.copy_engine = copy_engine});
           const Tensor x = d.allocate("x", DataType::u8, 2 * kilobytes * 1000);
           const View mine = flat(x, 0, kilobytes * 1000), other = flat(x, kilobytes * 1000, kilobytes * 1000);
-          const std::vector<Transfer> hop{
-              {.collective = Collective::send, .input = mine, .output = {}, .peer = (r + 1) % n},
-              {.collective = Collective::receive, .input = {}, .output = other, .peer = (r + n - 1) % n}};
+          const std::vector<Transfer> hop{send_to((r + 1) % n, mine), receive_from((r + n - 1) % n, other)};
           for (std::int32_t i = 0; i < n; ++i) {
             const Stream stream = streams[static_cast<std::size_t>(i % 3)];
             if (i > 0) d.wait(stream, d.record(tp.stream));

@@ -56,9 +56,8 @@ std::vector<Values> collective(Collective c, std::int64_t elements, auto input, 
     const Tensor t = d.allocate("t", DataType::f32, elements);
     fill(d, dp.stream, t, brought(place, elements));
     outputs.push_back(output(t, place));
-    const Transfer transfer{
-        .collective = c, .input = input(t, place), .output = outputs.back(), .op = op, .peer = root};
-    d.communicate(dp, named("it"), {&transfer, 1});
+    communicate(d, dp, "it",
+                {{.collective = c, .input = input(t, place), .output = outputs.back(), .op = op, .peer = root}});
   }
   world.play();
   std::vector<Values> result;
@@ -122,16 +121,10 @@ TEST(CollectiveValues, MessagesInAllDirectionsInOneCallMeetInTheirOrder) {
     fill(d, ring.stream, in, brought(place, 6));
     const std::int32_t next = (place + 1) % kRanks;
     const std::int32_t before = (place + 2) % kRanks;
-    const auto send = [](const View& view, std::int32_t to) {
-      return Transfer{.collective = Collective::send, .input = view, .output = {}, .peer = to};
-    };
-    const auto receive = [](const View& view, std::int32_t from) {
-      return Transfer{.collective = Collective::receive, .input = {}, .output = view, .peer = from};
-    };
-    const std::vector<Transfer> transfers{send(flat(in, 0, 2), next),       send(flat(in, 2, 2), next),
-                                          send(flat(in, 4, 2), before),     receive(flat(out, 0, 2), before),
-                                          receive(flat(out, 2, 2), before), receive(flat(out, 4, 2), next)};
-    d.communicate(ring, named("hops"), transfers);
+    communicate(d, ring, "hops",
+                {send_to(next, flat(in, 0, 2)), send_to(next, flat(in, 2, 2)), send_to(before, flat(in, 4, 2)),
+                 receive_from(before, flat(out, 0, 2)), receive_from(before, flat(out, 2, 2)),
+                 receive_from(next, flat(out, 4, 2))});
     outputs.push_back(flat(out));
   }
   world.play();
@@ -214,9 +207,9 @@ TEST(Taint, OfWhatIsSentReachesThoseWhoReceiveIt) {
         fill(d, c.stream, y, {1, 2, 3, 4});
         d.wait(compute, d.record(c.stream));
         Transfer t{.collective = Collective::all_reduce, .input = flat(x), .output = flat(out)};
-        if (is_message && r == 0) t = {.collective = Collective::send, .input = flat(x), .output = {}, .peer = 1};
-        if (is_message && r == 1) t = {.collective = Collective::receive, .input = {}, .output = flat(out), .peer = 0};
-        d.communicate(c, named("it"), {&t, 1});
+        if (is_message && r == 0) t = send_to(1, flat(x));
+        if (is_message && r == 1) t = receive_from(0, flat(out));
+        communicate(d, c, "it", {t});
         if (is_ordered) d.wait(compute, d.record(c.stream));
         if (r == 0) d.launch(compute, named("refill"), plus_one(flat(y), flat(x)));
         outputs.push_back(flat(out));

@@ -52,14 +52,14 @@ inline Operation kernel(double ns, Cost cost = {}) {
 }
 inline Operation waves(double ns, std::int64_t tiles) { return kernel(ns, {.bytes_written = tiles}); }
 
-inline Transfer all_reduce_of(const Tensor& t) {
-  return {.collective = Collective::all_reduce, .input = flat(t), .output = flat(t)};
-}
+using testing_support::all_reduce_of;
+using testing_support::receive_from;
+using testing_support::send_to;
 
 inline Tag named(std::string_view purpose) { return {.purpose = intern(purpose)}; }
 inline void communicate(RecordingDevice& device, const Communicator& communicator, std::string_view purpose,
-                        const Transfer& transfer) {
-  device.communicate(communicator, named(purpose), {&transfer, 1});
+                        std::initializer_list<Transfer> transfers) {
+  device.communicate(communicator, named(purpose), transfers);
 }
 
 /// Ranks that record a program each and play them together.
