@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <initializer_list>
 
 #include "tests/profiler/slices.hpp"
 
@@ -10,6 +10,13 @@ namespace underlap::viewer::testing_support {
 using underlap::testing_support::communication;
 using underlap::testing_support::kNoWork;
 using underlap::testing_support::slice_of;
+
+/// A trace without slices, with streams of one rank: track i is the ith of them.
+inline Trace with_streams(std::initializer_list<const char*> names, std::int32_t rank = 0) {
+  Trace trace;
+  for (const char* name : names) trace.add_track({rank, 0, name});
+  return trace;
+}
 
 /// What our own traces say of the knobs that hide communication.
 inline constexpr const char* kOverlapKnobs =

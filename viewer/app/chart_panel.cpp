@@ -9,18 +9,13 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
-#include <algorithm>
 #include <cmath>
-#include <exception>
-#include <stdexcept>
 
 #include "viewer/app/labels.hpp"
 #include "viewer/charts/write_chart.hpp"
 
 namespace underlap::viewer {
 namespace {
-
-QString utf8(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // As high as its chart needs to leave no row out.
 class ChartView : public QChartView {
@@ -36,9 +31,8 @@ class ChartView : public QChartView {
 
 }  // namespace
 
-ChartPanel::ChartPanel(QWidget* parent)
-    : QWidget(parent),
-      theme_(&Theme::light()),
+ChartPanel::ChartPanel()
+    : theme_(&Theme::light()),
       kinds_(new QComboBox),
       view_(new ChartView),
       scrolled_(new QScrollArea),
@@ -74,7 +68,7 @@ void ChartPanel::set_input(const ChartInput& input) {
   const QString before = kinds_->currentData().toString();
   kinds_->clear();
   for (const ChartKind& kind : chart_kinds())
-    if (fits(kind, input_)) kinds_->addItem(utf8(kind.title), utf8(kind.name));
+    if (fits(kind, input_)) kinds_->addItem(text(kind.title), text(kind.name));
   kinds_->setCurrentIndex(std::max(0, kinds_->findData(before)));
   redraw();
 }
@@ -84,18 +78,13 @@ void ChartPanel::set_theme(const Theme& theme) {
   redraw();
 }
 
-void ChartPanel::show_chart(const QString& name) {
-  const int index = kinds_->findData(name);
-  if (index >= 0) kinds_->setCurrentIndex(index);
-}
-
 void ChartPanel::redraw() {
   chart_.reset();
   QString why = tr("No charts are available for this.");
   try {
     if (kinds_->count() > 0) chart_.emplace(make_chart(kinds_->currentData().toString().toStdString(), input_));
   } catch (const std::invalid_argument& error) {
-    why = QString::fromUtf8(error.what());
+    why = text(error.what());
   }
   scrolled_->setVisible(chart_.has_value());
   reason_->setVisible(!chart_);
@@ -110,7 +99,7 @@ void ChartPanel::redraw() {
 
 void ChartPanel::save() {
   if (!chart_) return;
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), utf8(chart_->kind.name) + ".svg",
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), text(chart_->kind.name) + ".svg",
                                                     tr("Pictures and data (*.svg *.png *.csv)"));
   if (!path.isEmpty()) save_as(path);
 }
@@ -119,7 +108,7 @@ void ChartPanel::save_as(const QString& path) {
   try {
     if (chart_) write_chart(path.toStdString(), *chart_, *theme_, fitting_size(*chart_, *theme_));
   } catch (const std::exception& error) {
-    QMessageBox::warning(this, tr("The chart was not saved"), QString::fromUtf8(error.what()));
+    QMessageBox::warning(this, tr("The chart was not saved"), text(error.what()));
   }
 }
 

@@ -14,19 +14,17 @@ class QScrollArea;
 namespace underlap::viewer {
 
 /// One chart of a page at a time, chosen from those that its document has figures for, with all its rows: those that
-/// have no room are scrolled to. Writes it to a file.
+/// have no room are scrolled to. Instead of one that cannot be drawn, the reason. Writes it to a file.
 class ChartPanel : public QWidget {
   Q_OBJECT
 
  public:
-  explicit ChartPanel(QWidget* parent = nullptr);
+  ChartPanel();
   ~ChartPanel() override;
 
   /// What to draw from; it must outlive the panel or the next call.
   void set_input(const ChartInput&);
   void set_theme(const Theme&);
-  /// Shows a chart by its name, or a sentence with the reason if it cannot be drawn.
-  void show_chart(const QString& name);
   /// Asks for a file, and writes what is shown.
   void save();
   void save_as(const QString& path);

@@ -4,11 +4,11 @@
 #include <QLabel>
 #include <QString>
 #include <QVBoxLayout>
-#include <string>
+#include <string_view>
 
 namespace underlap::viewer {
 
-inline QString text(const std::string& string) { return QString::fromStdString(string); }
+inline QString text(std::string_view string) { return QString::fromUtf8(string); }
 
 /// A label that shows `text` as it is, also where a name from a file looks like HTML, which a QLabel would follow. It
 /// belongs to the layout that it is put into.

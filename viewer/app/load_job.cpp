@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 
 #include <QFileInfo>
-#include <chrono>
-#include <exception>
 #include <new>
-#include <stdexcept>
 
-#include "profiler/analysis/not_comparable.hpp"
 #include "profiler/gate/named_runs.hpp"
 
 namespace underlap::viewer {

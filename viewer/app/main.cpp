@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // underlap-viewer: windows, or pictures without one.
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <QApplication>
+#include <QDir>
+#include <QJsonArray>
+#include <QJsonObject>
+#include <QPluginLoader>
 #include <cstdlib>
-#include <exception>
-#include <stdexcept>
 
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/memory_room.hpp"
 #include "platform/text/output.hpp"
-#include "viewer/app/display.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/render.hpp"
 
@@ -22,16 +27,11 @@ namespace {
 constexpr const char* kScaling = "scaling";  // the chart that a window opens with
 
 struct Arguments {
-  std::vector<std::string> inputs;
-  std::string render;
+  RenderRequest request;  // without range, size and theme; with no output, of a window
   std::string range;
-  std::string chart;
-  std::string cell;
   std::string size;
-  double scale = 1;
   bool dark = false;
   bool compare = false;
-  bool force = false;
 };
 
 QSize size_from(const std::string& text) {
@@ -45,38 +45,117 @@ QSize size_from(const std::string& text) {
   return {width, height};
 }
 
-QStringList inputs_of(const Arguments& arguments) {
-  QStringList inputs;
-  for (const std::string& input : arguments.inputs) inputs << QString::fromStdString(input);
-  return inputs;
-}
-
 RenderRequest request_of(const Arguments& arguments) {
-  RenderRequest request;
-  request.output = arguments.render;
-  request.inputs = inputs_of(arguments);
+  RenderRequest request = arguments.request;
   if (!arguments.range.empty()) request.range = parse_range(arguments.range);
   if (!arguments.size.empty()) request.size = size_from(arguments.size);
-  request.chart = arguments.chart;
-  request.cell = arguments.cell;
-  request.scale = arguments.scale;
-  request.theme = arguments.dark ? &Theme::dark() : &Theme::light();
-  request.is_forced = arguments.force;
+  if (arguments.dark) request.theme = &Theme::dark();
   return request;
 }
 
 void check(const Arguments& arguments) {
-  const bool renders = !arguments.render.empty();
-  const bool has_chart = !arguments.chart.empty() && arguments.chart != kScaling;
-  if (!renders && (!arguments.range.empty() || has_chart || !arguments.size.empty() || !arguments.cell.empty()))
+  const RenderRequest& request = arguments.request;
+  const bool has_chart = !request.chart.empty() && request.chart != kScaling;
+  const bool renders = !request.output.empty();
+  if (!renders && (!arguments.range.empty() || has_chart || !arguments.size.empty() || !request.cell.empty()))
     throw std::invalid_argument(
         "--range, --chart, --cell and --size need --render FILE; in a window, Ctrl+H shows charts, and --chart scaling "
         "compares several runs");
-  if (arguments.compare && arguments.inputs.size() != 2)
+  if (arguments.compare && request.inputs.size() != 2)
     throw std::invalid_argument(
-        fmt::format("--compare takes two traces or runs, the baseline first, not {}", arguments.inputs.size()));
-  if (arguments.chart == kScaling && (arguments.inputs.empty() || arguments.compare))
+        fmt::format("--compare takes two traces or runs, the baseline first, not {}", request.inputs.size()));
+  if (request.chart == kScaling && (request.inputs.empty() || arguments.compare))
     throw std::invalid_argument("--chart scaling takes run folders and cannot be used with --compare");
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Whether the X server of DISPLAY answers libxcb. Then `kept` is a connection to it, whose deleter holds the library.
+// Without the library Qt reports a failure.
+bool x_answers(std::shared_ptr<void>& kept) {
+  const std::shared_ptr<void> library(::dlopen("libxcb.so.1", RTLD_NOW), [](void* handle) {
+    if (handle != nullptr) ::dlclose(handle);
+  });
+  if (!library) return true;
+  const auto connect = reinterpret_cast<void* (*)(const char*, int*)>(::dlsym(library.get(), "xcb_connect"));
+  const auto error = reinterpret_cast<int (*)(void*)>(::dlsym(library.get(), "xcb_connection_has_error"));
+  const auto disconnect = reinterpret_cast<void (*)(void*)>(::dlsym(library.get(), "xcb_disconnect"));
+  if (connect == nullptr || error == nullptr || disconnect == nullptr) return true;
+  std::shared_ptr<void> connection(connect(nullptr, nullptr), [library, disconnect](void* open) { disconnect(open); });
+  if (error(connection.get()) != 0) return false;
+  kept = std::move(connection);
+  return true;
+}
+
+std::string why_no_x(std::shared_ptr<void>& kept) {
+  const std::string display = variable("DISPLAY");
+  if (display.empty()) return "no display (DISPLAY is not set)";
+  return x_answers(kept) ? "" : "display \"" + display + "\" does not respond";
+}
+
+// A compositor listens at a socket of the user's runtime folder.
+std::string why_no_wayland() {
+  if (!variable("WAYLAND_SOCKET").empty()) return "";
+  std::string name = variable("WAYLAND_DISPLAY");
+  if (name.empty()) return "no display (WAYLAND_DISPLAY is not set)";
+  const std::string path = name.starts_with('/') ? name : variable("XDG_RUNTIME_DIR") + "/" + name;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return "WAYLAND_DISPLAY \"" + name + "\" is too long";
+  std::strcpy(address.sun_path, path.c_str());
+  const int end = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool answers = end >= 0 && ::connect(end, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (end >= 0) ::close(end);
+  return answers ? "" : "Wayland display \"" + name + "\" does not respond";
+}
+
+// The platforms that Qt can draw on here, according to its plugins.
+QStringList platforms() {
+  QStringList names;
+  QStringList folders = QCoreApplication::libraryPaths();
+  for (QString& folder : folders) folder += "/platforms";
+  folders << qEnvironmentVariable("QT_QPA_PLATFORM_PLUGIN_PATH").split(':', Qt::SkipEmptyParts);
+  for (const QString& folder : folders)
+    for (const QString& file : QDir(folder).entryList(QDir::Files))
+      for (const QJsonValue& key :
+           QPluginLoader(folder + "/" + file).metaData()["MetaData"].toObject()["Keys"].toArray())
+        names << key.toString();
+  names.removeDuplicates();
+  names.sort();
+  return names;
+}
+
+std::string why_not_on(const QString& platform, std::shared_ptr<void>& kept) {
+  if (const QStringList all = platforms(); !all.contains(platform))
+    return fmt::format("QT_QPA_PLATFORM is \"{}\", but Qt has no plugin for it here; available: {}",
+                       platform.toStdString(), all.join(", ").toStdString());
+  if (platform == "xcb") return why_no_x(kept);
+  return platform.startsWith("wayland") ? why_no_wayland() : "";
+}
+
+// Why no window can be shown; empty where one can. Qt takes the first platform of its list that it can; with none it
+// aborts without a word that helps.
+//
+// connection  if windows can be shown on an X server, a connection to it. It must outlive the start of the
+//             application: a server resets when its last client leaves, and refuses the next client meanwhile
+std::string why_no_display(std::shared_ptr<void>& connection) {
+  const QString asked = qEnvironmentVariable("QT_QPA_PLATFORM");
+  if (asked.isEmpty()) {
+    if (variable("DISPLAY").empty() && variable("WAYLAND_DISPLAY").empty())
+      return "no display (neither DISPLAY nor WAYLAND_DISPLAY is set)";
+    if (!variable("WAYLAND_DISPLAY").empty() && why_not_on("wayland", connection).empty()) return "";
+    return variable("DISPLAY").empty() ? why_not_on("wayland", connection) : why_not_on("xcb", connection);
+  }
+  std::string why;
+  for (const QString& platform : asked.split(';', Qt::SkipEmptyParts)) {
+    const std::string not_on_this = why_not_on(platform.section(':', 0, 0), connection);
+    if (not_on_this.empty()) return "";
+    if (why.empty()) why = not_on_this;
+  }
+  return why;
 }
 
 // Drops Qt's warning about XDG_RUNTIME_DIR: users of the viewer cannot fix it, and nothing needs that folder.
@@ -85,9 +164,9 @@ void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
 }
 
 int show(int& argc, char** argv, const Arguments& arguments) {
-  const DisplayProbe display;
-  if (!display.why_not().empty()) {
-    print_error("underlap-viewer: {}\n  --render out.png renders a picture without a display\n", display.why_not());
+  std::shared_ptr<void> connection;
+  if (const std::string why = why_no_display(connection); !why.empty()) {
+    print_error("underlap-viewer: {}\n  --render out.png renders a picture without a display\n", why);
     return kBadInput;
   }
   QApplication application(argc, argv);
@@ -95,11 +174,12 @@ int show(int& argc, char** argv, const Arguments& arguments) {
   MainWindow window;
   if (arguments.dark) window.set_dark(true);
   window.show();
-  const QStringList inputs = inputs_of(arguments);
-  if (!arguments.chart.empty())
-    window.scale(inputs, arguments.force);
+  QStringList inputs;
+  for (const std::string& input : arguments.request.inputs) inputs << QString::fromStdString(input);
+  if (!arguments.request.chart.empty())
+    window.scale(inputs, arguments.request.is_forced);
   else if (arguments.compare)
-    window.compare(inputs[0], inputs[1], arguments.force);
+    window.compare(inputs[0], inputs[1], arguments.request.is_forced);
   else
     for (const QString& input : inputs) window.open(input);
   return QApplication::exec();
@@ -108,7 +188,7 @@ int show(int& argc, char** argv, const Arguments& arguments) {
 int run(int& argc, char** argv, const Arguments& arguments) {
   check(arguments);
   qInstallMessageHandler(pass_on);
-  if (arguments.render.empty()) return show(argc, argv, arguments);
+  if (arguments.request.output.empty()) return show(argc, argv, arguments);
   ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // overrides the desktop's setting: a picture needs no window
   QApplication application(argc, argv);
   render(request_of(arguments));
@@ -116,25 +196,26 @@ int run(int& argc, char** argv, const Arguments& arguments) {
 }
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("PATH", arguments.inputs,
+  RenderRequest& request = arguments.request;
+  app.add_option("PATH", request.inputs,
                  "traces, trace folders, run folders, or the output of `underlap gate --json`; one tab each");
   app.add_flag("--compare", arguments.compare,
                "compare two traces side by side, baseline first; for two runs, show the gate's verdicts");
-  app.add_option("--render", arguments.render,
+  app.add_option("--render", request.output,
                  "render a picture instead of opening a window: FILE.png or FILE.svg; FILE.csv for a chart");
   app.add_option("--range", arguments.range,
                  "with --render: time range, 12ms..18ms, \"step 3\" or all (default: all, or only the first block)");
-  app.add_option("--chart", arguments.chart,
+  app.add_option("--chart", request.chart,
                  "with --render: a chart instead of the timeline: modes, steps, change, matrix, bandwidth, gate or "
                  "scaling (of several runs; also in a window)");
-  app.add_option("--cell", arguments.cell,
+  app.add_option("--cell", request.cell,
                  "with --render of one or two runs: the cell whose timeline, chart or change is drawn");
   app.add_option("--size", arguments.size, "with --render: size in pixels, 1600x900 (default: as high as the content)");
-  app.add_option("--scale", arguments.scale, "with --render: scale factor of the picture")
+  app.add_option("--scale", request.scale, "with --render: scale factor of the picture")
       ->check(CLI::Range(0.5, 8.0))
       ->capture_default_str();
   app.add_flag("--dark", arguments.dark, "dark colors");
-  app.add_flag("--force", arguments.force, "compare even if the two sides did different work");
+  app.add_flag("--force", request.is_forced, "compare even if the two sides did different work");
   app.footer(
       "Example: underlap-viewer out/traces/00-off.pftrace\n"
       "         underlap-viewer --compare before.json.gz after.json.gz\n"

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/main_window.hpp"
 
+#include <QAbstractItemView>
+#include <QAbstractSpinBox>
 #include <QAction>
 #include <QApplication>
+#include <QComboBox>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QLineEdit>
 #include <QMimeData>
+#include <QPalette>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScreen>
 #include <QStatusBar>
+#include <QStyleFactory>
+#include <QTabBar>
 #include <QTabWidget>
-#include <algorithm>
 
-#include "viewer/app/appearance.hpp"
 #include "viewer/app/change_watch.hpp"
-#include "viewer/app/key_owner.hpp"
 #include "viewer/app/labels.hpp"
-#include "viewer/app/note_bar.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
 #include "viewer/app/pages/report_page.hpp"
@@ -27,6 +34,52 @@
 
 namespace underlap::viewer {
 namespace {
+
+template <class... Kinds>
+bool is_any_of(const QWidget& widget) {
+  return ((qobject_cast<const Kinds*>(&widget) != nullptr) || ...);
+}
+
+bool goes_somewhere(int key) {
+  return (key >= Qt::Key_Home && key <= Qt::Key_PageDown) || key == Qt::Key_Return || key == Qt::Key_Enter;
+}
+
+// Whether a widget that has the focus takes a key itself, so that no shortcut of one key may have it: an arrow in a
+// table, any letter in a field. Keys with Ctrl or Alt, and function keys, are always shortcuts.
+bool takes_key(const QWidget& widget, const QKeyEvent& event) {
+  const Qt::KeyboardModifiers held = event.modifiers() & ~(Qt::ShiftModifier | Qt::KeypadModifier);
+  const int key = event.key();
+  if (held != Qt::NoModifier || key == Qt::Key_Escape || (key >= Qt::Key_F1 && key <= Qt::Key_F35)) return false;
+  if (is_any_of<QLineEdit, QAbstractSpinBox, QComboBox>(widget)) return true;
+  return goes_somewhere(key) && is_any_of<QAbstractItemView, QPlainTextEdit, QTabBar>(widget);
+}
+
+// Gives all widgets of the application the colours of a theme.
+void apply_look(const Theme& theme) {
+  QPalette palette;
+  palette.setColor(QPalette::Window, theme.surface);
+  palette.setColor(QPalette::WindowText, theme.text);
+  palette.setColor(QPalette::Base, theme.background);
+  palette.setColor(QPalette::AlternateBase, theme.surface);
+  palette.setColor(QPalette::Text, theme.text);
+  palette.setColor(QPalette::PlaceholderText, theme.dim_text);
+  palette.setColor(QPalette::Button, mixed(theme.grid, theme.surface, 0.5));
+  palette.setColor(QPalette::ButtonText, theme.text);
+  // Edges, such as the line below tabs: of a palette without them they are white and black.
+  palette.setColor(QPalette::Light, theme.is_dark ? theme.grid : theme.background);
+  palette.setColor(QPalette::Midlight, mixed(theme.surface, theme.grid, 0.5));
+  palette.setColor(QPalette::Mid, theme.grid);
+  palette.setColor(QPalette::Dark, mixed(theme.dim_text, theme.grid, 0.3));
+  palette.setColor(QPalette::Highlight, theme.accent);
+  palette.setColor(QPalette::HighlightedText, theme.is_dark ? theme.background : QColor(Qt::white));
+  palette.setColor(QPalette::ToolTipBase, theme.surface);
+  palette.setColor(QPalette::ToolTipText, theme.text);
+  palette.setColor(QPalette::Link, theme.accent);
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+    palette.setColor(QPalette::Disabled, role, theme.dim_text);
+  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  QApplication::setPalette(palette);
+}
 
 // Under which the state of a tab is kept.
 QString key_of(const Request& request) {
@@ -43,6 +96,29 @@ bool is_partial(const QWidget* tab) {
 
 }  // namespace
 
+// A line above a tab with a message for the user and a button for the offered action.
+class MainWindow::NoteBar : public QFrame {
+ public:
+  NoteBar() {
+    setFrameShape(QFrame::StyledPanel);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(8, 2, 8, 2);
+    layout->addWidget(text, 1);
+    layout->addWidget(offer);
+    hide();
+  }
+
+  // Hides itself where the note is empty.
+  void show_note(const QString& note, const QString& offered) {
+    text->setText(note);
+    offer->setText(offered);
+    setVisible(!note.isEmpty());
+  }
+
+  QLabel* text = sentence_label();
+  QPushButton* offer = new QPushButton;
+};
+
 MainWindow::MainWindow()
     : note_(new NoteBar), tabs_(new QTabWidget), changes_(new ChangeWatch(this)), theme_(&Theme::light()) {
   setAcceptDrops(true);
@@ -54,7 +130,7 @@ MainWindow::MainWindow()
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_note);
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_title);
   connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
-  connect(note_, &NoteBar::taken_up, this, &MainWindow::take_up_note);
+  connect(note_->offer, &QPushButton::clicked, this, &MainWindow::take_up_note);
   auto* all = new QWidget;
   auto* layout = column_of(all, 0, 0);
   layout->addWidget(note_);
@@ -69,7 +145,7 @@ MainWindow::MainWindow()
   show_start();
   qApp->installEventFilter(this);
   const QSettings settings = viewer_settings();
-  resize(within_screen(*this, {1280, 860}));
+  resize(within_screen({1280, 860}));
   restoreGeometry(settings.value("window").toByteArray());
   set_dark(settings.value("dark", false).toBool());
 }
@@ -89,6 +165,11 @@ void MainWindow::show_start() {
   connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
 }
 
+QSize MainWindow::within_screen(const QSize& wanted) const {
+  constexpr QSize kFrame(16, 40);
+  return wanted.boundedTo(screen()->availableGeometry().size() - kFrame);
+}
+
 Page* MainWindow::page() const { return qobject_cast<Page*>(tabs_->currentWidget()); }
 
 int MainWindow::num_pages() const {
@@ -99,7 +180,7 @@ int MainWindow::num_pages() const {
 
 void MainWindow::show_message(const QString& message) { statusBar()->showMessage(message, 15'000); }
 
-QString MainWindow::note() const { return note_->isHidden() ? QString() : note_->note(); }
+QString MainWindow::note() const { return note_->isHidden() ? QString() : note_->text->text(); }
 
 void MainWindow::show_note() {
   QWidget* tab = tabs_->currentWidget();

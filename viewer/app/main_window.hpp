@@ -18,7 +18,6 @@ class QTabWidget;
 namespace underlap::viewer {
 
 class ChangeWatch;
-class NoteBar;
 
 /// The window: documents in tabs, menus with every action, and what is kept from one time to the next.
 class MainWindow : public QMainWindow {
@@ -60,6 +59,8 @@ class MainWindow : public QMainWindow {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  class NoteBar;
+
   enum class Failure { unreadable, not_comparable };
 
   /// What the window knows of a tab that shows a document, or will.
@@ -70,9 +71,10 @@ class MainWindow : public QMainWindow {
     bool is_failed = false;  ///< it could not be read at all: asked for again, it is tried again
   };
 
-  QAction* add(QMenu* menu, const QString& text, const QList<QKeySequence>& keys, std::function<void()> what);
+  /// An action in a menu. `keys`: each of its shortcuts, as in "W; Ctrl++".
+  QAction* add(QMenu* menu, const QString& text, const QString& keys, std::function<void()> what);
   /// The same for what acts on the timeline of the page that is shown, if it has one.
-  QAction* add_to_timeline(QMenu* menu, const QString& text, const QList<QKeySequence>& keys,
+  QAction* add_to_timeline(QMenu* menu, const QString& text, const QString& keys,
                            std::function<void(TimelineView&)> what);
   void make_file_menu();
   void make_view_menu();
@@ -99,6 +101,10 @@ class MainWindow : public QMainWindow {
   void show_charts();
   void show_scaling();
   void save_picture();
+  /// As much of a size as a window, and its frame, have room for on the screen that this one is on.
+  QSize within_screen(const QSize& wanted) const;
+  /// A dialog with one widget in it.
+  QDialog* show_dialog(const QString& title, QWidget* content, const QSize& size);
   void show_palette();
   void show_keys();
   void note_recent(const QString& path);

@@ -10,10 +10,7 @@
 #include <QScreen>
 #include <QTableWidget>
 #include <QVBoxLayout>
-#include <algorithm>
-#include <initializer_list>
 
-#include "viewer/app/appearance.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/main_window.hpp"
@@ -28,27 +25,19 @@ namespace {
 constexpr double kZoomStep = 1.35;
 constexpr double kPanStep = 120;  // pixels
 
-using Keys = QList<QKeySequence>;
-
-Keys keys(std::initializer_list<const char*> names) {
-  Keys list;
-  for (const char* name : names) list << QKeySequence(name);
-  return list;
-}
-
 }  // namespace
 
-QAction* MainWindow::add(QMenu* menu, const QString& text, const Keys& shortcuts, std::function<void()> what) {
+QAction* MainWindow::add(QMenu* menu, const QString& text, const QString& keys, std::function<void()> what) {
   QAction* action = menu->addAction(text);
-  action->setShortcuts(shortcuts);
+  action->setShortcuts(QKeySequence::listFromString(keys));
   connect(action, &QAction::triggered, this, [what = std::move(what)] { what(); });
   actions_ << action;
   return action;
 }
 
-QAction* MainWindow::add_to_timeline(QMenu* menu, const QString& text, const Keys& shortcuts,
+QAction* MainWindow::add_to_timeline(QMenu* menu, const QString& text, const QString& keys,
                                      std::function<void(TimelineView&)> what) {
-  return add(menu, text, shortcuts, [this, what = std::move(what)] {
+  return add(menu, text, keys, [this, what = std::move(what)] {
     Page* shown = page();
     if (shown != nullptr && shown->timeline() != nullptr) what(*shown->timeline());
   });
@@ -56,53 +45,52 @@ QAction* MainWindow::add_to_timeline(QMenu* menu, const QString& text, const Key
 
 void MainWindow::make_file_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&File"));
-  add(menu, tr("&Open a trace..."), {QKeySequence::Open}, [this] { ask_for_trace(); });
-  add(menu, tr("Open a &folder..."), keys({"Ctrl+Shift+O"}), [this] { ask_for_folder(); });
+  add(menu, tr("&Open a trace..."), QKeySequence(QKeySequence::Open).toString(), [this] { ask_for_trace(); });
+  add(menu, tr("Open a &folder..."), "Ctrl+Shift+O", [this] { ask_for_folder(); });
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent);
-  add(menu, tr("Open last session &again"), keys({"Ctrl+Shift+T"}), [this] { open_again(); });
-  add(menu, tr("&Read again"), keys({"F5"}), [this] { read_again(); });
-  add(menu, tr("&Compare with another trace or run..."), keys({"Ctrl+D"}), [this] { compare_with_other(); });
-  add(menu, tr("&Scaling of the open runs"), keys({"Ctrl+Shift+S"}), [this] { show_scaling(); });
-  add(menu, tr("C&harts..."), keys({"Ctrl+H"}), [this] { show_charts(); });
-  add(menu, tr("Save a &picture..."), keys({"Ctrl+S"}), [this] { save_picture(); });
+  add(menu, tr("Open last session &again"), "Ctrl+Shift+T", [this] { open_again(); });
+  add(menu, tr("&Read again"), "F5", [this] { read_again(); });
+  add(menu, tr("&Compare with another trace or run..."), "Ctrl+D", [this] { compare_with_other(); });
+  add(menu, tr("&Scaling of the open runs"), "Ctrl+Shift+S", [this] { show_scaling(); });
+  add(menu, tr("C&harts..."), "Ctrl+H", [this] { show_charts(); });
+  add(menu, tr("Save a &picture..."), "Ctrl+S", [this] { save_picture(); });
   menu->addSeparator();
-  add(menu, tr("Close &tab"), {QKeySequence::Close}, [this] { close_tab(tabs_->currentIndex()); });
-  add(menu, tr("&Next tab"), keys({"Ctrl+Tab"}), [this] { step_tab(1); });
-  add(menu, tr("&Previous tab"), keys({"Ctrl+Shift+Tab"}), [this] { step_tab(-1); });
-  add(menu, tr("&Quit"), {QKeySequence::Quit}, [this] { close(); });
+  add(menu, tr("Close &tab"), QKeySequence(QKeySequence::Close).toString(),
+      [this] { close_tab(tabs_->currentIndex()); });
+  add(menu, tr("&Next tab"), "Ctrl+Tab", [this] { step_tab(1); });
+  add(menu, tr("&Previous tab"), "Ctrl+Shift+Tab", [this] { step_tab(-1); });
+  add(menu, tr("&Quit"), QKeySequence(QKeySequence::Quit).toString(), [this] { close(); });
 }
 
 void MainWindow::make_view_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&View"));
-  add_to_timeline(menu, tr("Zoom &in"), keys({"W", "Ctrl++"}), [](TimelineView& view) { view.zoom(kZoomStep); });
-  add_to_timeline(menu, tr("Zoom &out"), keys({"S", "Ctrl+-"}), [](TimelineView& view) { view.zoom(1 / kZoomStep); });
-  add_to_timeline(menu, tr("Move &left"), keys({"A"}), [](TimelineView& view) { view.pan(-kPanStep); });
-  add_to_timeline(menu, tr("Move &right"), keys({"D"}), [](TimelineView& view) { view.pan(kPanStep); });
-  add_to_timeline(menu, tr("&Fit the selection, or everything"), keys({"F"}), [](TimelineView& view) {
-    if (const auto& range = view.state().range) return view.show_range(range->first, range->second);
+  add_to_timeline(menu, tr("Zoom &in"), "W; Ctrl++", [](TimelineView& view) { view.zoom(kZoomStep); });
+  add_to_timeline(menu, tr("Zoom &out"), "S; Ctrl+-", [](TimelineView& view) { view.zoom(1 / kZoomStep); });
+  add_to_timeline(menu, tr("Move &left"), "A", [](TimelineView& view) { view.pan(-kPanStep); });
+  add_to_timeline(menu, tr("Move &right"), "D", [](TimelineView& view) { view.pan(kPanStep); });
+  add_to_timeline(menu, tr("&Fit the selection, or everything"), "F", [](TimelineView& view) {
+    if (const auto& range = view.state().range) return view.show_range(*range);
     view.fit();
   });
-  add_to_timeline(menu, tr("Show &everything"), keys({"Shift+F", "Home"}), [](TimelineView& view) { view.fit(); });
-  add_to_timeline(menu, tr("&Back to the previous view"), keys({"Alt+Left", "Backspace"}),
-                  [](TimelineView& view) { view.go_back(); });
-  add_to_timeline(menu, tr("Forw&ard to the next view"), keys({"Alt+Right"}),
-                  [](TimelineView& view) { view.go_forward(); });
+  add_to_timeline(menu, tr("Show &everything"), "Shift+F; Home", &TimelineView::fit);
+  add_to_timeline(menu, tr("&Back to the previous view"), "Alt+Left; Backspace", &TimelineView::go_back);
+  add_to_timeline(menu, tr("Forw&ard to the next view"), "Alt+Right", &TimelineView::go_forward);
   menu->addSeparator();
-  add_to_timeline(menu, tr("&Mark"), keys({"M"}), [](TimelineView& view) { view.toggle_mark(); });
-  add_to_timeline(menu, tr("Select between the last two ma&rks"), keys({"R"}), [this](TimelineView& view) {
+  add_to_timeline(menu, tr("&Mark"), "M", &TimelineView::toggle_mark);
+  add_to_timeline(menu, tr("Select between the last two ma&rks"), "R", [this](TimelineView& view) {
     if (!view.select_between_marks()) show_message(tr("Set two marks first: M sets one."));
   });
-  add_to_timeline(menu, tr("&Clear selection and marks"), keys({"Esc"}), [](TimelineView& view) { view.clear(); });
+  add_to_timeline(menu, tr("&Clear selection and marks"), "Esc", &TimelineView::clear);
   menu->addSeparator();
-  QAction* legend = add(menu, tr("&Legend"), keys({"L"}), [this] {
+  QAction* legend = add(menu, tr("&Legend"), "L", [this] {
     viewer_settings().setValue("legend", !has_legend());
     for (int i = 0; i < tabs_->count(); ++i)
       if (auto* shown = qobject_cast<Page*>(tabs_->widget(i))) shown->set_legend(has_legend());
   });
   legend->setCheckable(true);
   legend->setChecked(has_legend());
-  add(menu, tr("&Dark"), keys({"Ctrl+Shift+D"}), [this] {
+  add(menu, tr("&Dark"), "Ctrl+Shift+D", [this] {
     set_dark(!theme_->is_dark);
     viewer_settings().setValue("dark", theme_->is_dark);
   });
@@ -112,35 +100,32 @@ void MainWindow::make_go_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Go"));
   const auto on_page = [this](auto what) {
     return [this, what] {
-      if (Page* shown = page()) what(*shown);
+      if (Page* shown = page()) std::invoke(what, *shown);
     };
   };
-  add(menu, tr("&Find..."), keys({"/", "Ctrl+F"}), on_page([](Page& shown) { shown.find(); }));
-  add(menu, tr("&Next match"), keys({"N", "F3"}), on_page([](Page& shown) { shown.go_to_found(Towards::later); }));
-  add(menu, tr("&Previous match"), keys({"Shift+N", "Shift+F3"}),
+  add(menu, tr("&Find..."), "/; Ctrl+F", on_page(&Page::find));
+  add(menu, tr("&Next match"), "N; F3", on_page([](Page& shown) { shown.go_to_found(Towards::later); }));
+  add(menu, tr("&Previous match"), "Shift+N; Shift+F3",
       on_page([](Page& shown) { shown.go_to_found(Towards::earlier); }));
-  add(menu, tr("Next slice of the same &kind"), keys({"]", "."}),
+  add(menu, tr("Next slice of the same &kind"), "]; .",
       on_page([](Page& shown) { shown.go_to_alike(Towards::later); }));
-  add(menu, tr("Previous slice of the same k&ind"), keys({"[", ","}),
+  add(menu, tr("Previous slice of the same k&ind"), "[; ,",
       on_page([](Page& shown) { shown.go_to_alike(Towards::earlier); }));
-  add(menu, tr("&Worst exposed slice, then the next worst"), keys({"E"}),
-      on_page([](Page& shown) { shown.go_to_worst(); }));
+  add(menu, tr("&Worst exposed slice, then the next worst"), "E", on_page(&Page::go_to_worst));
   add_to_timeline(
-      menu, tr("&Last rank to arrive at the selected communication"), keys({"Shift+L"}), [this](TimelineView& view) {
+      menu, tr("&Last rank to arrive at the selected communication"), "Shift+L", [this](TimelineView& view) {
         if (view.late_member() == Timeline::kNoSlice)
           return show_message(tr("First select a communication at which ranks arrived at different times."));
         view.go_to(view.late_member());
       });
   menu->addSeparator();
-  add(menu, tr("Next pan&el: timeline, tabs, tab contents"), keys({"F6"}), [this] { step_panel(1); });
-  add(menu, tr("Previous panel"), keys({"Shift+F6"}), [this] { step_panel(-1); });
+  add(menu, tr("Next pan&el: timeline, tabs, tab contents"), "F6", [this] { step_panel(1); });
+  add(menu, tr("Previous panel"), "Shift+F6", [this] { step_panel(-1); });
   menu->addSeparator();
-  add_to_timeline(menu, tr("Slice to the &right"), keys({"Right"}),
-                  [](TimelineView& view) { view.select_neighbour(1, 0); });
-  add_to_timeline(menu, tr("Slice to the &left"), keys({"Left"}),
-                  [](TimelineView& view) { view.select_neighbour(-1, 0); });
-  add_to_timeline(menu, tr("Lane &above"), keys({"Up"}), [](TimelineView& view) { view.select_neighbour(0, -1); });
-  add_to_timeline(menu, tr("Lane &below"), keys({"Down"}), [](TimelineView& view) { view.select_neighbour(0, 1); });
+  add_to_timeline(menu, tr("Slice to the &right"), "Right", [](TimelineView& view) { view.select_neighbour(1, 0); });
+  add_to_timeline(menu, tr("Slice to the &left"), "Left", [](TimelineView& view) { view.select_neighbour(-1, 0); });
+  add_to_timeline(menu, tr("Lane &above"), "Up", [](TimelineView& view) { view.select_neighbour(0, -1); });
+  add_to_timeline(menu, tr("Lane &below"), "Down", [](TimelineView& view) { view.select_neighbour(0, 1); });
 }
 
 void MainWindow::make_lanes_menu() {
@@ -151,33 +136,30 @@ void MainWindow::make_lanes_menu() {
       if (row >= 0) what(view.arrangement(), row, view.arrangement().lanes()[static_cast<std::size_t>(row)]);
     };
   };
-  add_to_timeline(
-      menu, tr("&Pin or unpin the selected lane, or the selected slice's"), keys({"P"}),
-      on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_pinned(row, !lane.is_pinned); }));
-  add_to_timeline(menu, tr("&Collapse or expand it"), keys({"C"}),
-                  on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) {
-                    lanes.set_collapsed(row, !lane.is_collapsed);
-                  }));
-  add_to_timeline(
-      menu, tr("&Hide or show it"), keys({"H"}),
-      on_lane([](LaneArrangement& lanes, int row, ArrangedLane lane) { lanes.set_shown(row, !lane.is_shown); }));
-  add_to_timeline(menu, tr("Move it &up"), keys({"Ctrl+Up"}),
+  const auto flip = [&](void (LaneArrangement::*set)(int, bool), bool ArrangedLane::*what) {
+    return on_lane([=](LaneArrangement& lanes, int row, ArrangedLane lane) { (lanes.*set)(row, !(lane.*what)); });
+  };
+  add_to_timeline(menu, tr("&Pin or unpin the selected lane, or the selected slice's"), "P",
+                  flip(&LaneArrangement::set_pinned, &ArrangedLane::is_pinned));
+  add_to_timeline(menu, tr("&Collapse or expand it"), "C",
+                  flip(&LaneArrangement::set_collapsed, &ArrangedLane::is_collapsed));
+  add_to_timeline(menu, tr("&Hide or show it"), "H", flip(&LaneArrangement::set_shown, &ArrangedLane::is_shown));
+  add_to_timeline(menu, tr("Move it &up"), "Ctrl+Up",
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, -1); }));
-  add_to_timeline(menu, tr("Move it &down"), keys({"Ctrl+Down"}),
+  add_to_timeline(menu, tr("Move it &down"), "Ctrl+Down",
                   on_lane([](LaneArrangement& lanes, int row, ArrangedLane) { lanes.move(row, 1); }));
   menu->addSeparator();
-  add_to_timeline(menu, tr("&Expand all lanes of threads and ranges"), keys({"T"}),
+  add_to_timeline(menu, tr("&Expand all lanes of threads and ranges"), "T",
                   [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(false); });
-  add_to_timeline(menu, tr("Collapse all lanes of &threads and ranges"), keys({"Shift+T"}),
+  add_to_timeline(menu, tr("Collapse all lanes of &threads and ranges"), "Shift+T",
                   [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(true); });
-  add_to_timeline(menu, tr("&Reset all lanes"), keys({"Ctrl+R"}),
-                  [](TimelineView& view) { view.arrangement().reset(); });
+  add_to_timeline(menu, tr("&Reset all lanes"), "Ctrl+R", [](TimelineView& view) { view.arrangement().reset(); });
 }
 
 void MainWindow::make_help_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Help"));
-  add(menu, tr("Command &palette..."), keys({"Ctrl+Shift+P", "Ctrl+P"}), [this] { show_palette(); });
-  add(menu, tr("&Keys"), keys({"?", "F1"}), [this] { show_keys(); });
+  add(menu, tr("Command &palette..."), "Ctrl+Shift+P; Ctrl+P", [this] { show_palette(); });
+  add(menu, tr("&Keys"), "?; F1", [this] { show_keys(); });
 }
 
 void MainWindow::step_tab(int by) {
@@ -248,18 +230,12 @@ void MainWindow::show_charts() {
   if (page() == nullptr) return;
   if (const auto* trace = qobject_cast<const TracePage*>(page()); trace != nullptr && trace->document().is_partial)
     return show_message(tr("Charts need the whole trace, which is still being read."));
-  auto* dialog = new QDialog(this);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex())));
   auto* charts = new ChartPanel;
-  auto* layout = new QVBoxLayout(dialog);
-  layout->addWidget(charts);
   charts->set_theme(*theme_);
   charts->set_input(page()->chart_input());
+  const QString title = tr("Charts of %1").arg(tabs_->tabText(tabs_->currentIndex()));
   // The figures that it draws are destroyed with the page.
-  connect(page(), &QObject::destroyed, dialog, &QDialog::close);
-  dialog->resize(within_screen(*this, {900, 600}));
-  dialog->show();
+  connect(page(), &QObject::destroyed, show_dialog(title, charts, {900, 600}), &QDialog::close);
 }
 
 void MainWindow::save_picture() {
@@ -285,10 +261,6 @@ void MainWindow::show_keys() {
     keys_->raise();
     return keys_->activateWindow();
   }
-  auto* dialog = new QDialog(this);
-  keys_ = dialog;
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(tr("Keys"));
   auto* table = new QTableWidget(0, 2);
   table->horizontalHeader()->hide();
   table->verticalHeader()->hide();
@@ -311,10 +283,17 @@ void MainWindow::show_keys() {
   add_line(tr("Move a lane"), tr("drag its name"));
   table->resizeColumnsToContents();
   table->horizontalHeader()->setStretchLastSection(true);
-  auto* layout = new QVBoxLayout(dialog);
-  layout->addWidget(table);
-  dialog->resize(within_screen(*this, {620, 640}));
+  keys_ = show_dialog(tr("Keys"), table, {620, 640});
+}
+
+QDialog* MainWindow::show_dialog(const QString& title, QWidget* content, const QSize& size) {
+  auto* dialog = new QDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(title);
+  (new QVBoxLayout(dialog))->addWidget(content);
+  dialog->resize(within_screen(size));
   dialog->show();
+  return dialog;
 }
 
 void MainWindow::fill_recent() {

@@ -3,9 +3,9 @@
 
 #include <QMouseEvent>
 #include <QPainter>
-#include <algorithm>
 #include <cmath>
 
+#include "viewer/app/labels.hpp"
 #include "viewer/app/timeline_view.hpp"
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -18,13 +18,9 @@ constexpr int kEdge = 3;             // pixels above and below the row
 constexpr double kLeastSeen = 4;     // pixels of the part that is seen, however short it is
 constexpr float kOutOfSight = 0.6F;  // of the colours of what is not seen the background's share
 
-double length_of(const TimelineView& timeline) {
-  return static_cast<double>(std::max<std::int64_t>(timeline.timeline().length_ns(), 1));
-}
-
 }  // namespace
 
-OverviewBar::OverviewBar(TimelineView& timeline, QWidget* parent) : QWidget(parent), timeline_(timeline) {
+OverviewBar::OverviewBar(TimelineView& timeline) : timeline_(timeline) {
   setFixedHeight(kHeight);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("Overview"));
@@ -35,7 +31,8 @@ OverviewBar::OverviewBar(TimelineView& timeline, QWidget* parent) : QWidget(pare
 
 View OverviewBar::all(double scale) const {
   const int width = std::max(1, static_cast<int>(std::lround(timeline_.lanes_width() * scale)));
-  return {.begin_ns = 0, .ns_per_pixel = length_of(timeline_) / width, .width = width};
+  return {
+      .begin_ns = 0, .ns_per_pixel = static_cast<double>(timeline_.timeline().all().end_ns) / width, .width = width};
 }
 
 double OverviewBar::x_of(double time_ns) const { return Scene::kNames + all(1).x_of(time_ns); }
@@ -54,7 +51,6 @@ void OverviewBar::draw_all(double scale) {
   const int rows = static_cast<int>(std::lround((kHeight - 2 * kEdge) * scale));
   image_ = QImage(view.width, rows, QImage::Format_RGB32);
   drawn_in_ = &palette.theme();
-  std::vector<Piece> pieces;
   RowPicture row;
   ImageSurface surface(image_, scale);
   const LaneContext context{.surface = surface,
@@ -63,17 +59,16 @@ void OverviewBar::draw_all(double scale) {
                             .view = view,
                             .scale = scale,
                             .has_text = false,
-                            .pieces = pieces,
                             .row = row};
   row.begin(view.width, palette.theme().idle.rgb());
   for (const Lane& lane : timeline_.timeline().lanes()) {
     if (lane.kind != LaneKind::strip) continue;
     for (const LaneRow& of : lane.rows) {
-      find_pieces(of.segments, view, pieces);
-      row.add(pieces, rows, context);
+      find_pieces(of.segments, view, row.pieces);
+      row.add_pieces(rows, context);
     }
   }
-  surface.draw_columns(image_.rect(), row.columns());
+  surface.draw_columns(image_.rect(), row.columns);
 }
 
 void OverviewBar::paintEvent(QPaintEvent*) {
@@ -102,17 +97,15 @@ void OverviewBar::draw_over(QPainter& painter) const {
   painter.fillRect(QRectF(row.topLeft(), part.bottomLeft()), veil);
   painter.fillRect(QRectF(part.topRight(), row.bottomRight()), veil);
   if (state.range) {
-    const double left = x_of(static_cast<double>(state.range->first));
+    const double left = x_of(state.range->begin_ns);
     QColor shade = theme.accent;
     shade.setAlpha(60);
-    painter.fillRect(QRectF(left, 0, std::max(1.0, x_of(static_cast<double>(state.range->second)) - left), height()),
-                     shade);
+    painter.fillRect(QRectF(left, 0, std::max(1.0, x_of(state.range->end_ns) - left), height()), shade);
   }
   painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
-  for (const std::int64_t mark : state.marks)
-    painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0), QPointF(x_of(static_cast<double>(mark)), height()));
+  for (const std::int64_t mark : state.marks) painter.drawLine(QPointF(x_of(mark), 0), QPointF(x_of(mark), height()));
   if (state.selected < timeline_.timeline().trace().size()) {
-    const double x = x_of(static_cast<double>(timeline_.timeline().begin_ns(state.selected)));
+    const double x = x_of(timeline_.timeline().begin_ns(state.selected));
     painter.fillRect(QRectF(x - 1, 0, 2, kEdge), theme.accent);
     painter.fillRect(QRectF(x - 1, height() - kEdge, 2, kEdge), theme.accent);
   }
@@ -137,6 +130,15 @@ void OverviewBar::go_to(const QPointF& at) {
   const SceneState& state = timeline_.state();
   const double middle = state.begin_ns + 0.5 * state.ns_per_pixel * timeline_.lanes_width();
   timeline_.pan((all(1).time_of(at.x() - Scene::kNames) - middle) / state.ns_per_pixel);
+}
+
+QWidget* with_overview(QWidget* heading, TimelineView* timeline) {
+  auto* panel = new QWidget;
+  auto* layout = column_of(panel, 0, 0);
+  if (heading != nullptr) layout->addWidget(heading);
+  layout->addWidget(new OverviewBar(*timeline));
+  layout->addWidget(timeline, 1);
+  return panel;
 }
 
 }  // namespace underlap::viewer

@@ -18,7 +18,7 @@ class OverviewBar : public QWidget {
   Q_OBJECT
 
  public:
-  explicit OverviewBar(TimelineView& timeline, QWidget* parent = nullptr);
+  explicit OverviewBar(TimelineView& timeline);
 
   /// Where the part that the timeline shows lies here, in pixels; within the bar.
   QRectF seen() const;
@@ -40,5 +40,8 @@ class OverviewBar : public QWidget {
   QImage image_;  ///< of all there is: drawn again for another width or theme alone
   const Theme* drawn_in_ = nullptr;
 };
+
+/// A timeline below the overview of its trace, and below `heading` if there is one.
+QWidget* with_overview(QWidget* heading, TimelineView* timeline);
 
 }  // namespace underlap::viewer

@@ -5,9 +5,10 @@
 
 #include <QApplication>
 #include <QPainter>
-#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <deque>
+#include <ranges>
 #include <stdexcept>
 #include <system_error>
 
@@ -24,7 +25,7 @@
 namespace underlap::viewer {
 namespace {
 
-constexpr QSize kSize{1600, 900};
+constexpr int kWidth = 1600;
 constexpr int kHighest = 4000;
 constexpr int kTitle = 24;
 constexpr int kFontPixels = 12;
@@ -45,26 +46,22 @@ std::int64_t time_from(const std::string& text, const std::string& whole) {
 
 // One timeline in a picture, with its place.
 struct PicturePart {
+  PicturePart(std::shared_ptr<const TraceDocument> of, const QString& text)
+      : document(std::move(of)), title(text), short_title(text) {}
+
   std::shared_ptr<const TraceDocument> document;
-  std::unique_ptr<LaneArrangement> arrangement;
-  std::unique_ptr<Scene> scene;
+  LaneArrangement arrangement{*document->timeline};
+  Scene scene{*document->timeline, document->traced.summary, arrangement};
   QString title;
   QString short_title;  ///< where that has no room
   TimeRange range;
   std::int64_t origin_ns = 0;
 };
 
-PicturePart part_for(std::shared_ptr<const TraceDocument> document, const QString& title) {
-  PicturePart part;
-  part.document = std::move(document);
-  part.arrangement = std::make_unique<LaneArrangement>(*part.document->timeline);
-  part.scene = std::make_unique<Scene>(*part.document->timeline, part.document->traced.summary, *part.arrangement);
-  part.title = part.short_title = title;
-  return part;
-}
+using PictureParts = std::deque<PicturePart>;  // which moves none
 
 TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& request) {
-  const TimeRange all{0, std::max<std::int64_t>(timeline.length_ns(), 1)};
+  const TimeRange all = timeline.all();
   if (!request) return timeline.opening();
   if (request->is_all) return all;
   if (request->time && request->time->begin_ns < all.end_ns && request->time->end_ns > 0) return *request->time;
@@ -74,30 +71,24 @@ TimeRange range_of(const Timeline& timeline, const std::optional<RangeRequest>& 
                                             time_text(all.end_ns)));
   for (const StepSpan& step : timeline.steps())
     if (step.step == *request->step) return {step.begin_ns, step.end_ns};
-  std::vector<std::int32_t> steps;
-  for (const StepSpan& step : timeline.steps())
-    if (step.rank == timeline.steps().front().rank) steps.push_back(step.step);
+  const std::span<const StepSpan> steps = timeline.first_steps();
   throw std::invalid_argument(
       fmt::format("--range: the trace has no step {}; it has {}", *request->step,
-                  steps.empty() ? "no known steps" : fmt::format("{} to {}", steps.front(), steps.back())));
+                  steps.empty() ? "no known steps" : fmt::format("{} to {}", steps.front().step, steps.back().step)));
 }
 
-int height_of(const PicturePart& part) { return kTitle + Scene::kRulers + part.scene->height_of_lanes() + 8; }
+int height_of(const PicturePart& part) { return kTitle + Scene::kRulers + part.scene.height_of_lanes() + 8; }
 
-int height_of(const std::vector<PicturePart>& parts) {
-  int height = 0;
-  for (const PicturePart& part : parts) height += height_of(part);
-  return height;
-}
-
-QSize size_of(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+QSize size_of(const PictureParts& parts, const RenderRequest& request) {
   if (request.size) return *request.size;
-  return {kSize.width(), std::min(height_of(parts) + Scene::kLegend, kHighest)};
+  int height = Scene::kLegend;
+  for (const PicturePart& part : parts) height += height_of(part);
+  return {kWidth, std::min(height, kHighest)};
 }
 
 // Draws the parts below each other, each as high as its lanes are or as there is room; below them the legend, where
 // all lanes fit above it.
-void draw_parts(const std::vector<PicturePart>& parts, const QSize& size,
+void draw_parts(const PictureParts& parts, const QSize& size,
                 const std::function<void(const PicturePart&, const QRect&, const SceneState&)>& draw) {
   int top = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -133,7 +124,7 @@ void draw_title(QPainter& painter, const PicturePart& part, const QRect& where, 
       painter.fontMetrics().elidedText(has_room ? part.title : part.short_title, Qt::ElideMiddle, room.width()));
 }
 
-void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+void draw_image(const PictureParts& parts, const RenderRequest& request) {
   const QSize size = size_of(parts, request);
   check_pixels(size, request.scale);
   QImage image(size * request.scale, QImage::Format_RGB32);
@@ -143,7 +134,7 @@ void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& requ
     const QSize of_scene(where.width(), where.height() - kTitle);
     QImage scene(of_scene * request.scale, QImage::Format_RGB32);
     ImageSurface surface(scene, request.scale);
-    part.scene->draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
+    part.scene.draw(surface, of_scene, request.scale, state, palette, font_of(request.scale));
     QPainter painter(&image);
     painter.drawImage(QPoint(0, static_cast<int>((where.top() + kTitle) * request.scale)), scene);
     painter.scale(request.scale, request.scale);
@@ -152,7 +143,7 @@ void draw_image(const std::vector<PicturePart>& parts, const RenderRequest& requ
   write_file_atomically(request.output, png_of(image));
 }
 
-void draw_svg(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+void draw_svg(const PictureParts& parts, const RenderRequest& request) {
   const QSize size = size_of(parts, request);
   const Palette palette(*request.theme);
   const auto paint = [&](QPainter& painter) {
@@ -161,7 +152,7 @@ void draw_svg(const std::vector<PicturePart>& parts, const RenderRequest& reques
       painter.translate(where.left(), where.top() + kTitle);
       painter.setClipRect(QRect(0, 0, where.width(), where.height() - kTitle));
       PainterSurface surface(painter);
-      part.scene->draw(surface, QSize(where.width(), where.height() - kTitle), 1, state, palette, font_of(1));
+      part.scene.draw(surface, QSize(where.width(), where.height() - kTitle), 1, state, palette, font_of(1));
       painter.restore();
       draw_title(painter, part, where, *request.theme);
     });
@@ -169,7 +160,7 @@ void draw_svg(const std::vector<PicturePart>& parts, const RenderRequest& reques
   write_file_atomically(request.output, svg_of(size, request.scale, {parts.front().title}, paint));
 }
 
-void draw_parts_to_file(const std::vector<PicturePart>& parts, const RenderRequest& request) {
+void draw_parts_to_file(const PictureParts& parts, const RenderRequest& request) {
   if (extension_of(request.output) == ".svg") return draw_svg(parts, request);
   draw_image(parts, request);
 }
@@ -185,11 +176,9 @@ void write(const RenderRequest& request, const ChartInput& input, const char* ot
 std::string trace_of_cell(const RunDocument& run, const std::string& cell) {
   const auto& cells = run.results.cells;
   const auto found = std::ranges::find(cells, cell, &report::CellResult::name);
-  std::vector<std::string> names;
-  for (const report::CellResult& one : cells) names.push_back(one.name);
   if (found == cells.end())
-    throw std::invalid_argument(
-        fmt::format("--cell: {} has no cell \"{}\"; available: {}", run.path, cell, fmt::join(names, ", ")));
+    throw std::invalid_argument(fmt::format("--cell: {} has no cell \"{}\"; available: {}", run.path, cell,
+                                            fmt::join(cells | std::views::transform(&report::CellResult::name), ", ")));
   const std::string file = trace_file_of(run, static_cast<std::size_t>(found - cells.begin()));
   if (file.empty())
     throw std::invalid_argument(fmt::format("--cell: {} was run without recording, so it has no trace", cell));
@@ -206,7 +195,7 @@ void render_run(const RenderRequest& request, const std::string& folder) {
   const std::shared_ptr<const RunDocument> run = open_run(folder);
   if (!request.cell.empty() && !is_drawn_from(request, ChartSource::run)) {
     RenderRequest of_trace = request;
-    of_trace.inputs = {QString::fromStdString(trace_of_cell(*run, request.cell))};
+    of_trace.inputs = {trace_of_cell(*run, request.cell)};
     of_trace.cell.clear();
     return render(of_trace);
   }
@@ -230,18 +219,18 @@ void render_trace(const RenderRequest& request, const std::string& path) {
   const std::shared_ptr<const TraceDocument> document = read_trace(path);
   if (!request.chart.empty())
     return write(request, {.name = path, .trace = &document->traced.trace, .summary = &document->traced.summary});
-  std::vector<PicturePart> parts;
+  PictureParts parts;
   const TimeRange range = range_of(*document->timeline, request.range);
   const bool is_cut = !request.range && range.end_ns - range.begin_ns < document->timeline->length_ns();
-  parts.push_back(part_for(
-      document, QString::fromStdString(path) + (is_cut ? ": first block (--range all draws every block)" : "")));
+  parts.emplace_back(document,
+                     QString::fromStdString(path) + (is_cut ? ": first block (--range all draws every block)" : ""));
   parts.back().range = range;
   draw_parts_to_file(parts, request);
 }
 
 // Two traces, or those that two runs have of one cell.
 std::pair<std::string, std::string> compared_traces(const RenderRequest& request) {
-  const std::string from = request.inputs[0].toStdString(), to = request.inputs[1].toStdString();
+  const std::string from = request.inputs[0], to = request.inputs[1];
   const bool is_run = kind_of(from) == DocumentKind::run;
   if (kind_of(from) != kind_of(to) || kind_of(from) == DocumentKind::gate)
     throw std::invalid_argument(
@@ -273,11 +262,11 @@ void render_comparison(const RenderRequest& request) {
   const compare::Comparison& change = comparison->report.comparisons.front();
   if (!request.chart.empty())
     return write(request, {.name = to->path, .how_made = how_made(to->traced.trace), .comparison = &change});
-  std::vector<PicturePart> parts;
+  PictureParts parts;
   const QString said = QString::fromStdString(compare::sentence_of(change));
-  parts.push_back(part_for(to, QString("candidate %1: %2").arg(QString::fromStdString(to->path), said)));
+  parts.emplace_back(to, QString("candidate %1: %2").arg(QString::fromStdString(to->path), said));
   parts.back().short_title = QString("candidate: %1").arg(said);
-  parts.push_back(part_for(from, QString("baseline %1").arg(QString::fromStdString(from->path))));
+  parts.emplace_back(from, QString("baseline %1").arg(QString::fromStdString(from->path)));
   std::int64_t longest = 1;
   for (PicturePart& part : parts) {
     part.range = range_of(*part.document->timeline, request.range);
@@ -290,29 +279,21 @@ void render_comparison(const RenderRequest& request) {
 
 bool is_scaling(const RenderRequest& request) { return is_drawn_from(request, ChartSource::scaling); }
 
-// A baseline and a candidate, each what `underlap gate` takes.
-void render_judged(const RenderRequest& request) {
-  ReadingWatch nobody;
-  write_gate(request,
-             *judge_runs(request.inputs[0].toStdString(), request.inputs[1].toStdString(), request.is_forced, nobody));
-}
-
 // Any number of runs, or series of runs.
 void render_scaling(const RenderRequest& request) {
-  std::vector<std::string> paths;
-  for (const QString& path : request.inputs) paths.push_back(path.toStdString());
-  const report::ScalingReport report = report::read_scaling(paths, request.is_forced, [](const std::string&) {});
+  const report::ScalingReport report =
+      report::read_scaling(request.inputs, request.is_forced, [](const std::string&) {});
   write(request, {.scaling = &report});
 }
 
 void check(const RenderRequest& request) {
   const std::string extension = extension_of(request.output);
   const bool is_chart = !request.chart.empty() || (request.inputs.size() == 1 && request.cell.empty() &&
-                                                   kind_of(request.inputs[0].toStdString()) != DocumentKind::trace);
+                                                   kind_of(request.inputs[0]) != DocumentKind::trace);
   if (extension != ".png" && extension != ".svg" && !(is_chart && extension == ".csv"))
     throw std::invalid_argument(
         fmt::format("--render is \"{}\"; use a .png or .svg file, or .csv for a chart", request.output));
-  if (request.inputs.isEmpty() || (request.inputs.size() > 2 && !is_scaling(request)))
+  if (request.inputs.empty() || (request.inputs.size() > 2 && !is_scaling(request)))
     throw std::invalid_argument(
         fmt::format("--render takes a trace, a run, two traces to compare, or runs for --chart scaling, not {}",
                     request.inputs.size()));
@@ -320,10 +301,9 @@ void check(const RenderRequest& request) {
   if (!request.cell.empty() && (is_scaling(request) || is_drawn_from(request, ChartSource::gate)))
     throw std::invalid_argument(
         fmt::format("--cell applies to charts of one cell; {} draws all cells of the runs", request.chart));
-  if (!request.cell.empty() && request.inputs.size() == 1 &&
-      kind_of(request.inputs[0].toStdString()) != DocumentKind::run)
-    throw std::invalid_argument(fmt::format("--cell applies to runs; {} is not a run: it has no results.json",
-                                            request.inputs[0].toStdString()));
+  if (!request.cell.empty() && request.inputs.size() == 1 && kind_of(request.inputs[0]) != DocumentKind::run)
+    throw std::invalid_argument(
+        fmt::format("--cell applies to runs; {} is not a run: it has no results.json", request.inputs[0]));
   if (request.range && is_chart) throw std::invalid_argument("--range applies to timelines, not to charts");
 }
 
@@ -350,9 +330,11 @@ RangeRequest parse_range(const std::string& text) {
 void render(const RenderRequest& request) {
   check(request);
   if (is_scaling(request)) return render_scaling(request);
-  if (request.inputs.size() == 2 && is_drawn_from(request, ChartSource::gate)) return render_judged(request);
+  ReadingWatch nobody;
+  if (request.inputs.size() == 2 && is_drawn_from(request, ChartSource::gate))
+    return write_gate(request, *judge_runs(request.inputs[0], request.inputs[1], request.is_forced, nobody));
   if (request.inputs.size() == 2) return render_comparison(request);
-  const std::string path = request.inputs[0].toStdString();
+  const std::string path = request.inputs[0];
   if (kind_of(path) == DocumentKind::run) return render_run(request, path);
   if (kind_of(path) == DocumentKind::gate) return write_gate(request, *open_gate(path));
   render_trace(request, path);

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <QSize>
-#include <QString>
-#include <QStringList>
 #include <optional>
 
 #include "viewer/theme/theme.hpp"
@@ -22,8 +20,8 @@ RangeRequest parse_range(const std::string& text);
 
 /// A picture to make without a window.
 struct RenderRequest {
-  std::string output;  ///< .png or .svg; of a chart .csv too
-  QStringList inputs;  ///< a trace, a run, or two of these: the baseline first
+  std::string output;               ///< .png or .svg; of a chart .csv too
+  std::vector<std::string> inputs;  ///< a trace, a run, or two of these: the baseline first
   std::optional<RangeRequest> range = {};
   std::string chart = {};          ///< its name; empty: the timeline, or of a run its matrix
   std::string cell = {};           ///< of runs: the timeline, the chart or the comparison of this cell

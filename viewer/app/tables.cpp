@@ -96,6 +96,16 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   return table;
 }
 
+int source_row(const QModelIndex& of_table) {
+  const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(of_table.model());
+  return sorted == nullptr ? of_table.row() : sorted->mapToSource(of_table).row();
+}
+
+void when_chosen(QTableView* table, std::function<void(const QModelIndex&)> go) {
+  QObject::connect(table, &QTableView::clicked, table, go);
+  QObject::connect(table, &QTableView::activated, table, go);
+}
+
 // If there is too little room, names of more than a third of it are cut first, since kernels have names of any length.
 // Then titles that are wider than their column's contents are cut, and then the widest columns: names are cut, figures
 // are not.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QModelIndex>
 #include <QString>
+#include <functional>
 
-class QAbstractItemModel;
 class QTableView;
 
 namespace underlap::viewer {
@@ -11,6 +12,12 @@ namespace underlap::viewer {
 /// A table as all panels show one: whole rows, sorted by what a click on a title names, its columns as wide as their
 /// texts whenever the model is reset. `sort_role` is what rows are sorted by; -1: they stay in the model's order.
 QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role = -1);
+
+/// The row of its model that a row of such a table shows.
+int source_row(const QModelIndex& of_table);
+
+/// Calls `go` for a row that is clicked, or chosen with Enter.
+void when_chosen(QTableView* table, std::function<void(const QModelIndex&)> go);
 
 /// Makes columns of such a table as wide as their texts. As far as it takes to see all of them, names of more than a
 /// third of the room are cut, then titles that are wider than their columns, and then the widest columns.

@@ -6,7 +6,6 @@
 #include <QScrollBar>
 #include <QToolTip>
 #include <QWheelEvent>
-#include <algorithm>
 #include <cmath>
 
 #include "viewer/app/timeline_view.hpp"
@@ -42,7 +41,7 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
       event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier) || pressed_at_.y() < Scene::kRulers;
   drag_ = Drag::none;
   if (!is_on_lanes) {
-    const Scene::Hit hit = scene_->hit(pressed_at_, scene_size(), state_);
+    const Scene::Hit hit = scene_.hit(pressed_at_, scene_size(), state_);
     if (!hit.lane || event->button() != Qt::LeftButton) return;
     drag_ = Drag::lane;
     dragged_lane_ = hit.lane->lane;
@@ -63,7 +62,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     drag_lane(at);
   } else if (drag_ == Drag::range && has_dragged_) {
     const auto [first, last] = std::minmax({pressed_at_.x(), at.x()});
-    select_range(std::pair{std::llround(time_at(first)), std::llround(time_at(last))});
+    select_range(TimeRange{std::llround(time_at(first)), std::llround(time_at(last))});
   }
   dragged_to_ = at;
   update();
@@ -71,12 +70,12 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
 
 // It changes places with a lane when the mouse is past that one's middle, so that lanes of two heights never swap back.
 void TimelineView::drag_lane(const QPoint& at) {
-  const int row = arrangement_->row_of(dragged_lane_);
-  const Scene::Hit hit = scene_->hit({0, at.y()}, scene_size(), state_);
+  const int row = arrangement_.row_of(dragged_lane_);
+  const Scene::Hit hit = scene_.hit({0, at.y()}, scene_size(), state_);
   if (!hit.lane || hit.lane->row == row) return;
   const bool is_past =
       hit.lane->row > row ? at.y() > hit.lane->where.center().y() : at.y() < hit.lane->where.center().y();
-  if (is_past) arrangement_->move(row, hit.lane->row - row);
+  if (is_past) arrangement_.move(row, hit.lane->row - row);
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
@@ -85,7 +84,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     if (drag == Drag::pan) remember();
     return;
   }
-  const Scene::Hit hit = scene_->hit(event->pos(), scene_size(), state_);
+  const Scene::Hit hit = scene_.hit(event->pos(), scene_size(), state_);
   if (event->button() == Qt::MiddleButton) return zoom_to(hit);
   if (event->button() != Qt::LeftButton) return;
   if (hit.is_on_name && hit.lane) return click_name(*hit.lane);
@@ -94,21 +93,21 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
 
 // A click on a lane's name opens or collapses it; with Ctrl it pins it.
 void TimelineView::click_name(const PlacedLane& placed) {
-  const ArrangedLane lane = arrangement_->lanes()[static_cast<std::size_t>(placed.row)];
+  const ArrangedLane lane = arrangement_.lanes()[static_cast<std::size_t>(placed.row)];
   if (QApplication::keyboardModifiers() & Qt::ControlModifier)
-    arrangement_->set_pinned(placed.row, !lane.is_pinned);
+    arrangement_.set_pinned(placed.row, !lane.is_pinned);
   else
-    arrangement_->set_collapsed(placed.row, !lane.is_collapsed);
+    arrangement_.set_collapsed(placed.row, !lane.is_collapsed);
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
-  zoom_to(scene_->hit(event->pos(), scene_size(), state_));
+  zoom_to(scene_.hit(event->pos(), scene_size(), state_));
 }
 
 void TimelineView::zoom_to(const Scene::Hit& hit) {
   if (hit.slice == Timeline::kNoSlice) return;
   select(hit.slice);
-  show_range(timeline().begin_ns(hit.slice), timeline().end_ns(hit.slice));
+  show_range({timeline().begin_ns(hit.slice), timeline().end_ns(hit.slice)});
 }
 
 void TimelineView::leaveEvent(QEvent*) {
@@ -138,7 +137,7 @@ QString TimelineView::tooltip_of(const Scene::Hit& hit) const {
 bool TimelineView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
-  const Scene::Hit hit = scene_->hit(help->pos(), scene_size(), state_);
+  const Scene::Hit hit = scene_.hit(help->pos(), scene_size(), state_);
   QToolTip::showText(help->globalPos(), tooltip_of(hit), this);  // an empty text hides it
   return true;
 }

@@ -3,7 +3,6 @@
 
 #include <QPainter>
 #include <QScrollBar>
-#include <algorithm>
 #include <cmath>
 
 namespace underlap::viewer {
@@ -16,13 +15,8 @@ constexpr int kPause = 300;  // milliseconds after which a view that was zoomed 
 
 }  // namespace
 
-TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidget* parent)
-    : QWidget(parent),
-      document_(std::move(document)),
-      arrangement_(std::make_unique<LaneArrangement>(*document_->timeline)),
-      scene_(std::make_unique<Scene>(*document_->timeline, document_->traced.summary, *arrangement_)),
-      palette_(std::make_unique<Palette>(Theme::light())),
-      scroll_bar_(new QScrollBar(Qt::Vertical, this)) {
+TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document)
+    : document_(std::move(document)), scroll_bar_(new QScrollBar(Qt::Vertical, this)) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
@@ -35,32 +29,24 @@ TimelineView::TimelineView(std::shared_ptr<const TraceDocument> document, QWidge
     state_.scroll = value;
     changed();
   });
-  const auto arranged = [this] {
-    update_scroll_bar();
-    changed();
-  };
-  connect(arrangement_.get(), &QAbstractItemModel::modelReset, this, arranged);
-  connect(arrangement_.get(), &QAbstractItemModel::dataChanged, this, arranged);
-  connect(arrangement_.get(), &QAbstractItemModel::rowsMoved, this, arranged);
+  connect(&arrangement_, &QAbstractItemModel::modelReset, this, &TimelineView::rearranged);
+  connect(&arrangement_, &QAbstractItemModel::dataChanged, this, &TimelineView::rearranged);
+  connect(&arrangement_, &QAbstractItemModel::rowsMoved, this, &TimelineView::rearranged);
 }
 
-TimelineView::~TimelineView() = default;
-
 void TimelineView::set_theme(const Theme& theme) {
-  palette_ = std::make_unique<Palette>(theme);
+  palette_ = Palette(theme);
   changed();
 }
 
 void TimelineView::set_ghost(std::optional<Ghost> ghost) {
-  scene_->set_ghost(ghost);
-  update_scroll_bar();
-  changed();
+  scene_.set_ghost(ghost);
+  rearranged();
 }
 
 void TimelineView::set_legend(bool has_legend) {
   state_.has_legend = has_legend;
-  update_scroll_bar();
-  changed();
+  rearranged();
 }
 
 void TimelineView::set_origin(std::int64_t origin_ns) {
@@ -81,7 +67,7 @@ double TimelineView::time_at(int x) const { return state_.begin_ns + (x - Scene:
 // A little of the trace always stays in sight.
 void TimelineView::set_view(double begin_ns, double ns_per_pixel, bool is_jump) {
   if (is_jump && !history_.empty()) remember();  // where the jump begins
-  const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
+  const auto length = static_cast<double>(timeline().all().end_ns);
   const double widest = 1.2 * length / lanes_width();
   state_.ns_per_pixel = std::clamp(ns_per_pixel, std::min(kClosest, widest), std::max(widest, kClosest));
   const double span = state_.ns_per_pixel * lanes_width();
@@ -120,10 +106,14 @@ void TimelineView::remember() {
   place_in_history_ = history_.size() - 1;
 }
 
-void TimelineView::show_time(double begin_ns, double ns_per_pixel) {
-  if (has_size_) return set_view(begin_ns, ns_per_pixel, true);
+void TimelineView::once_sized(std::function<void()> show) {
+  if (has_size_) return show();
   seen_before_ = {};
-  when_sized_ = [this, begin_ns, ns_per_pixel] { show_time(begin_ns, ns_per_pixel); };
+  when_sized_ = std::move(show);
+}
+
+void TimelineView::show_time(double begin_ns, double ns_per_pixel) {
+  once_sized([this, begin_ns, ns_per_pixel] { set_view(begin_ns, ns_per_pixel, true); });
 }
 
 void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
@@ -134,20 +124,17 @@ void TimelineView::follow_time(double begin_ns, double ns_per_pixel) {
   changed();
 }
 
-void TimelineView::show_range(std::int64_t begin_ns, std::int64_t end_ns) {
-  if (!has_size_) {
-    seen_before_ = {};
-    when_sized_ = [this, begin_ns, end_ns] { show_range(begin_ns, end_ns); };
-    return;
-  }
-  const double span = std::max<double>(static_cast<double>(end_ns - begin_ns), 1);
-  set_view(static_cast<double>(begin_ns) - 0.05 * span, 1.1 * span / lanes_width(), true);
+void TimelineView::show_range(const TimeRange& range) {
+  once_sized([this, range] {
+    const double span = std::max<double>(static_cast<double>(range.end_ns - range.begin_ns), 1);
+    set_view(static_cast<double>(range.begin_ns) - 0.05 * span, 1.1 * span / lanes_width(), true);
+  });
 }
 
 void TimelineView::zoom(double factor, std::optional<double> around_ns) {
   const double around = around_ns ? *around_ns : focus_ns();
   const double offset = (around - state_.begin_ns) / state_.ns_per_pixel;
-  const auto length = static_cast<double>(std::max<std::int64_t>(timeline().length_ns(), 1));
+  const auto length = static_cast<double>(timeline().all().end_ns);
   const double next =
       std::clamp(state_.ns_per_pixel / factor, kClosest, std::max(1.2 * length / lanes_width(), kClosest));
   set_view(around - offset * next, next, false);
@@ -159,7 +146,7 @@ void TimelineView::pan(double pixels) {
   settle_.start();
 }
 
-void TimelineView::fit() { show_all_of({0, std::max<std::int64_t>(timeline().length_ns(), 1)}); }
+void TimelineView::fit() { show_all_of(timeline().all()); }
 
 void TimelineView::show_all_of(const TimeRange& range) {
   const auto length = static_cast<double>(range.end_ns - range.begin_ns);
@@ -182,7 +169,7 @@ void TimelineView::go_forward() {
 
 // Times can be as large as the trace is long, so they are stored as text: JSON's numbers are doubles.
 QJsonObject TimelineView::kept_state() const {
-  QJsonObject state = arrangement_->state();
+  QJsonObject state = arrangement_.state();
   QJsonArray marks;
   for (const std::int64_t mark : state_.marks) marks.append(QString::number(mark));
   state["marks"] = marks;
@@ -193,7 +180,7 @@ QJsonObject TimelineView::kept_state() const {
 }
 
 void TimelineView::restore(const QJsonObject& state) {
-  arrangement_->restore(state);
+  arrangement_.restore(state);
   if (state["length_ns"].toString() != QString::number(timeline().length_ns())) return;
   std::vector<std::int64_t> marks;
   for (const QJsonValue& mark : state["marks"].toArray()) marks.push_back(mark.toString().toLongLong());
@@ -204,27 +191,23 @@ void TimelineView::restore(const QJsonObject& state) {
     show_time(seen[0].toDouble(), seen[1].toDouble());
     scroll_bar_->setValue(seen[2].toInt());
   };
-  if (has_size_) return show();
-  seen_before_ = seen;
-  when_sized_ = show;
+  once_sized(show);
+  if (!has_size_) seen_before_ = seen;
 }
 
 // Slices keep their numbers from the part to the whole.
 void TimelineView::go_on_from(const QJsonObject& lanes, const SceneState& state, bool is_moved) {
-  arrangement_->restore(lanes);
+  arrangement_.restore(lanes);
   set_marks(state.marks);
   state_.range = state.range;
   if (state.selected < timeline().trace().size()) select(state.selected);
-  const auto show = [this, state, is_moved] {
-    if (is_moved) set_view(state.begin_ns, state.ns_per_pixel, true);
+  once_sized([this, state, is_moved, had_size = has_size_] {
+    if (is_moved)
+      set_view(state.begin_ns, state.ns_per_pixel, true);
+    else if (!had_size)
+      show_all_of(timeline().opening());
     scroll_bar_->setValue(state.scroll);
-  };
-  if (has_size_) return show();
-  seen_before_ = {};
-  when_sized_ = [this, show, is_moved] {
-    if (!is_moved) show_all_of(timeline().opening());
-    show();
-  };
+  });
 }
 
 void TimelineView::select(std::uint32_t slice) {
@@ -239,7 +222,7 @@ void TimelineView::go_to(std::uint32_t slice) {
   if (place.lane == nullptr) return;
   const double begin = static_cast<double>(timeline().begin_ns(slice)),
                end = static_cast<double>(timeline().end_ns(slice));
-  const View view = scene_->view_of(scene_size(), state_);
+  const View view = scene_.view_of(scene_size(), state_);
   const double pixels = (end - begin) / state_.ns_per_pixel;
   const bool is_seen = begin >= view.begin_ns && end <= view.end_ns() && pixels >= 3;
   if (!is_seen) {
@@ -250,15 +233,15 @@ void TimelineView::go_to(std::uint32_t slice) {
   }
   cursor_x_.reset();
   place_cursor();
-  const int row = arrangement_->row_of(place.lane_index);
-  arrangement_->set_shown(row, true);
+  const int row = arrangement_.row_of(place.lane_index);
+  arrangement_.set_shown(row, true);
   scroll_to_row(row);
   select(slice);
 }
 
 std::uint32_t TimelineView::late_member() const {
   if (state_.selected >= timeline().trace().size()) return Timeline::kNoSlice;
-  return scene_->links_of(state_.selected).late;
+  return scene_.links_of(state_.selected).late;
 }
 
 void TimelineView::select_neighbour(int slices, int lanes) {
@@ -276,9 +259,9 @@ void TimelineView::select_neighbour(int slices, int lanes) {
     return;
   }
   const std::int64_t middle = (timeline().begin_ns(state_.selected) + timeline().end_ns(state_.selected)) / 2;
-  for (int row = arrangement_->row_of(place.lane_index) + lanes; row >= 0 && row < arrangement_->rowCount();
+  for (int row = arrangement_.row_of(place.lane_index) + lanes; row >= 0 && row < arrangement_.rowCount();
        row += lanes) {
-    const ArrangedLane& arranged = arrangement_->lanes()[static_cast<std::size_t>(row)];
+    const ArrangedLane& arranged = arrangement_.lanes()[static_cast<std::size_t>(row)];
     if (!arranged.is_shown) continue;
     for (const LaneRow& of : timeline().lanes()[arranged.lane].rows) {
       if (of.slices.empty()) continue;
@@ -288,7 +271,7 @@ void TimelineView::select_neighbour(int slices, int lanes) {
   }
 }
 
-void TimelineView::select_range(std::optional<std::pair<std::int64_t, std::int64_t>> range) {
+void TimelineView::select_range(const std::optional<TimeRange>& range) {
   state_.range = range;
   changed();
   emit range_selected(range.has_value());
@@ -317,7 +300,7 @@ void TimelineView::toggle_mark() {
 bool TimelineView::select_between_marks() {
   if (state_.marks.size() < 2) return false;
   const auto [first, last] = std::minmax(state_.marks.end()[-1], state_.marks.end()[-2]);
-  select_range(std::pair{first, last});
+  select_range(TimeRange{first, last});
   return true;
 }
 
@@ -328,9 +311,9 @@ void TimelineView::clear() {
 }
 
 void TimelineView::scroll_to_row(int row) {
-  if (arrangement_->lanes()[static_cast<std::size_t>(row)].is_pinned) return;
+  if (arrangement_.lanes()[static_cast<std::size_t>(row)].is_pinned) return;
   const int seen = lanes_height();
-  for (const PlacedLane& placed : scene_->layout(scene_size().width(), state_)) {
+  for (const PlacedLane& placed : scene_.layout(scene_size().width(), state_)) {
     if (placed.row != row) continue;
     const int at = placed.where.top() - Scene::kRulers;  // below the rulers, as it is now
     if (at < 0 || at > seen - 60) scroll_bar_->setValue(state_.scroll + at - seen / 3);
@@ -341,7 +324,12 @@ void TimelineView::update_scroll_bar() {
   const int seen = lanes_height();
   scroll_bar_->setPageStep(seen);
   scroll_bar_->setSingleStep(24);
-  scroll_bar_->setRange(0, std::max(0, scene_->height_of_lanes() - seen + 20));
+  scroll_bar_->setRange(0, std::max(0, scene_.height_of_lanes() - seen + 20));
+}
+
+void TimelineView::rearranged() {
+  update_scroll_bar();
+  changed();
 }
 
 void TimelineView::changed() {
@@ -364,17 +352,17 @@ void TimelineView::paintEvent(QPaintEvent*) {
     ImageSurface surface(image_, scale);
     QFont text = font();
     text.setPixelSize(std::max(1, static_cast<int>(std::lround(11.5 * scale))));
-    scene_->draw(surface, size, scale, state_, *palette_, text);
+    scene_.draw(surface, size, scale, state_, palette_, text);
     is_stale_ = false;
   }
   image_.setDevicePixelRatio(scale);
   QPainter painter(this);
   painter.drawImage(0, 0, image_);
-  painter.fillRect(size.width(), 0, width() - size.width(), height(), palette_->theme().surface);
+  painter.fillRect(size.width(), 0, width() - size.width(), height(), palette_.theme().surface);
   QFont small = font();
   small.setPixelSize(11);
   painter.setFont(small);
-  scene_->draw_over(painter, size, state_, palette_->theme());
+  scene_.draw_over(painter, size, state_, palette_.theme());
 }
 
 void TimelineView::resizeEvent(QResizeEvent*) {

@@ -21,14 +21,13 @@ class TimelineView : public QWidget {
   Q_OBJECT
 
  public:
-  explicit TimelineView(std::shared_ptr<const TraceDocument> document, QWidget* parent = nullptr);
-  ~TimelineView() override;
+  explicit TimelineView(std::shared_ptr<const TraceDocument> document);
 
   const TraceDocument& document() const { return *document_; }
   const Timeline& timeline() const { return *document_->timeline; }
-  LaneArrangement& arrangement() { return *arrangement_; }
+  LaneArrangement& arrangement() { return arrangement_; }
   const SceneState& state() const { return state_; }
-  const Palette& palette() const { return *palette_; }
+  const Palette& palette() const { return palette_; }
   /// Pixels in which time is seen, right of the names.
   int lanes_width() const;
   /// Whether the user moved the view away from the whole trace or from its first view.
@@ -45,7 +44,7 @@ class TimelineView : public QWidget {
   /// The same time as in another view: not limited to this trace, and not added to the history.
   void follow_time(double begin_ns, double ns_per_pixel);
   /// A part of time, with room at both sides.
-  void show_range(std::int64_t begin_ns, std::int64_t end_ns);
+  void show_range(const TimeRange&);
   /// Around a moment; without one around the mouse, or the slice that was gone to since it moved.
   void zoom(double factor, std::optional<double> around_ns = {});
   void pan(double pixels);
@@ -68,7 +67,7 @@ class TimelineView : public QWidget {
   std::uint32_t late_member() const;
   /// The slice before or after on its lane; the lane above or below at the same time.
   void select_neighbour(int slices, int lanes);
-  void select_range(std::optional<std::pair<std::int64_t, std::int64_t>>);
+  void select_range(const std::optional<TimeRange>&);
   void set_marks(std::vector<std::int64_t>);
   void toggle_mark();
   /// Selects the range between the two that were set last; false where there are none.
@@ -101,22 +100,24 @@ class TimelineView : public QWidget {
   double time_at(int x) const;
   void set_view(double begin_ns, double ns_per_pixel, bool is_jump);
   void show_all_of(const TimeRange&);
+  void once_sized(std::function<void()> show);  ///< shows something as soon as the view has a size
   void place_cursor();
   double focus_ns() const;
   void remember();
   void scroll_to_row(int row);
   void update_scroll_bar();
   void changed();
+  void rearranged();  ///< the same where the height of all lanes may have changed
   void drag_lane(const QPoint& at);
   void click_name(const PlacedLane&);
   void zoom_to(const Scene::Hit&);
   QString tooltip_of(const Scene::Hit&) const;
 
   std::shared_ptr<const TraceDocument> document_;
-  std::unique_ptr<LaneArrangement> arrangement_;
-  std::unique_ptr<Scene> scene_;
+  LaneArrangement arrangement_{timeline()};
+  Scene scene_{timeline(), document_->traced.summary, arrangement_};
   SceneState state_;
-  std::unique_ptr<Palette> palette_;
+  Palette palette_{Theme::light()};
   QScrollBar* scroll_bar_;
   QImage image_;
   bool is_stale_ = true;              ///< the image is of another state

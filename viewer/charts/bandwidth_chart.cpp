@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "profiler/analysis/details/trace_details.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
@@ -98,12 +96,12 @@ std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme&
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend;
   for (const Rates& of : rates)
-    legend.push_back({point_shape(of.group_size).mark, theme.series(of.collective), {}, of.name});
+    legend.push_back({point_shape(of.group_size).mark, theme.series(of.collective), of.name});
   const auto has = [&](auto points) {
     return std::ranges::any_of(rates, [&](const Rates& of) { return !(of.*points).isEmpty(); });
   };
-  if (has(&Rates::transfer)) legend.push_back({Mark::line, theme.dim_text, {}, "from the last arrival"});
-  if (has(&Rates::whole)) legend.push_back({Mark::dashed, theme.dim_text, {}, "including the wait for peers"});
+  if (has(&Rates::transfer)) legend.push_back({Mark::line, theme.dim_text, "from the last arrival"});
+  if (has(&Rates::whole)) legend.push_back({Mark::dashed, theme.dim_text, "including the wait for peers"});
   return legend;
 }
 
@@ -136,7 +134,6 @@ QChart* draw_bandwidth(const ChartFigures& of, const Theme& theme) {
 ChartKind bandwidth_chart() {
   return {.name = "bandwidth",
           .title = "Bandwidth by message size",
-          .description = "bus bandwidth per collective and group size, with and without the wait for peers",
           .needs = {ChartSource::trace},
           .figures = figures,
           .draw = draw_bandwidth};

@@ -2,13 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <map>
-#include <optional>
 #include <ranges>
-#include <stdexcept>
 
 #include "profiler/report/answer.hpp"
-#include "profiler/report/stalls.hpp"
 #include "profiler/report/where_time_went.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
@@ -213,9 +209,9 @@ std::pair<double, double> range_of(const std::vector<Part>& parts) {
 
 std::vector<RowBars> bars_of(const std::vector<Part>& parts, double low, const Theme& theme) {
   using Mark = LegendEntry::Mark;
-  RowBars step{{Mark::box, theme.compute, {}, "step"}, {}};
-  RowBars shorter{{Mark::box, theme.better, {}, "shortens the step"}, {}};
-  RowBars longer{{Mark::box, theme.worse, {}, "lengthens the step"}, {}};
+  RowBars step{{Mark::box, theme.compute, "step"}, {}};
+  RowBars shorter{{Mark::box, theme.better, "shortens the step"}, {}};
+  RowBars longer{{Mark::box, theme.worse, "lengthens the step"}, {}};
   for (const Part& part : parts) {
     step.spans.push_back(part.is_step ? Span{std::max(0.0, low), part.to} : Span{});
     shorter.spans.push_back(!part.is_step && part.to < part.from ? Span{part.from, part.to} : Span{});
@@ -275,7 +271,6 @@ QChart* draw_change(const ChartFigures& of, const Theme& theme) {
 ChartKind change_chart() {
   return {.name = "change",
           .title = "Step time change",
-          .description = "the difference between two steps: compute, exposed communication by mode, copies, idle time",
           .needs = {ChartSource::comparison, ChartSource::run},
           .figures = figures,
           .draw = draw_change};

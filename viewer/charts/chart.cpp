@@ -4,11 +4,6 @@
 #include <fmt/format.h>
 
 #include <QChart>
-#include <algorithm>
-#include <cstddef>
-#include <filesystem>
-#include <set>
-#include <stdexcept>
 
 #include "profiler/trace/enum_names.hpp"
 
@@ -31,7 +26,7 @@ bool has(const ChartInput& input, ChartSource source) {
 // "a run or a trace"
 std::string sources_text(const std::vector<ChartSource>& sources) {
   std::vector<std::string> words;
-  for (const ChartSource source : sources) words.push_back(fmt::format("a {}", to_string(source)));
+  for (const ChartSource source : sources) words.push_back(fmt::format("a {}", kSources[source]));
   return fmt::format("{}", fmt::join(words, " or "));
 }
 
@@ -109,8 +104,6 @@ std::string trace_text(const ChartInput& input) {
 }
 
 }  // namespace
-
-std::string_view to_string(ChartSource source) { return kSources[source]; }
 
 const ChartKind& chart_kind(std::string_view name) {
   const std::span<const ChartKind> kinds = chart_kinds();

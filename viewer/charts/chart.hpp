@@ -37,9 +37,6 @@ struct ChartInput {
 
 enum class ChartSource : std::uint8_t { run, trace, comparison, gate, scaling };
 
-/// "run", "trace", "comparison", "gate", "scaling report".
-std::string_view to_string(ChartSource);
-
 /// All that is drawn, in figures and words: the picture is made from this alone, so that its CSV holds what it shows.
 struct ChartFigures {
   std::string title;
@@ -52,7 +49,6 @@ struct ChartFigures {
 struct ChartKind {
   std::string_view name;           ///< one word, as --chart takes it
   std::string_view title;          ///< for a menu
-  std::string_view description;    ///< one line: what it answers
   std::vector<ChartSource> needs;  ///< one of these
   /// The half without Qt. Throws std::invalid_argument where what was given does not hold it, saying what does.
   ChartFigures (*figures)(const ChartInput&);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "profiler/gate/reports.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
@@ -162,23 +160,19 @@ QChart* draw_gate(const ChartFigures& of, const Theme& theme) {
   };
   using Mark = LegendEntry::Mark;
   return draw_rows(of, theme,
-                   {{Mark::triangle, theme.worse, {}, "regression"},
-                    {Mark::ring, theme.dim_text, {}, "inconclusive"},
-                    {Mark::dot, theme.better, {}, "pass"},
-                    {Mark::interval, theme.dim_text, {}, "limits"},
-                    {Mark::box, beyond_colour(theme), {}, "beyond tolerance"}},
+                   {{Mark::triangle, theme.worse, "regression"},
+                    {Mark::ring, theme.dim_text, "inconclusive"},
+                    {Mark::dot, theme.better, "pass"},
+                    {Mark::interval, theme.dim_text, "limits"},
+                    {Mark::box, beyond_colour(theme), "beyond tolerance"}},
                    std::move(plot));
 }
 
 }  // namespace
 
 ChartKind gate_chart() {
-  return {.name = "gate",
-          .title = "Gate verdicts",
-          .description = "change of each metric with its limits, compared with the tolerance",
-          .needs = {ChartSource::gate},
-          .figures = figures,
-          .draw = draw_gate};
+  return {
+      .name = "gate", .title = "Gate verdicts", .needs = {ChartSource::gate}, .figures = figures, .draw = draw_gate};
 }
 
 }  // namespace underlap::viewer

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
-#include <set>
-
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 
@@ -85,14 +82,15 @@ double change_of_row(const FigureRow& row) {
 }
 
 // Full colour from 30 % on.
-QColor ratio_colour(const FigureRow& row, const Theme& theme) {
+QColor ratio_colour(const FigureRow& row, double, const Theme& theme) {
   const double change = change_of_row(row);
   if (change == 0) return theme.surface;
   const double strength = 0.15 + 0.6 * std::min(1.0, std::abs(change) / 0.3);
   return mixed(change < 0 ? theme.better : theme.worse, theme.background, strength);
 }
 
-QColor efficiency_colour(double efficiency, const Theme& theme) {
+QColor efficiency_colour(const FigureRow& row, double, const Theme& theme) {
+  const double efficiency = *row.figures[kEfficiency];
   const double strength = 0.7 * std::min(1.0, std::abs(efficiency));
   return mixed(efficiency > 0 ? theme.better : theme.worse, theme.surface, strength);
 }
@@ -185,47 +183,35 @@ Tiles grid_of(const FigureTable& table, const Theme& theme) {
              .most_height = HUGE_VAL};
   for (const FigureRow& row : table.rows)
     grid.tiles[place_of(rows, row.names[kRowAxis])][place_of(columns, row.names[kColumnAxis])] = {
-        ratio_colour(row, theme), lines_of(row)};
+        ratio_colour(row, 0, theme), lines_of(row)};
   return grid;
+}
+
+QColor plain_colour(const FigureRow&, double, const Theme& theme) { return theme.surface; }
+
+QColor exposed_colour(const FigureRow& row, double largest, const Theme& theme) {
+  return mixed(theme.accent, theme.surface, largest > 0 ? 0.7 * *row.figures[kExposed] / largest : 0);
+}
+
+QString ms_text(double ns) { return number_text(ns / 1e6); }
+template <int kDigits>
+QString fixed_text(double value) {
+  return QString::number(value, 'f', kDigits);
 }
 
 // A column of a matrix that is no grid: each has a scale of colours of its own.
 struct MatrixColumn {
   const char* title;
-  Tile (*tile)(const FigureRow&, double largest_exposed, const Theme&);
+  Column figure;
+  QString (*text)(double figure);
+  QColor (*colour)(const FigureRow&, double largest_exposed, const Theme&);
 };
+constexpr MatrixColumn kColumns[] = {{"step ms", kStep, ms_text, plain_colour},
+                                     {"step/off", kRatio, fixed_text<3>, ratio_colour},
+                                     {"exposed ms", kExposed, ms_text, exposed_colour},
+                                     {"hidden %", kOverlap, fixed_text<1>, plain_colour},
+                                     {"E", kEfficiency, fixed_text<2>, efficiency_colour}};
 
-Tile tile_of(const QColor& colour, const QString& text) { return {colour, {{text}}}; }
-Tile unknown(const Theme& theme) { return tile_of(theme.background, "-"); }
-
-constexpr MatrixColumn kColumns[] = {
-    {"step ms",
-     [](const FigureRow& row, double, const Theme& theme) {
-       const auto ns = row.figures[kStep];
-       return ns ? tile_of(theme.surface, number_text(*ns / 1e6)) : unknown(theme);
-     }},
-    {"step/off",
-     [](const FigureRow& row, double, const Theme& theme) {
-       const auto ratio = row.figures[kRatio];
-       return ratio ? tile_of(ratio_colour(row, theme), QString::number(*ratio, 'f', 3)) : unknown(theme);
-     }},
-    {"exposed ms",
-     [](const FigureRow& row, double largest, const Theme& theme) {
-       const auto ns = row.figures[kExposed];
-       const double strength = ns && largest > 0 ? 0.7 * *ns / largest : 0;
-       return ns ? tile_of(mixed(theme.accent, theme.surface, strength), number_text(*ns / 1e6)) : unknown(theme);
-     }},
-    {"hidden %",
-     [](const FigureRow& row, double, const Theme& theme) {
-       const auto pct = row.figures[kOverlap];
-       return pct ? tile_of(theme.surface, QString::number(*pct, 'f', 1)) : unknown(theme);
-     }},
-    {"E",
-     [](const FigureRow& row, double, const Theme& theme) {
-       const auto e = row.figures[kEfficiency];
-       return e ? tile_of(efficiency_colour(*e, theme), QString::number(*e, 'f', 2)) : unknown(theme);
-     }},
-};
 Tiles cell_rows_of(const FigureTable& table, const Theme& theme) {
   Tiles tiles;
   double largest_exposed = 0;
@@ -235,7 +221,11 @@ Tiles cell_rows_of(const FigureTable& table, const Theme& theme) {
   for (const FigureRow& row : table.rows) {
     tiles.rows.push_back(QString::fromStdString(row.names.front()));
     std::vector<Tile>& of_row = tiles.tiles.emplace_back();
-    for (const MatrixColumn& column : kColumns) of_row.push_back(column.tile(row, largest_exposed, theme));
+    for (const auto& [title, column, text, colour] : kColumns)
+      if (const auto figure = row.figures[column])
+        of_row.push_back({colour(row, largest_exposed, theme), {{text(*figure)}}});
+      else
+        of_row.push_back({theme.background, {{"-"}}});
   }
   return tiles;
 }
@@ -270,9 +260,9 @@ QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   auto figure = std::make_unique<Figure>(
       of, theme,
-      std::vector<LegendEntry>{{Mark::box, mixed(theme.better, theme.background, 0.75), {}, "30 % shorter or more"},
-                               {Mark::box, mixed(theme.worse, theme.background, 0.75), {}, "30 % longer or more"},
-                               {Mark::box, theme.surface, {}, "inconclusive, or no cell to compare with"}});
+      std::vector<LegendEntry>{{Mark::box, mixed(theme.better, theme.background, 0.75), "30 % shorter or more"},
+                               {Mark::box, mixed(theme.worse, theme.background, 0.75), "30 % longer or more"},
+                               {Mark::box, theme.surface, "inconclusive, or no cell to compare with"}});
   const Tiles tiles = is_grid(of.table) ? grid_of(of.table, theme) : cell_rows_of(of.table, theme);
   double label = text_width(tiles.rows_title, kSmallPixels);
   for (const QString& row : tiles.rows) label = std::max(label, text_width(row, kTextPixels));
@@ -288,7 +278,6 @@ QChart* draw_matrix(const ChartFigures& of, const Theme& theme) {
 ChartKind matrix_chart() {
   return {.name = "matrix",
           .title = "Matrix as a heat map",
-          .description = "each cell's step relative to the one without overlap, its exposed time, and E",
           .needs = {ChartSource::run},
           .figures = figures,
           .draw = draw_matrix};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <set>
-
 #include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 #include "viewer/charts/drawing/row_plot.hpp"
@@ -28,10 +26,10 @@ ChartFigures figures(const ChartInput& input) {
 void add_bars(std::vector<RowBars>& bars, const FigureTable& table, const std::string& mode, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   const QColor full = theme.exposed(std::string_view(mode)), stripe = mixed(theme.background, full, 0.75);
-  RowBars hidden{{Mark::box, theme.hidden(std::string_view(mode)), {}, "hidden under compute"}, {}};
-  RowBars wait{{Mark::hatched, full, stripe, "exposed, waiting"}, {}};
-  RowBars transfer{{Mark::box, full, {}, "exposed, transferring"}, {}};
-  RowBars unsplit{{Mark::dotted, full, stripe, "exposed, last arrival unknown"}, {}};
+  RowBars hidden{{Mark::box, theme.hidden(std::string_view(mode)), "hidden under compute"}, {}};
+  RowBars wait{{Mark::hatched, full, "exposed, waiting", stripe}, {}};
+  RowBars transfer{{Mark::box, full, "exposed, transferring"}, {}};
+  RowBars unsplit{{Mark::dotted, full, "exposed, last arrival unknown", stripe}, {}};
   for (const analysis::FigureRow& row : table.rows) {
     const report::ModeBar ends = row.names[Of::mode] == mode ? report::mode_bar(row) : report::ModeBar{};
     hidden.spans.push_back({0, ends.hidden});
@@ -86,7 +84,6 @@ QChart* draw_modes(const ChartFigures& of, const Theme& theme) {
 ChartKind modes_chart() {
   return {.name = "modes",
           .title = "Communication by mode",
-          .description = "hidden and exposed communication of each mode, with overlap off and on",
           .needs = {ChartSource::run, ChartSource::trace},
           .figures = figures,
           .draw = draw_modes};

@@ -3,10 +3,7 @@
 
 #include <QCategoryAxis>
 #include <QValueAxis>
-#include <optional>
-#include <set>
 
-#include "profiler/report/scaling/scaling.hpp"
 #include "viewer/charts/drawing/figure.hpp"
 #include "viewer/charts/drawing/painting.hpp"
 
@@ -208,13 +205,11 @@ std::vector<LegendEntry> legend_of(const Plotted& all, const Theme& theme) {
   using Mark = LegendEntry::Mark;
   std::vector<LegendEntry> legend;
   for (std::size_t cell = 0; cell < all.cells.size(); ++cell)
-    legend.push_back({point_shape(cell / Theme::kSeriesColors).mark,
-                      theme.series(cell),
-                      {},
-                      QString::fromStdString(all.cells[cell])});
-  if (all.has(false)) legend.push_back({Mark::line, theme.dim_text, {}, "measured"});
-  if (all.has(true)) legend.push_back({Mark::dashed, theme.dim_text, {}, "simulated"});
-  if (has_ideal(all.table)) legend.push_back({Mark::thin, theme.dim_text, {}, "ideal"});
+    legend.push_back(
+        {point_shape(cell / Theme::kSeriesColors).mark, theme.series(cell), QString::fromStdString(all.cells[cell])});
+  if (all.has(false)) legend.push_back({Mark::line, theme.dim_text, "measured"});
+  if (all.has(true)) legend.push_back({Mark::dashed, theme.dim_text, "simulated"});
+  if (has_ideal(all.table)) legend.push_back({Mark::thin, theme.dim_text, "ideal"});
   return legend;
 }
 
@@ -241,7 +236,6 @@ QChart* draw_scaling(const ChartFigures& of, const Theme& theme) {
 ChartKind scaling_chart() {
   return {.name = "scaling",
           .title = "Scaling over ranks",
-          .description = "step and exposed time by mode over the number of ranks; measured, simulated and ideal",
           .needs = {ChartSource::scaling},
           .figures = figures,
           .draw = draw_scaling};

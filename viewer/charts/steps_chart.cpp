@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <QPolygonF>
-#include <map>
 
 #include "profiler/report/charts/chart_tables.hpp"
 #include "viewer/charts/drawing/painting.hpp"
@@ -185,10 +184,10 @@ QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
                .least_row_height = 24,
                .when_empty = "no steps"};
   using Mark = LegendEntry::Mark;
-  std::vector<LegendEntry> legend{{Mark::dot, theme.text, {}, "a step"}, {Mark::line, theme.accent, {}, "median"}};
+  std::vector<LegendEntry> legend{{Mark::dot, theme.text, "a step"}, {Mark::line, theme.accent, "median"}};
   if (all->has_intervals()) {
     plot.says_titles.emplace_back("95 % interval");
-    legend.push_back({Mark::box, interval_colour(theme), {}, "interval of the median"});
+    legend.push_back({Mark::box, interval_colour(theme), "interval of the median"});
   }
   plot.add_series = [all, &theme](QChart& chart, std::size_t rows) {
     for (std::size_t row = 0; row < rows; ++row) add_median(chart, *all, row, theme);
@@ -208,7 +207,6 @@ QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
 ChartKind steps_chart() {
   return {.name = "steps",
           .title = "Steps over time",
-          .description = "every measured step around its median, with the median's interval",
           .needs = {ChartSource::run, ChartSource::trace},
           .figures = figures,
           .draw = draw_steps};

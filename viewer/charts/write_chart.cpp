@@ -11,9 +11,7 @@
 #include <QGraphicsScene>
 #include <QPainter>
 #include <QSvgGenerator>
-#include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "platform/atomic_file.hpp"
 
@@ -21,8 +19,6 @@ namespace underlap::viewer {
 namespace {
 
 constexpr double kMostPixels = 100e6;
-
-std::string text_of(const QByteArray& bytes) { return {bytes.constData(), static_cast<std::size_t>(bytes.size())}; }
 
 // Qt names one family, as this machine calls it. Verdana is as wide as DejaVu Sans, so that texts fit elsewhere too.
 QByteArray with_fallback_fonts(QByteArray svg) {
@@ -44,17 +40,12 @@ void paint(const Chart& chart, const Theme& theme, QSize size, QPainter& painter
   scene.removeItem(drawn.get());
 }
 
-std::string svg_of(const Chart& chart, const Theme& theme, QSize size, double scale) {
-  const SvgText text{QString::fromStdString(chart.figures.title), QString::fromStdString(chart.figures.subtitle)};
-  return svg_of(size, scale, text, [&](QPainter& painter) { paint(chart, theme, size, painter); });
-}
-
 }  // namespace
 
-QSize fitting_size(const Chart& chart, const Theme& theme, QSize least) {
+QSize fitting_size(const Chart& chart, const Theme& theme) {
   const std::unique_ptr<QChart> drawn = draw(chart, theme);
-  drawn->resize(least);
-  return {least.width(), std::max(least.height(), static_cast<int>(std::ceil(drawn->preferredHeight())))};
+  drawn->resize(kChartSize);
+  return {kChartSize.width(), std::max(kChartSize.height(), static_cast<int>(std::ceil(drawn->preferredHeight())))};
 }
 
 QImage chart_image(const Chart& chart, const Theme& theme, QSize size, double scale) {
@@ -78,7 +69,10 @@ void write_chart(const std::filesystem::path& path, const Chart& chart, const Th
   else if (extension == ".png")
     write_file_atomically(path, png_of(chart_image(chart, theme, size, scale)));
   else if (extension == ".svg")
-    write_file_atomically(path, svg_of(chart, theme, size, scale));
+    write_file_atomically(
+        path, svg_of(size, scale,
+                     {QString::fromStdString(chart.figures.title), QString::fromStdString(chart.figures.subtitle)},
+                     [&](QPainter& painter) { paint(chart, theme, size, painter); }));
   else
     throw std::invalid_argument(fmt::format("{}: the file of a chart must end in .svg, .png or .csv", path.string()));
 }
@@ -96,7 +90,7 @@ std::string png_of(const QImage& image) {
   QBuffer buffer(&bytes);
   buffer.open(QIODevice::WriteOnly);
   image.save(&buffer, "PNG");
-  return text_of(bytes);
+  return bytes.toStdString();
 }
 
 std::string svg_of(QSize size, double scale, const SvgText& text, const std::function<void(QPainter&)>& paint) {
@@ -113,7 +107,7 @@ std::string svg_of(QSize size, double scale, const SvgText& text, const std::fun
   QPainter painter(&svg);
   paint(painter);
   painter.end();
-  return text_of(with_fallback_fonts(bytes));
+  return with_fallback_fonts(bytes).toStdString();
 }
 
 }  // namespace underlap::viewer

@@ -15,8 +15,8 @@ namespace underlap::viewer {
 
 inline constexpr QSize kChartSize{800, 500};
 
-/// The size at which nothing is left out for want of room: `least`, or higher where there are many rows.
-QSize fitting_size(const Chart&, const Theme&, QSize least = kChartSize);
+/// The size at which nothing is left out for want of room: kChartSize, or higher where there are many rows.
+QSize fitting_size(const Chart&, const Theme&);
 
 /// The chart on `size` units, each `scale` pixels wide and high. Needs a QApplication, no window. Throws
 /// std::invalid_argument for a size without pixels, and for one of more than 100 million.

@@ -2,7 +2,6 @@
 // A value over time, as steps; the largest and the smallest of a pixel both stay.
 //        __
 //   |  _|  |____|
-#include <algorithm>
 #include <cmath>
 
 #include "viewer/lanes/lane_painters.hpp"

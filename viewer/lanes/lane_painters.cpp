@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/lanes/lane_painters.hpp"
 
-#include <algorithm>
-
 namespace underlap::viewer {
 
 int height_of_row(LaneKind kind, bool is_collapsed) {

@@ -12,16 +12,14 @@ namespace underlap::viewer {
 
 struct LaneContext;
 
-/// The columns of a row while it is drawn; used again for the next one.
-class RowPicture {
- public:
-  void begin(int width, QRgb background);
-  /// Draws pieces over what is there, in a row of so many pixels.
-  void add(const std::vector<Piece>& pieces, int height, const LaneContext&);
-  const std::vector<Column>& columns() const { return columns_; }
+/// A row while it is drawn; its memory is used again for the next one.
+struct RowPicture {
+  std::vector<Piece> pieces;
+  std::vector<Column> columns;
 
- private:
-  std::vector<Column> columns_;
+  void begin(int width, QRgb background);
+  /// Draws the pieces over what is there, in a row of so many pixels.
+  void add_pieces(int height, const LaneContext&);
 };
 
 /// What every lane is drawn with. Pixels are those of the surface; `scale` of them are one of a plain screen.
@@ -32,8 +30,7 @@ struct LaneContext {
   View view;  ///< its first pixel is at the left of the lane's rectangle
   double scale = 1;
   bool has_text = true;
-  std::vector<Piece>& pieces;  ///< room for a row's pieces, used again and again
-  RowPicture& row;             ///< likewise for its columns
+  RowPicture& row;
 };
 
 /// How high a lane is, in pixels of a plain screen; collapsed it is one low row.
@@ -45,9 +42,11 @@ void paint_strip(const Lane&, const QRect& where, const LaneContext&);
 void paint_stream(const Lane&, const QRect& where, bool is_collapsed, const LaneContext&);
 void paint_nested(const Lane&, const QRect& where, bool is_collapsed, const LaneContext&);
 void paint_counter(const Lane&, const QRect& where, const LaneContext&);
+/// All rows of a lane below each other, with labels.
+void paint_rows(const Lane&, const QRect& where, const LaneContext&);
 void paint_lane(const Lane&, const QRect& where, bool is_collapsed, const LaneContext&);
 
-/// Draws the pieces of the context as a row over a background: what is exposed over everything else, and never less
+/// Draws the pieces of the context's row over a background: what is exposed over everything else, and never less
 /// than a few pixels.
 void paint_pieces(const QRect& where, QRgb background, const LaneContext&);
 

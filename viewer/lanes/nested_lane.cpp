@@ -2,21 +2,16 @@
 // Calls of a thread or ranges: each row is within the one above it. Collapsed, the outermost alone.
 //   |[ iteration 12                ]|
 //   |[ forward     ][ backward ]    |
-#include <algorithm>
-
 #include "viewer/lanes/lane_painters.hpp"
 
 namespace underlap::viewer {
 
 void paint_nested(const Lane& lane, const QRect& where, bool is_collapsed, const LaneContext& context) {
-  const auto rows = static_cast<int>(is_collapsed ? std::min<std::size_t>(1, lane.rows.size()) : lane.rows.size());
-  for (int i = 0; i < rows; ++i) {
-    QRect row{where.left(), where.top() + i * where.height() / rows, where.width(), where.height() / rows - 1};
-    if (is_collapsed) row.adjust(0, row.height() / 4, 0, -row.height() / 4);
-    find_pieces(lane.rows[static_cast<std::size_t>(i)].segments, context.view, context.pieces);
-    paint_pieces(row, context.palette.background(), context);
-    if (!is_collapsed && context.has_text) write_labels(lane.rows[static_cast<std::size_t>(i)], row, context);
-  }
+  if (!is_collapsed) return paint_rows(lane, where, context);
+  if (lane.rows.empty()) return;
+  const int above = (where.height() - 1) / 4;
+  find_pieces(lane.rows.front().segments, context.view, context.row.pieces);
+  paint_pieces(where.adjusted(0, above, 0, -1 - above), context.palette.background(), context);
 }
 
 }  // namespace underlap::viewer

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 
 #include "viewer/lanes/lane_painters.hpp"
@@ -61,21 +60,21 @@ Texture texture_of(Paint paint) {
 }
 
 void RowPicture::begin(int width, QRgb background) {
-  columns_.assign(static_cast<std::size_t>(std::max(width, 0)), Column{.base = background, .upper_base = background});
+  columns.assign(static_cast<std::size_t>(std::max(width, 0)), Column{.base = background, .upper_base = background});
 }
 
-void RowPicture::add(const std::vector<Piece>& pieces, int height, const LaneContext& context) {
-  if (columns_.empty()) return;
+void RowPicture::add_pieces(int height, const LaneContext& context) {
+  if (columns.empty()) return;
   for (const Piece& piece : pieces)
-    if (piece.base.paint != Paint::nothing) draw_base(piece, columns_, context);
+    if (piece.base.paint != Paint::nothing) draw_base(piece, columns, context);
   for (const Piece& piece : pieces)
-    if (piece.exposed_share > 0) draw_exposed(piece, columns_, height, context);
+    if (piece.exposed_share > 0) draw_exposed(piece, columns, height, context);
 }
 
 void paint_pieces(const QRect& where, QRgb background, const LaneContext& context) {
   context.row.begin(where.width(), background);
-  context.row.add(context.pieces, where.height(), context);
-  context.surface.draw_columns(where, context.row.columns());
+  context.row.add_pieces(where.height(), context);
+  context.surface.draw_columns(where, context.row.columns);
 }
 
 }  // namespace underlap::viewer

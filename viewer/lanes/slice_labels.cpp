@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QHash>
-#include <algorithm>
 #include <cmath>
 
 #include "viewer/lanes/lane_painters.hpp"
@@ -46,18 +45,18 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
   const double narrowest_ns = kNarrowest * context.scale * context.view.ns_per_pixel;
   std::uint32_t labelled = Timeline::kNoSlice;
   // Only wide segments are considered: there are fewer of them than pixels.
-  for (std::size_t i = 0; i < context.pieces.size(); ++i) {
-    const Piece& piece = context.pieces[i];
+  for (std::size_t i = 0; i < context.row.pieces.size(); ++i) {
+    const Piece& piece = context.row.pieces[i];
     if (piece.right - piece.left < kNarrowest * context.scale / 2) continue;
     const auto middle_ns = static_cast<std::int64_t>(context.view.time_of((piece.left + piece.right) / 2));
     const std::uint32_t slice = timeline.slice_at(row, middle_ns);
     if (slice == Timeline::kNoSlice || slice == std::exchange(labelled, slice)) continue;
-    const double left = std::max(context.view.x_of(static_cast<double>(timeline.begin_ns(slice))), 0.0);
-    const double right = std::min(context.view.x_of(static_cast<double>(timeline.end_ns(slice))), 1.0 * where.width());
+    const double left = std::max(context.view.x_of(timeline.begin_ns(slice)), 0.0);
+    const double right = std::min(context.view.x_of(timeline.end_ns(slice)), 1.0 * where.width());
     if ((right - left) * context.view.ns_per_pixel < narrowest_ns) continue;
     const NameId name = trace.tag(slice).purpose == kNoName ? trace.name(slice) : trace.tag(slice).purpose;
     const int inset = static_cast<int>(std::lround(3 * context.scale));
-    const Ground ground = widest_ground(context.pieces, i, right, context);
+    const Ground ground = widest_ground(context.row.pieces, i, right, context);
     context.surface.write({.where = {where.left() + static_cast<int>(ground.left) + inset, where.top(),
                                      static_cast<int>(ground.width()) - 2 * inset, where.height()},
                            .text = label_of(name),
@@ -74,7 +73,7 @@ QString label_of(NameId name) {
   if (text.starts_with("void ")) text.remove_prefix(5);
   const std::size_t end = text.find_first_of("<(");
   if (end != std::string_view::npos && end > 0) text = text.substr(0, end);
-  return *labels.insert(id, QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())));
+  return *labels.insert(id, QString::fromUtf8(text));
 }
 
 }  // namespace underlap::viewer

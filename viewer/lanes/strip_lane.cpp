@@ -7,7 +7,7 @@ namespace underlap::viewer {
 
 void paint_strip(const Lane& lane, const QRect& where, const LaneContext& context) {
   if (lane.rows.empty()) return;
-  find_pieces(lane.rows.front().segments, context.view, context.pieces);
+  find_pieces(lane.rows.front().segments, context.view, context.row.pieces);
   paint_pieces(where, context.palette.theme().idle.rgb(), context);
 }
 

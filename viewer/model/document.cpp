@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/model/document.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <stdexcept>
 #include <thread>
 
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/compare/compare_report.hpp"
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/report/run_folders.hpp"
-#include "profiler/report/scaling/scaling.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -26,6 +21,14 @@ std::string title_of(const std::string& path) {
 
 std::string title_of_two(const std::string& baseline, const std::string& candidate) {
   return baseline == candidate ? candidate + " vs. its earlier version" : candidate + " vs. " + baseline;
+}
+
+template <class Kind>
+std::shared_ptr<Kind> make_document(const std::string& path, const std::string& title) {
+  auto document = std::make_shared<Kind>();
+  document->path = path;
+  document->title = title;
+  return document;
 }
 
 // What of runs was read: of a series that of each of its runs.
@@ -56,11 +59,10 @@ std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch&
     throw std::invalid_argument(path +
                                 ": is a saved baseline or contains several runs; open one of the runs, or compare "
                                 "others with it: underlap view --compare BASELINE CANDIDATE");
-  auto document = std::make_shared<TraceDocument>();
-  document->path = path;
+  auto document = make_document<TraceDocument>(path, title_of(path));
   document->traced = input::read_cell(input::trace_files({path}), no_options, watch, {.reasons = true});
   document->files = document->traced.files;
-  document->title = document->traced.cell.empty() ? title_of(path) : document->traced.cell;
+  if (!document->traced.cell.empty()) document->title = document->traced.cell;
   document->headline = analysis::headline(document->traced.trace, document->traced.summary);
   watch.say("laying out");
   document->timeline =
@@ -69,9 +71,7 @@ std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch&
 }
 
 std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_far) {
-  auto document = std::make_shared<TraceDocument>();
-  document->path = path;
-  document->title = title_of(path);
+  auto document = make_document<TraceDocument>(path, title_of(path));
   document->is_partial = true;
   document->traced.trace = so_far;
   document->timeline = std::make_unique<Timeline>(document->traced.trace, document->traced.summary, num_threads());
@@ -79,20 +79,16 @@ std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_
 }
 
 std::shared_ptr<RunDocument> open_run(const std::string& folder) {
-  auto document = std::make_shared<RunDocument>();
-  document->path = report::folder_of_run(folder).string();
-  document->title = title_of(document->path);
-  document->results = report::read_results(document->path);
-  document->files = {
-      report::find_results(document->path).value_or(fs::path(document->path) / report::kResultsFile).string()};
+  const std::string path = report::folder_of_run(folder).string();
+  auto document = make_document<RunDocument>(path, title_of(path));
+  document->results = report::read_results(path);
+  document->files = {report::find_results(path).value_or(fs::path(path) / report::kResultsFile).string()};
   document->summaries = report::summarise(document->results);
   return document;
 }
 
 std::shared_ptr<GateDocument> open_gate(const std::string& file) {
-  auto document = std::make_shared<GateDocument>();
-  document->path = file;
-  document->title = title_of(file);
+  auto document = make_document<GateDocument>(file, title_of(file));
   document->report = gate::read_gate(file);
   document->files = {file};
   return document;
@@ -100,9 +96,7 @@ std::shared_ptr<GateDocument> open_gate(const std::string& file) {
 
 std::shared_ptr<GateDocument> judge_runs(const std::string& baseline, const std::string& candidate, bool is_forced,
                                          ReadingWatch& watch) {
-  auto document = std::make_shared<GateDocument>();
-  document->path = candidate;
-  document->title = title_of_two(title_of(baseline), title_of(candidate));
+  auto document = make_document<GateDocument>(candidate, title_of_two(title_of(baseline), title_of(candidate)));
   const std::vector<compare::RunFigures> before = gate::runs_named(baseline, watch);
   const std::vector<compare::RunFigures> now = gate::runs_named(candidate, watch);
   watch.say("judging");
@@ -113,9 +107,8 @@ std::shared_ptr<GateDocument> judge_runs(const std::string& baseline, const std:
 
 std::shared_ptr<ScalingDocument> scale_runs(const std::vector<std::string>& paths, bool is_forced,
                                             ReadingWatch& watch) {
-  auto document = std::make_shared<ScalingDocument>();
-  document->path = paths.front();
-  document->title = "scaling of " + std::to_string(paths.size()) + (paths.size() == 1 ? " run" : " runs");
+  auto document = make_document<ScalingDocument>(
+      paths.front(), "scaling of " + std::to_string(paths.size()) + (paths.size() == 1 ? " run" : " runs"));
   document->report = report::read_scaling(paths, is_forced, [&](const std::string& run) {
     if (watch.is_cancelled()) throw Cancelled();
     watch.say("reading " + run);
@@ -126,9 +119,7 @@ std::shared_ptr<ScalingDocument> scale_runs(const std::vector<std::string>& path
 
 std::shared_ptr<CompareDocument> compare_documents(std::shared_ptr<const TraceDocument> from,
                                                    std::shared_ptr<const TraceDocument> to, bool is_forced) {
-  auto document = std::make_shared<CompareDocument>();
-  document->path = to->path;
-  document->title = title_of_two(from->title, to->title);
+  auto document = make_document<CompareDocument>(to->path, title_of_two(from->title, to->title));
   document->report = compare::report_of_traces(named(*from), named(*to), is_forced);
   document->files = from->files;
   document->files.insert(document->files.end(), to->files.begin(), to->files.end());

@@ -9,29 +9,29 @@ namespace {
 
 using analysis::FigureUnit;
 
+// How a table shows figures of a unit.
+struct ShownUnit {
+  double size;       ///< one such unit, as a figure
+  int digits;        ///< decimals
+  const char* name;  ///< empty for a number
+};
+
+ShownUnit shown_unit(FigureUnit unit) {
+  switch (unit) {
+    case FigureUnit::time: return {1e6, 3, "ms"};
+    case FigureUnit::short_time: return {1e3, 2, "us"};
+    case FigureUnit::percent: return {1, 1, "%"};
+    case FigureUnit::megabytes: return {1e6, 2, "MB"};
+    case FigureUnit::number: break;
+  }
+  return {1, 3, ""};
+}
+
 // The text of a figure in a table; empty if unknown.
 QString figure_text(FigureUnit unit, std::optional<double> figure) {
   if (!figure) return {};
-  switch (unit) {
-    case FigureUnit::time: return QString::number(*figure / 1e6, 'f', 3);
-    case FigureUnit::short_time: return QString::number(*figure / 1e3, 'f', 2);
-    case FigureUnit::percent: return QString::number(*figure, 'f', 1);
-    case FigureUnit::megabytes: return QString::number(*figure / 1e6, 'f', 2);
-    case FigureUnit::number: break;
-  }
-  return QString::number(*figure, 'f', *figure == std::floor(*figure) ? 0 : 3);
-}
-
-// The unit of that text; empty for a number.
-QString unit_text(FigureUnit unit) {
-  switch (unit) {
-    case FigureUnit::time: return "ms";
-    case FigureUnit::short_time: return "us";
-    case FigureUnit::percent: return "%";
-    case FigureUnit::megabytes: return "MB";
-    case FigureUnit::number: break;
-  }
-  return {};
+  const bool is_whole = unit == FigureUnit::number && *figure == std::floor(*figure);
+  return QString::number(*figure / shown_unit(unit).size, 'f', is_whole ? 0 : shown_unit(unit).digits);
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ QVariant FigureTableModel::headerData(int section, Qt::Orientation orientation, 
   const auto column = static_cast<std::size_t>(section);
   if (is_name(section)) return QString::fromStdString(table_.names[column].title);
   const analysis::FigureColumn& figures = table_.columns[column - table_.names.size()];
-  const QString title = QString::fromStdString(figures.title), unit = unit_text(figures.unit);
+  const QString title = QString::fromStdString(figures.title), unit = shown_unit(figures.unit).name;
   return title.split(' ').contains(unit) || unit.isEmpty() ? title : title + " " + unit;
 }
 

@@ -2,7 +2,6 @@
 #include "viewer/model/lane_arrangement.hpp"
 
 #include <QJsonArray>
-#include <algorithm>
 
 namespace underlap::viewer {
 namespace {
@@ -18,8 +17,8 @@ std::vector<ArrangedLane> first_arrangement(const Timeline& timeline) {
 
 }  // namespace
 
-LaneArrangement::LaneArrangement(const Timeline& timeline, QObject* parent)
-    : QAbstractListModel(parent), timeline_(&timeline), lanes_(first_arrangement(timeline)) {}
+LaneArrangement::LaneArrangement(const Timeline& timeline)
+    : timeline_(&timeline), lanes_(first_arrangement(timeline)) {}
 
 int LaneArrangement::rowCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : static_cast<int>(lanes_.size());

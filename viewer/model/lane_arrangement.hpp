@@ -25,7 +25,7 @@ class LaneArrangement : public QAbstractListModel {
  public:
   enum Role { kCollapsed = Qt::UserRole, kPinned };
 
-  explicit LaneArrangement(const Timeline& timeline, QObject* parent = nullptr);
+  explicit LaneArrangement(const Timeline& timeline);
 
   int rowCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;

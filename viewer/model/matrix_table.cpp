@@ -4,11 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <optional>
-#include <set>
-#include <sstream>
-
+#include "platform/problems.hpp"
 #include "profiler/compare/compare_report.hpp"
 
 namespace underlap::viewer {
@@ -18,42 +14,31 @@ using analysis::FigureRow;
 using analysis::FigureTable;
 using analysis::FigureUnit;
 
-std::optional<double> ns_of(const std::optional<report::Estimate>& milliseconds) {
-  return milliseconds ? std::optional(milliseconds->value * 1e6) : std::nullopt;
-}
-
-std::optional<double> value_of(const std::optional<report::Estimate>& estimate) {
-  return estimate ? std::optional(estimate->value) : std::nullopt;
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+std::optional<double> value_of(const std::optional<report::Estimate>& estimate, double unit = 1) {
+  return estimate ? std::optional(unit * estimate->value) : std::nullopt;
 }
 
 // The settings, "knob=value", that every name has; of one name none.
-std::set<std::string> shared_by_all(const std::vector<report::CellSummary>& summaries) {
-  std::map<std::string, std::size_t> counts;
+std::set<std::string_view> shared_by_all(const std::vector<report::CellSummary>& summaries) {
+  std::map<std::string_view, std::size_t> counts;
   for (const report::CellSummary& cell : summaries)
-    for (const std::string& word : words_of(cell.name)) counts[word] += word.find('=') != std::string::npos;
-  std::set<std::string> shared;
+    for (const std::string_view word : yaml::split_words(cell.name)) counts[word] += word.find('=') != word.npos;
+  std::set<std::string_view> shared;
   for (const auto& [word, count] : counts)
     if (summaries.size() > 1 && count == summaries.size()) shared.insert(word);
   return shared;
 }
 
-std::string without(const std::string& name, const std::set<std::string>& shared) {
-  std::vector<std::string> words = words_of(name);
-  std::erase_if(words, [&](const std::string& word) { return shared.contains(word); });
+std::string without(const std::string& name, const std::set<std::string_view>& shared) {
+  std::vector<std::string_view> words = yaml::split_words(name);
+  std::erase_if(words, [&](std::string_view word) { return shared.contains(word); });
   return fmt::format("{}", fmt::join(words, " "));
 }
 
 }  // namespace
 
 FigureTable matrix_table(const std::vector<report::CellSummary>& summaries) {
-  const std::set<std::string> shared = shared_by_all(summaries);
+  const std::set<std::string_view> shared = shared_by_all(summaries);
   FigureTable table{{{shared.empty() ? "cell" : fmt::format("cell, with {}", fmt::join(shared, " ")), "cell"}},
                     {{"step ms", "step"},
                      {"step/off", "step_ratio_to_off", FigureUnit::number},
@@ -63,8 +48,8 @@ FigureTable matrix_table(const std::vector<report::CellSummary>& summaries) {
                     {}};
   for (const report::CellSummary& cell : summaries)
     table.rows.push_back({{without(cell.name, shared)},
-                          {ns_of(cell.step_ms), value_of(cell.step_ratio_to_off), ns_of(cell.exposed_ms),
-                           cell.overlap_pct, value_of(cell.efficiency)}});
+                          {value_of(cell.step_ms, 1e6), value_of(cell.step_ratio_to_off),
+                           value_of(cell.exposed_ms, 1e6), cell.overlap_pct, value_of(cell.efficiency)}});
   return table;
 }
 

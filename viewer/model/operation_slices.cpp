@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/model/operation_slices.hpp"
 
-#include <algorithm>
 #include <tuple>
 
 #include "viewer/timeline/lane_pairs.hpp"
@@ -37,23 +36,18 @@ class Filter {
   NameId name_;
 };
 
-std::pair<std::int64_t, std::int64_t> step_of(const Timeline& timeline, std::int32_t rank, int nth) {
-  for (const StepSpan& step : timeline.steps())
-    if (step.rank == rank && nth-- == 0) return {step.begin_ns, step.end_ns};
+TimeRange step_of(const Timeline& timeline, std::int32_t rank, int nth) {
+  const std::span<const StepSpan> steps = timeline.steps_of(rank);
+  if (const auto i = static_cast<std::size_t>(nth); i < steps.size()) return {steps[i].begin_ns, steps[i].end_ns};
   if (timeline.steps().empty())
     return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
-  return {0, 0};
+  return {};
 }
 
 std::optional<int> nth_step_at(const Timeline& timeline, std::int32_t rank, std::int64_t time_ns) {
   if (timeline.steps().empty()) return 0;
-  int nth = 0;
-  for (const StepSpan& step : timeline.steps()) {
-    if (step.rank != rank) continue;
-    if (step.begin_ns <= time_ns && time_ns < step.end_ns) return nth;
-    ++nth;
-  }
-  return std::nullopt;
+  const StepSpan* step = timeline.step_at(rank, time_ns);
+  return step == nullptr ? std::nullopt : std::optional(static_cast<int>(step - timeline.steps_of(rank).data()));
 }
 
 // What a slice does, in whichever step.

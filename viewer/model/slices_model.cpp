@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/model/slices_model.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
@@ -11,34 +8,12 @@ namespace {
 
 constexpr std::array kTitles{"name", "rank", "lane", "begin", "duration", "exposed"};
 
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
-
-std::string_view shown_name(const Trace& trace, std::uint32_t slice) {
-  const NameId purpose = trace.tag(slice).purpose;
-  return name_of(purpose == kNoName ? trace.name(slice) : purpose);
-}
-
-QString value_of(const Timeline& timeline, std::uint32_t slice, int column) {
-  const Trace& trace = timeline.trace();
-  const Tag& tag = trace.tag(slice);
-  switch (column) {
-    case 0: return text(shown_name(trace, slice));
-    case 1: return QString::number(trace.track_of(slice).rank);
-    case 2: return text(trace.track_of(slice).name);
-    case 3: return QString::fromStdString(time_text(timeline.begin_ns(slice)));
-    case 4: return QString::fromStdString(time_text(trace.duration_ns()[slice]));
-    default: break;
-  }
-  const ExposedSlice* exposed = timeline.exposed_of(slice);
-  if (exposed != nullptr) return QString::fromStdString(time_text(exposed->exposed_ns()));
-  return tag.kind == Kind::communication ? QString("0") : QString();
-}
-
-// What rows are sorted by.
+// What rows are sorted by: a number or a name. What is no communication has -1 ns exposed.
 std::pair<std::int64_t, std::string_view> key_of(const Timeline& timeline, std::uint32_t slice, int column) {
   const Trace& trace = timeline.trace();
+  const NameId purpose = trace.tag(slice).purpose;
   switch (column) {
-    case 0: return {0, shown_name(trace, slice)};
+    case 0: return {0, name_of(purpose == kNoName ? trace.name(slice) : purpose)};
     case 1: return {trace.track_of(slice).rank, {}};
     case 2: return {0, trace.track_of(slice).name};
     case 3: return {timeline.begin_ns(slice), {}};
@@ -48,6 +23,14 @@ std::pair<std::int64_t, std::string_view> key_of(const Timeline& timeline, std::
   const ExposedSlice* exposed = timeline.exposed_of(slice);
   if (exposed != nullptr) return {exposed->exposed_ns(), {}};
   return {trace.tag(slice).kind == Kind::communication ? 0 : -1, {}};
+}
+
+QString value_of(const Timeline& timeline, std::uint32_t slice, int column) {
+  const auto [number, name] = key_of(timeline, slice, column);
+  if (column == 0 || column == 2) return QString::fromUtf8(name);
+  if (column == 1) return QString::number(number);
+  if (column == 5 && number <= 0) return number == 0 ? "0" : "";
+  return QString::fromStdString(time_text(number));
 }
 
 }  // namespace
@@ -65,10 +48,9 @@ std::vector<std::uint32_t> SlicesModel::sorted() const {
   std::vector<std::pair<Key, std::uint32_t>> keys;
   keys.reserve(as_set_.size());
   for (const std::uint32_t slice : as_set_) keys.emplace_back(key_of(*timeline_, slice, sorted_by_), slice);
-  if (sort_order_ == Qt::AscendingOrder)
-    std::ranges::stable_sort(keys, std::ranges::less(), &std::pair<Key, std::uint32_t>::first);
-  else
-    std::ranges::stable_sort(keys, std::ranges::greater(), &std::pair<Key, std::uint32_t>::first);
+  std::ranges::stable_sort(keys, [is_ascending = sort_order_ == Qt::AscendingOrder](const auto& a, const auto& b) {
+    return is_ascending ? a.first < b.first : b.first < a.first;
+  });
   std::vector<std::uint32_t> all;
   all.reserve(keys.size());
   for (const auto& [key, slice] : keys) all.push_back(slice);

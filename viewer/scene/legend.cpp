@@ -2,7 +2,6 @@
 #include "viewer/scene/legend.hpp"
 
 #include <QFontMetrics>
-#include <algorithm>
 #include <cmath>
 
 #include "viewer/lanes/lane_painters.hpp"

@@ -2,7 +2,6 @@
 #include "viewer/scene/rulers.hpp"
 
 #include <QFontMetrics>
-#include <algorithm>
 #include <cmath>
 
 namespace underlap::viewer {
@@ -79,7 +78,7 @@ void paint_time_ruler(Surface& surface, const QRect& where, const View& view, do
   View counted = view;
   counted.begin_ns -= origin_ns;
   for (const Tick& tick : ticks_of(counted, kLeastApart * scale)) {
-    const int x = where.left() + static_cast<int>(std::lround(counted.x_of(static_cast<double>(tick.time_ns))));
+    const int x = where.left() + static_cast<int>(std::lround(counted.x_of(tick.time_ns)));
     surface.fill({x, where.top() + where.height() / 3, std::max(1, static_cast<int>(scale)), where.height()},
                  theme.grid.rgb());
     if (x + inset + metrics.horizontalAdvance(tick.text) > where.left() + where.width()) continue;
@@ -89,7 +88,7 @@ void paint_time_ruler(Surface& surface, const QRect& where, const View& view, do
   }
 }
 
-void paint_step_ruler(Surface& surface, const QRect& where, const View& view, const std::vector<StepSpan>& steps,
+void paint_step_ruler(Surface& surface, const QRect& where, const View& view, std::span<const StepSpan> steps,
                       const std::vector<TimeRange>& uncounted, const Palette& palette, double scale,
                       const QFont& font) {
   const Theme& theme = palette.theme();
@@ -97,8 +96,8 @@ void paint_step_ruler(Surface& surface, const QRect& where, const View& view, co
   const int inset = static_cast<int>(std::lround(4 * scale));
   const QFontMetrics metrics(font);
   const auto paint = [&](std::int64_t begin_ns, std::int64_t end_ns, QRgb shade, QRgb ink, const auto& text_within) {
-    const double left = std::max(view.x_of(static_cast<double>(begin_ns)), 0.0);
-    const double right = std::min(view.x_of(static_cast<double>(end_ns)), 1.0 * view.width);
+    const double left = std::max(view.x_of(begin_ns), 0.0);
+    const double right = std::min(view.x_of(end_ns), 1.0 * view.width);
     if (right <= left) return;
     const int x = where.left() + static_cast<int>(std::lround(left));
     const int width = std::max(1, static_cast<int>(std::lround(right - left)));

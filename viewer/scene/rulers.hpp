@@ -29,7 +29,7 @@ QString moment_text(double time_ns, double ns_per_pixel);
 void paint_time_ruler(Surface&, const QRect& where, const View&, double origin_ns, const Palette&, double scale,
                       const QFont&);
 /// The steps of one rank: number and length, with fewer digits or none where there is less room. Paler what is of none.
-void paint_step_ruler(Surface&, const QRect& where, const View&, const std::vector<StepSpan>& steps,
+void paint_step_ruler(Surface&, const QRect& where, const View&, std::span<const StepSpan> steps,
                       const std::vector<TimeRange>& uncounted, const Palette&, double scale, const QFont&);
 
 }  // namespace underlap::viewer

@@ -3,7 +3,6 @@
 
 #include <QScopeGuard>
 #include <QThreadPool>
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <future>
@@ -75,10 +74,7 @@ Scene::Scene(const Timeline& timeline, const analysis::Summary& summary, const L
       summary_(summary),
       arrangement_(arrangement),
       legend_(legend_of(timeline)),
-      rank_notes_(notes_of(summary)) {
-  for (const StepSpan& step : timeline.steps())
-    if (step.rank == timeline.steps().front().rank) steps_of_first_rank_.push_back(step);
-}
+      rank_notes_(notes_of(summary)) {}
 
 void Scene::set_ghost(std::optional<Ghost> ghost) {
   ghost_ = ghost;
@@ -180,8 +176,8 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   const int above = scaled(kTimeRuler, scale);
   paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view,
                    static_cast<double>(state.origin_ns), palette, scale, font);
-  paint_step_ruler(surface, {rulers.left(), above, rulers.width(), rulers.height() - above}, view, steps_of_first_rank_,
-                   timeline_.uncounted(), palette, scale, font);
+  paint_step_ruler(surface, {rulers.left(), above, rulers.width(), rulers.height() - above}, view,
+                   timeline_.first_steps(), timeline_.uncounted(), palette, scale, font);
   if (state.has_legend) {
     const QRect legend = scaled(QRect(0, bottom_of(size, state), size.width(), kLegend), scale);
     surface.drop_labels_below(legend.top());
@@ -215,7 +211,6 @@ void Scene::draw_lanes(Surface& surface, const std::vector<PlacedLane>& lanes, c
 
 void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const View& view, double scale,
                       const SceneState& state, const Palette& palette) const {
-  static thread_local std::vector<Piece> pieces;
   static thread_local RowPicture row;
   const Lane& lane = timeline_.lanes()[placed.lane];
   QRect where = scaled(placed.where, scale);
@@ -223,37 +218,32 @@ void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const View& vi
   QRect own = where;
   own.setHeight(scaled(viewer::height_of(lane, placed.is_collapsed), scale));
   const bool is_cut = own.top() < scaled(kRulers, scale);  // its text would cover the rulers
-  paint_lane(lane, own, placed.is_collapsed,
-             {.surface = surface,
-              .timeline = timeline_,
-              .palette = palette,
-              .view = view,
-              .scale = scale,
-              .has_text = state.has_text && !is_cut,
-              .pieces = pieces,
-              .row = row});
-  if (ghost_) draw_ghost(surface, placed, where, view, scale, palette);
+  const LaneContext context{.surface = surface,
+                            .timeline = timeline_,
+                            .palette = palette,
+                            .view = view,
+                            .scale = scale,
+                            .has_text = state.has_text && !is_cut,
+                            .row = row};
+  paint_lane(lane, own, placed.is_collapsed, context);
+  if (ghost_) draw_ghost(placed, where, context);
 }
 
-void Scene::draw_ghost(Surface& surface, const PlacedLane& placed, const QRect& where, const View& view, double scale,
-                       const Palette& palette) const {
+void Scene::draw_ghost(const PlacedLane& placed, const QRect& where, const LaneContext& of_lane) const {
   const auto found = ghost_lanes_.find(placed.lane);
   if (found == ghost_lanes_.end()) return;
-  static thread_local std::vector<Piece> pieces;
-  static thread_local RowPicture row;
-  View shifted = view;
+  View shifted = of_lane.view;
   shifted.begin_ns -= static_cast<double>(ghost_->shift_ns);
-  const int height = scaled(kGhost - 2, scale);
+  const int height = scaled(kGhost - 2, of_lane.scale);
   const QRect below(where.left(), where.bottom() - height, where.width(), height);
   paint_lane(ghost_->timeline->lanes()[found->second], below, true,
-             {.surface = surface,
+             {.surface = of_lane.surface,
               .timeline = *ghost_->timeline,
-              .palette = palette,
+              .palette = of_lane.palette,
               .view = shifted,
-              .scale = scale,
+              .scale = of_lane.scale,
               .has_text = false,
-              .pieces = pieces,
-              .row = row});
+              .row = of_lane.row});
 }
 
 // A lane below the strip of its rank needs no other name than its own. One that is pinned, was moved, or whose strip

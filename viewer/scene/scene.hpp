@@ -20,13 +20,15 @@ class QPainter;
 
 namespace underlap::viewer {
 
+struct LaneContext;
+
 /// What a picture of a timeline shows, and what is marked in it. Pixels are those of a plain screen.
 struct SceneState {
   double begin_ns = 0;
   double ns_per_pixel = 1;
   int scroll = 0;  ///< pixels that have gone out at the top of the lanes that are not pinned
   std::uint32_t selected = Timeline::kNoSlice;
-  std::optional<std::pair<std::int64_t, std::int64_t>> range;
+  std::optional<TimeRange> range;
   std::vector<std::int64_t> marks;
   std::optional<double> cursor_ns;
   std::int64_t origin_ns = 0;  ///< what the ruler and marks count from
@@ -114,7 +116,7 @@ class Scene {
   void draw_names(Surface&, const std::vector<PlacedLane>&, double scale, const Palette&) const;
   /// Whether there was room for it.
   bool draw_name(Surface&, const PlacedLane&, bool names_rank, double scale, const Palette&) const;
-  void draw_ghost(Surface&, const PlacedLane&, const QRect& where, const View&, double scale, const Palette&) const;
+  void draw_ghost(const PlacedLane&, const QRect& where, const LaneContext& of_lane) const;
   /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
@@ -127,7 +129,6 @@ class Scene {
   std::map<std::size_t, std::size_t> ghost_lanes_;  ///< of lanes their counterparts in the ghost
   LegendContent legend_;
   std::map<std::int32_t, QString> rank_notes_;  ///< text next to the name of a rank
-  std::vector<StepSpan> steps_of_first_rank_;
   /// The links of the last selected slice: finding them visits all flows, which is too slow for each frame.
   mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;
   mutable Links links_;

@@ -2,7 +2,6 @@
 // What lies over the lanes: the selected slice with its arrows, the selected range, marks, the cursor.
 #include <QPainter>
 #include <QPainterPath>
-#include <algorithm>
 #include <cmath>
 
 #include "viewer/lanes/lane_painters.hpp"
@@ -65,8 +64,8 @@ std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<Place
   const auto lane = std::ranges::find(layout, place.lane_index, &PlacedLane::lane);
   if (place.lane == nullptr || lane == layout.end()) return std::nullopt;
   const View view = view_of(size, state);
-  const double left = view.x_of(static_cast<double>(timeline_.begin_ns(slice)));
-  const double right = view.x_of(static_cast<double>(timeline_.end_ns(slice)));
+  const double left = view.x_of(timeline_.begin_ns(slice));
+  const double right = view.x_of(timeline_.end_ns(slice));
   const int height = height_of_row(place.lane->kind, lane->is_collapsed);
   const int top = lane->where.top() + (lane->is_collapsed ? 0 : static_cast<int>(place.row) * height);
   const double far = 4.0 * size.width();
@@ -84,17 +83,15 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
   painter.setClipRect(QRect(kNames, 0, size.width() - kNames, bottom));
   if (state.range) {
     const auto [begin, end] = *state.range;
-    const QRectF range(x_of(static_cast<double>(begin)), 0,
-                       view.x_of(static_cast<double>(end)) - view.x_of(static_cast<double>(begin)), size.height());
+    const QRectF range(x_of(begin), 0, view.x_of(end) - view.x_of(begin), size.height());
     QColor shade = theme.accent;
     shade.setAlpha(38);
     painter.fillRect(range, shade);
   }
   for (const std::int64_t mark : state.marks) {
     painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
-    painter.drawLine(QPointF(x_of(static_cast<double>(mark)), 0),
-                     QPointF(x_of(static_cast<double>(mark)), size.height()));
-    painter.drawText(QPointF(x_of(static_cast<double>(mark)) + 4, bottom - 6), text_of(mark - state.origin_ns));
+    painter.drawLine(QPointF(x_of(mark), 0), QPointF(x_of(mark), size.height()));
+    painter.drawText(QPointF(x_of(mark) + 4, bottom - 6), text_of(mark - state.origin_ns));
   }
   if (state.cursor_ns) {
     QColor faint = theme.dim_text;
@@ -108,8 +105,8 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
   }
   if (state.range) {
     painter.setPen(theme.accent);
-    write_on_ruler(painter, x_of(static_cast<double>(state.range->first)) + 1,
-                   text_of(state.range->second - state.range->first), size, theme);
+    write_on_ruler(painter, x_of(state.range->begin_ns) + 1, text_of(state.range->end_ns - state.range->begin_ns), size,
+                   theme);
   }
   painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, bottom - kRulers));
   draw_arrows(painter, size, state, theme);

@@ -22,12 +22,11 @@ struct ValueRange {
 class CounterSeries {
  public:
   /// Adds samples in any order; call finish() once, when all are added.
-  void add(std::int64_t time_ns, double value);
+  void add(std::int64_t time_ns, double value) { samples_.push_back({time_ns, value}); }
   void finish();
 
-  std::size_t size() const { return time_ns_.size(); }
-  std::int64_t time_ns(std::size_t i) const { return time_ns_[i]; }
-  double value(std::size_t i) const { return value_[i]; }
+  std::size_t size() const { return samples_.size(); }
+  double value(std::size_t i) const { return samples_[i].value; }
   /// The first at `time_ns` or later; size() if there is no such sample.
   std::size_t first_at(std::int64_t time_ns) const;
   /// Of those of [from, to).
@@ -36,8 +35,12 @@ class CounterSeries {
  private:
   static constexpr std::size_t kFanOut = 16;
 
-  std::vector<std::int64_t> time_ns_;
-  std::vector<double> value_;
+  struct Sample {
+    std::int64_t time_ns;
+    double value;
+  };
+
+  std::vector<Sample> samples_;
   std::vector<std::vector<ValueRange>> levels_;  ///< of kFanOut samples each, then of kFanOut of the level below
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/timeline/lane_pairs.hpp"
 
-#include <algorithm>
-#include <functional>
 #include <set>
 
 namespace underlap::viewer {

@@ -36,8 +36,7 @@ void Content::add(const Content& more) {
 void Segments::reserve(std::size_t count) {
   begin_ns_.reserve(count);
   length_ns_.reserve(count);
-  paint_.reserve(count);
-  modes_.reserve(count);
+  shade_.reserve(count);
 }
 
 void Segments::add(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
@@ -45,8 +44,7 @@ void Segments::add(std::int64_t begin_ns, std::int64_t end_ns, Shade shade) {
   if (begin_ns >= end_ns) return;
   begin_ns_.push_back(begin_ns);
   length_ns_.push_back(0);
-  paint_.push_back(shade.paint);
-  modes_.push_back(shade.modes);
+  shade_.push_back(shade);
   if (!exposed_ns_.empty()) exposed_ns_.push_back(0);
   set_end(end_ns);
 }
@@ -82,8 +80,7 @@ std::int64_t Segments::end_of_long(std::size_t i) const {
 void Segments::finish() {
   begin_ns_.shrink_to_fit();
   length_ns_.shrink_to_fit();
-  paint_.shrink_to_fit();
-  modes_.shrink_to_fit();
+  shade_.shrink_to_fit();
   exposed_ns_.shrink_to_fit();
   levels_.clear();
   std::size_t below = size();
@@ -126,7 +123,7 @@ Content Segments::leaf(std::size_t from, std::size_t to) const {
     const auto length_ns = static_cast<float>(end_ns(i) - begin_ns_[i]);
     const float exposed = is_divided(i) ? exposed_ns_[i] : length_ns;
     content.add(shade(i), exposed);
-    if (exposed < length_ns) content.add({Paint::hidden, modes_[i]}, length_ns - exposed);
+    if (exposed < length_ns) content.add({Paint::hidden, shade_[i].modes}, length_ns - exposed);
   }
   return content;
 }
@@ -155,7 +152,7 @@ Content Segments::content(std::size_t from, std::size_t to) const {
 }
 
 std::size_t Segments::bytes() const {
-  std::size_t bytes = begin_ns_.capacity() * (sizeof(std::int64_t) + sizeof(std::uint32_t) + 2);
+  std::size_t bytes = begin_ns_.capacity() * (sizeof(std::int64_t) + sizeof(std::uint32_t) + sizeof(Shade));
   bytes += exposed_ns_.capacity() * sizeof(float);
   for (const auto& level : levels_) bytes += level.capacity() * sizeof(Content);
   return bytes;

@@ -46,10 +46,10 @@ class Segments {
   std::int64_t end_ns(std::size_t i) const {
     return length_ns_[i] == kLong ? end_of_long(i) : begin_ns_[i] + length_ns_[i];
   }
-  Shade shade(std::size_t i) const { return {paint_[i], modes_[i]}; }
+  Shade shade(std::size_t i) const { return shade_[i]; }
   /// Whether it is a communication with an exposed part, and perhaps a hidden one. Its rank's strip shows where they
   /// are.
-  bool is_divided(std::size_t i) const { return !exposed_ns_.empty() && is_exposed(paint_[i]); }
+  bool is_divided(std::size_t i) const { return !exposed_ns_.empty() && is_exposed(shade_[i].paint); }
 
   /// The first that ends after `time_ns`; size() where none does.
   std::size_t first_ending_after(std::int64_t time_ns) const;
@@ -70,8 +70,7 @@ class Segments {
 
   std::vector<std::int64_t> begin_ns_;
   std::vector<std::uint32_t> length_ns_;
-  std::vector<Paint> paint_;
-  std::vector<std::uint8_t> modes_;
+  std::vector<Shade> shade_;
   std::vector<float> exposed_ns_;                           ///< of each, where one is a communication
   std::vector<std::pair<std::size_t, std::int64_t>> long_;  ///< those of more than four seconds, and their ends
   std::vector<std::vector<Content>> levels_;  ///< of kFanOut segments each, then of kFanOut of the level below

@@ -2,7 +2,6 @@
 #include "viewer/timeline/rank_sweep.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <queue>
 
@@ -40,14 +39,14 @@ class Sweep {
   RankPicture run() {
     while (!boundaries_.empty()) {
       const std::int64_t now = boundaries_.top().first;
-      const bool was_computing = compute_ > 0;
+      const bool was_computing = running(Kind::compute) > 0;
       show_strip(now);
       while (!boundaries_.empty() && boundaries_.top().first == now) {
         const std::size_t row = boundaries_.top().second;
         boundaries_.pop();
         pass(row, now, was_computing);
       }
-      if ((compute_ > 0) != was_computing) account_for_all(now, was_computing);
+      if ((running(Kind::compute) > 0) != was_computing) account_for_all(now, was_computing);
       since_ns_ = now;
     }
     for (Segments& row : picture_.rows) row.finish();
@@ -60,6 +59,8 @@ class Sweep {
   using Boundary = std::pair<std::int64_t, std::size_t>;  // when, and of which row
 
   std::int64_t at(std::int64_t trace_ns) const { return saturating_subtract(trace_ns, origin_ns_); }
+
+  std::int32_t& running(Kind kind) { return running_[static_cast<std::size_t>(kind)]; }
 
   std::uint32_t slice_of(const Cursor& cursor) const { return cursor.row[cursor.next]; }
 
@@ -77,22 +78,19 @@ class Sweep {
     Cursor& cursor = cursors_[row];
     cursor.phase = Phase::end;
     std::int64_t next_ns = trace_.end_ns(slice);
-    switch (trace_.tag(slice).kind) {
-      case Kind::compute: ++compute_; break;
-      case Kind::copy: ++copies_; break;
-      case Kind::none: break;
-      case Kind::communication: {
-        const CommunicationRecord* record = trace_.communication(slice);
-        cursor.is_split = record != nullptr && record->last_arrival_ns != -1;
-        cursor.has_arrived = false;
-        cursor.known_ns = now;
-        cursor.exposed = {.slice = slice};
-        ++modes_[mode_of(slice)];
-        ++(cursor.is_split ? waits_ : unsplit_);
-        if (cursor.is_split) {
-          cursor.phase = Phase::arrival;
-          next_ns = std::clamp(record->last_arrival_ns, now, next_ns);
-        }
+    const Kind kind = trace_.tag(slice).kind;
+    ++running(kind);
+    if (kind == Kind::communication) {
+      const CommunicationRecord* record = trace_.communication(slice);
+      cursor.is_split = record != nullptr && record->last_arrival_ns != -1;
+      cursor.has_arrived = false;
+      cursor.known_ns = now;
+      cursor.exposed = {.slice = slice};
+      ++modes_[mode_of(slice)];
+      ++(cursor.is_split ? waits_ : unsplit_);
+      if (cursor.is_split) {
+        cursor.phase = Phase::arrival;
+        next_ns = std::clamp(record->last_arrival_ns, now, next_ns);
       }
     }
     boundaries_.emplace(next_ns, row);
@@ -110,23 +108,18 @@ class Sweep {
 
   void end(std::size_t row, std::uint32_t slice, std::int64_t now, bool was_computing) {
     Cursor& cursor = cursors_[row];
-    const std::int64_t start = trace_.start_ns()[slice];
-    switch (trace_.tag(slice).kind) {
-      case Kind::compute:
-        --compute_;
-        picture_.rows[row].add(at(start), at(now), {Paint::compute, 0});
-        break;
-      case Kind::copy:
-        --copies_;
-        picture_.rows[row].add(at(start), at(now), {Paint::copy, 0});
-        break;
-      case Kind::none: picture_.rows[row].add(at(start), at(now), {Paint::wait, 0}); break;
-      case Kind::communication:
-        account(cursor, now, was_computing);
-        --modes_[mode_of(slice)];
-        --(cursor.is_split ? transfers_ : unsplit_);
-        picture_.rows[row].add_communication(at(start), at(now), shade_of(cursor.exposed), cursor.exposed.exposed_ns());
-        if (cursor.exposed.exposed_ns() > 0) picture_.exposed.push_back(cursor.exposed);
+    const std::int64_t start = at(trace_.start_ns()[slice]);
+    const Kind kind = trace_.tag(slice).kind;
+    --running(kind);
+    if (kind == Kind::communication) {
+      account(cursor, now, was_computing);
+      --modes_[mode_of(slice)];
+      --(cursor.is_split ? transfers_ : unsplit_);
+      picture_.rows[row].add_communication(start, at(now), shade_of(cursor.exposed), cursor.exposed.exposed_ns());
+      if (cursor.exposed.exposed_ns() > 0) picture_.exposed.push_back(cursor.exposed);
+    } else {
+      const Paint paint = kind == Kind::compute ? Paint::compute : kind == Kind::copy ? Paint::copy : Paint::wait;
+      picture_.rows[row].add(start, at(now), {paint, 0});
     }
     cursor.phase = Phase::begin;
     if (++cursor.next < cursor.row.size()) boundaries_.emplace(trace_.start_ns()[slice_of(cursor)], row);
@@ -171,16 +164,16 @@ class Sweep {
   void show_strip(std::int64_t now) {
     const std::uint8_t modes = modes_running();
     Shade shade;
-    if (modes != 0 && compute_ > 0)
+    if (modes != 0 && running(Kind::compute) > 0)
       shade = {Paint::hidden, modes};
     else if (modes != 0)
       shade = {transfers_ > 0 ? Paint::exposed_transfer
                : unsplit_ > 0 ? Paint::exposed_unsplit
                               : Paint::exposed_wait,
                modes};
-    else if (compute_ > 0)
+    else if (running(Kind::compute) > 0)
       shade = {Paint::compute, 0};
-    else if (copies_ > 0)
+    else if (running(Kind::copy) > 0)
       shade = {Paint::copy, 0};
     if (shade.paint != Paint::nothing) picture_.strip.extend(at(since_ns_), at(now), shade);
   }
@@ -190,8 +183,7 @@ class Sweep {
   std::vector<Cursor> cursors_;
   std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> boundaries_;
   std::array<std::int32_t, kNumModes> modes_{};  // communication that pieces, by mode
-  std::int32_t compute_ = 0;
-  std::int32_t copies_ = 0;
+  std::array<std::int32_t, 4> running_{};        // slices, by kind
   std::int32_t waits_ = 0;
   std::int32_t transfers_ = 0;
   std::int32_t unsplit_ = 0;

@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 
 #include "platform/json.hpp"
 #include "platform/memory_room.hpp"
-#include "platform/numbers/median.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
 
 namespace underlap::viewer {
@@ -19,8 +16,8 @@ namespace {
 
 using Facts = std::vector<Fact>;
 
-void add(Facts& facts, const char* label, std::string value) {
-  if (!value.empty()) facts.push_back({label, std::move(value)});
+void add(Facts& facts, std::string_view label, std::string_view value) {
+  if (!value.empty()) facts.push_back({std::string(label), std::string(value)});
 }
 
 std::string number_text(std::int32_t number) { return number < 0 ? "" : std::to_string(number); }
@@ -40,18 +37,18 @@ std::string how_known(const Attribution& attribution) {
 // As labels and lists have it: what it is for, where that is known.
 void add_name(const Trace& trace, std::uint32_t slice, Facts& facts) {
   const NameId recorded = trace.name(slice), purpose = trace.tag(slice).purpose;
-  add(facts, "name", std::string(name_of(purpose == kNoName ? recorded : purpose)));
-  if (purpose != kNoName && purpose != recorded) add(facts, "recorded as", std::string(name_of(recorded)));
+  add(facts, "name", name_of(purpose == kNoName ? recorded : purpose));
+  if (purpose != kNoName && purpose != recorded) add(facts, "recorded as", name_of(recorded));
 }
 
 void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
   const Tag& tag = trace.tag(slice);
-  add(facts, "kind", std::string(tag.kind == Kind::none ? "call, range or wait" : to_string(tag.kind)));
+  add(facts, "kind", tag.kind == Kind::none ? "call, range or wait" : to_string(tag.kind));
   if (tag.kind == Kind::communication) {
-    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
+    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : to_string(tag.mode));
     add(facts, "mode attributed by", how_known(trace.attribution(slice)));
   }
-  if (tag.direction != Direction::none) add(facts, "pass", std::string(to_string(tag.direction)));
+  if (tag.direction != Direction::none) add(facts, "pass", to_string(tag.direction));
   add(facts, "layer", number_text(tag.layer));
   add(facts, "microbatch", number_text(tag.microbatch));
   add(facts, "bucket", number_text(tag.bucket));
@@ -129,13 +126,6 @@ void add_exposure(const Timeline& timeline, const analysis::Summary& summary, st
   add_knob(timeline, summary, *exposed, facts);
 }
 
-// A compute slice during communication, compared with launches of the same kernel on its rank without communication.
-struct Slowdown {
-  std::int64_t concurrent_ns = 0;  // the part of the slice that ran during communication
-  std::int64_t num_alone = 0;      // launches that ran without communication
-  double median_alone_ns = 0;      // of their durations; 0 where there are none
-};
-
 // The time of a compute slice during communication. While a kernel runs, its rank's strip shows whether something
 // communicates.
 std::int64_t concurrent_ns(const Timeline& timeline, const Segments& strip, std::uint32_t slice) {
@@ -147,15 +137,17 @@ std::int64_t concurrent_ns(const Timeline& timeline, const Segments& strip, std:
   return beside;
 }
 
-// analysis::Launch decides which launches are compared. Returns nothing if the slice is not compute, or if less than
-// half of it ran during communication. Visits all slices of its rank: fast enough for a click, not for a frame.
-std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slice) {
+// Compares a compute slice, if at least half of it ran during communication, with launches of the same kernel on its
+// rank without communication. analysis::Launch decides which launches are compared. Visits all slices of its rank: fast
+// enough for a click, not for a frame.
+void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
   const Trace& trace = timeline.trace();
-  if (trace.tag(slice).kind != Kind::compute) return std::nullopt;
+  if (trace.tag(slice).kind != Kind::compute) return;
   const std::int32_t rank = trace.track_of(slice).rank;
   const Segments& strip = timeline.strip_of(rank);
-  Slowdown slowdown{.concurrent_ns = concurrent_ns(timeline, strip, slice)};
-  if (2 * slowdown.concurrent_ns < trace.duration_ns()[slice] || slowdown.concurrent_ns == 0) return std::nullopt;
+  const std::int64_t duration = trace.duration_ns()[slice], concurrent = concurrent_ns(timeline, strip, slice);
+  if (2 * concurrent < duration || concurrent == 0) return;
+  add(facts, "during communication", share_text(concurrent, duration));
   const analysis::Launch launch = analysis::launch_of(trace, slice);
   std::vector<double> alone;
   for (const Lane& lane : timeline.lanes()) {
@@ -166,22 +158,12 @@ std::optional<Slowdown> slowdown_of(const Timeline& timeline, std::uint32_t slic
             analysis::launch_of(trace, i) == launch && concurrent_ns(timeline, strip, i) == 0)
           alone.push_back(static_cast<double>(trace.duration_ns()[i]));
   }
-  slowdown.num_alone = static_cast<std::int64_t>(alone.size());
-  slowdown.median_alone_ns = median(alone);
-  return slowdown;
-}
-
-void add_slowdown(const Timeline& timeline, std::uint32_t slice, Facts& facts) {
-  const std::optional<Slowdown> slowdown = slowdown_of(timeline, slice);
-  if (!slowdown) return;
-  const std::int64_t duration = timeline.trace().duration_ns()[slice];
-  add(facts, "during communication", share_text(slowdown->concurrent_ns, duration));
-  if (slowdown->num_alone == 0)
+  if (alone.empty())
     return add(facts, "slowdown", "unknown: no launch of this kernel and shape on this rank ran alone");
+  const double alone_ns = median(alone);
   add(facts, "slowdown",
-      fmt::format("{:.2f} times {}, the median of {} launches alone",
-                  static_cast<double>(duration) / slowdown->median_alone_ns,
-                  time_text(std::llround(slowdown->median_alone_ns)), slowdown->num_alone));
+      fmt::format("{:.2f} times {}, the median of {} launches alone", static_cast<double>(duration) / alone_ns,
+                  time_text(std::llround(alone_ns)), alone.size()));
 }
 
 void add_shape(const Trace& trace, std::uint32_t slice, Facts& facts) {
@@ -210,7 +192,7 @@ void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
   if (record == nullptr) return;
   const GroupRecord& group = trace.groups[record->group];
   add(facts, "group", ranks_text(group));
-  add(facts, "group's name", std::string(name_of(group.description == kNoName ? group.name : group.description)));
+  add(facts, "group's name", name_of(group.description == kNoName ? group.name : group.description));
   const std::int64_t duration = trace.duration_ns()[slice];
   const std::int64_t transfer_ns =
       record->last_arrival_ns == -1 ? 0
@@ -231,7 +213,7 @@ void add_reason(const analysis::Summary& summary, std::uint32_t slice, Facts& fa
   const auto found = std::ranges::lower_bound(all, slice, {}, &analysis::ExposedCommunication::slice);
   if (found == all.end() || found->slice != slice) return;
   add(facts, "exposed because", analysis::clause_of(*found) + (found->is_guessed ? " (guessed)" : ""));
-  if (found->holds_up != kNoName) add(facts, "compute that waits for it", std::string(name_of(found->holds_up)));
+  if (found->holds_up != kNoName) add(facts, "compute that waits for it", name_of(found->holds_up));
 }
 
 void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
@@ -260,7 +242,7 @@ Facts short_facts_of(const Timeline& timeline, std::uint32_t slice) {
   add_name(trace, slice, facts);
   const Tag& tag = trace.tag(slice);
   if (tag.kind == Kind::communication)
-    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : std::string(to_string(tag.mode)));
+    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : to_string(tag.mode));
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
   if (const ExposedSlice* exposed = timeline.exposed_of(slice)) {
     add(facts, "exposed", share_text(exposed->exposed_ns(), trace.duration_ns()[slice]));
@@ -279,7 +261,7 @@ Facts strip_facts_of(const Timeline& timeline, std::int32_t rank, std::int64_t t
     return facts;
   }
   const Shade shade = strip.shade(i);
-  add(facts, "does", std::string(to_string(shade.paint)));
+  add(facts, "does", to_string(shade.paint));
   if (shade.modes != 0) add(facts, "modes", modes_text(shade.modes));
   add(facts, "duration", time_text(strip.end_ns(i) - strip.begin_ns(i)));
   return facts;
@@ -297,8 +279,7 @@ Facts facts_of(const Timeline& timeline, const analysis::Summary& summary, std::
   add_late(summary, slice, facts);
   add_tag(trace, slice, facts);
   add(facts, "rank", std::to_string(track.rank));
-  add(facts, std::string(to_string(track.kind)).c_str(),
-      track.name.empty() ? std::to_string(track.stream) : track.name);
+  add(facts, to_string(track.kind), track.name.empty() ? std::to_string(track.stream) : track.name);
   add(facts, "start", time_text(timeline.begin_ns(slice)));
   add_communication(trace, slice, facts);
   add_shape(trace, slice, facts);

@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <numeric>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include "platform/problems.hpp"
 #include "platform/threads/on_all_cores.hpp"
 
 namespace underlap::viewer {
@@ -45,7 +44,7 @@ std::int32_t rank_of(std::string_view number) {
   throw std::invalid_argument(fmt::format("rank:{} is not a rank; use a number, 0 or more", number));
 }
 
-void take_word(const std::string& word, SearchQuery& query) {
+void take_word(std::string_view word, SearchQuery& query) {
   if (const auto mode = after(word, "mode:")) {
     query.mode = mode_named(*mode);
     if (!query.kind) query.kind = Kind::communication;
@@ -58,7 +57,7 @@ void take_word(const std::string& word, SearchQuery& query) {
   } else if (word == "exposed") {
     query.only_exposed = true;
   } else {
-    query.words.push_back(word);
+    query.words.emplace_back(word);
   }
 }
 
@@ -69,17 +68,14 @@ class Names {
 
   bool hold(NameId name) {
     const auto id = static_cast<std::size_t>(name);
-    if (id >= answers_.size()) answers_.resize(id + 1, Answer::unknown);
-    if (answers_[id] == Answer::unknown)
-      answers_[id] = lower(name_of(name)).find(word_) == std::string::npos ? Answer::no : Answer::yes;
-    return answers_[id] == Answer::yes;
+    if (id >= answers_.size()) answers_.resize(id + 1);
+    if (!answers_[id]) answers_[id] = lower(name_of(name)).find(word_) != std::string::npos;
+    return *answers_[id];
   }
 
  private:
-  enum class Answer : std::uint8_t { unknown, yes, no };
-
   std::string word_;
-  std::vector<Answer> answers_;
+  std::vector<std::optional<bool>> answers_;
 };
 
 // Whether slices fit a query; for one thread.
@@ -112,15 +108,8 @@ class Filter {
 
 SearchQuery parse_query(std::string_view text) {
   SearchQuery query;
-  std::string word;
-  for (const char c : lower(text) + " ") {
-    if (c != ' ') {
-      word += c;
-    } else if (!word.empty()) {
-      take_word(word, query);
-      word.clear();
-    }
-  }
+  const std::string words = lower(text);
+  for (const std::string_view word : yaml::split_words(words)) take_word(word, query);
   return query;
 }
 
@@ -179,21 +168,6 @@ std::uint32_t next_of(const Timeline& timeline, const std::vector<std::uint32_t>
   return best ? best->second : Timeline::kNoSlice;
 }
 
-namespace {
-
-// Steps are rank by rank, in order of time.
-bool is_in_a_step(const Timeline& timeline, std::uint32_t slice) {
-  const std::int32_t rank = timeline.trace().track_of(slice).rank;
-  const std::vector<StepSpan>& steps = timeline.steps();
-  const auto later = std::ranges::upper_bound(steps, std::pair(rank, timeline.begin_ns(slice)), {},
-                                              [](const StepSpan& step) { return std::pair(step.rank, step.begin_ns); });
-  if (later == steps.begin()) return false;
-  const StepSpan& step = *(later - 1);
-  return step.rank == rank && timeline.begin_ns(slice) < step.end_ns;
-}
-
-}  // namespace
-
 std::vector<ExposedSlice> worst_exposed(const Timeline& timeline, std::size_t most) {
   // A heap, the shortest first: of millions few are longer than it, and only these are looked for among the steps.
   std::vector<ExposedSlice> worst;
@@ -201,7 +175,8 @@ std::vector<ExposedSlice> worst_exposed(const Timeline& timeline, std::size_t mo
   for (const ExposedSlice& exposed : timeline.exposed()) {
     const bool is_full = worst.size() == most;
     if (is_full && (most == 0 || !is_longer(exposed, worst.front()))) continue;
-    if (!timeline.steps().empty() && !is_in_a_step(timeline, exposed.slice)) continue;
+    const std::int32_t rank = timeline.trace().track_of(exposed.slice).rank;
+    if (!timeline.steps().empty() && timeline.step_at(rank, timeline.begin_ns(exposed.slice)) == nullptr) continue;
     if (is_full) {
       std::ranges::pop_heap(worst, is_longer);
       worst.pop_back();

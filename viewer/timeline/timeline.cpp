@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <set>
 #include <thread>
@@ -233,10 +232,7 @@ void Timeline::add_steps(const analysis::Summary& summary) {
 void Timeline::add_uncounted() {
   if (steps_.empty()) return;
   const Segments& work = strip_of(steps_.front().rank);
-  std::vector<StepSpan> steps;
-  std::ranges::copy_if(steps_, std::back_inserter(steps),
-                       [&](const StepSpan& step) { return step.rank == steps_.front().rank; });
-  std::ranges::sort(steps, {}, &StepSpan::begin_ns);
+  const std::span<const StepSpan> steps = first_steps();
   std::int64_t counted_until = std::numeric_limits<std::int64_t>::min();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepSpan& step = steps[i];
@@ -259,10 +255,8 @@ void Timeline::add_uncounted() {
 }
 
 TimeRange Timeline::opening() const {
-  const TimeRange all{0, std::max<std::int64_t>(length_ns_, 1)};
-  if (steps_.empty() ||
-      std::ranges::all_of(steps_, [&](const StepSpan& step) { return step.block == steps_.front().block; }))
-    return all;
+  if (std::ranges::all_of(steps_, [&](const StepSpan& step) { return step.block == steps_.front().block; }))
+    return all();
   const std::int32_t first = std::ranges::min(steps_, {}, &StepSpan::begin_ns).block;
   TimeRange block{std::numeric_limits<std::int64_t>::max(), 0};
   for (const StepSpan& step : steps_) {
@@ -271,6 +265,16 @@ TimeRange Timeline::opening() const {
     block.end_ns = std::max(block.end_ns, step.end_ns);
   }
   return block;
+}
+
+std::span<const StepSpan> Timeline::steps_of(std::int32_t rank) const {
+  return std::ranges::equal_range(steps_, rank, {}, &StepSpan::rank);
+}
+
+const StepSpan* Timeline::step_at(std::int32_t rank, std::int64_t time_ns) const {
+  const std::span<const StepSpan> steps = steps_of(rank);
+  const auto later = std::ranges::upper_bound(steps, time_ns, {}, &StepSpan::begin_ns);
+  return later != steps.begin() && time_ns < later[-1].end_ns ? &later[-1] : nullptr;
 }
 
 std::int64_t Timeline::origin_ns(std::int32_t rank) const {

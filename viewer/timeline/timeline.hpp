@@ -67,10 +67,18 @@ class Timeline {
   const Trace& trace() const { return *trace_; }
   const std::vector<Lane>& lanes() const { return lanes_; }
   const std::vector<std::int32_t>& ranks() const { return ranks_; }
+  /// Rank by rank, in the order of time.
   const std::vector<StepSpan>& steps() const { return steps_; }
+  std::span<const StepSpan> steps_of(std::int32_t rank) const;
+  /// Of the first rank that has steps; of no rank where none has.
+  std::span<const StepSpan> first_steps() const { return steps_.empty() ? steps_ : steps_of(steps_.front().rank); }
+  /// The step of a rank at a moment; nullptr where there is none.
+  const StepSpan* step_at(std::int32_t rank, std::int64_t time_ns) const;
   /// Work outside of all steps, on the first rank that has steps: warm-up, and work that was cut off. One range before
   /// or after each step that it adjoins. No figure counts it.
   const std::vector<TimeRange>& uncounted() const { return uncounted_; }
+  /// From 0 to the end, and never empty.
+  TimeRange all() const { return {0, std::max<std::int64_t>(length_ns_, 1)}; }
   /// What is worth seeing first: all, or of a trace in blocks, between which other cells ran, the steps of the first.
   TimeRange opening() const;
   /// The strip of one of the ranks.

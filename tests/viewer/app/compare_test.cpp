@@ -8,7 +8,6 @@
 
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
-#include "profiler/report/scaling/scaling.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
 #include "viewer/app/pages/loading_page.hpp"
 #include "viewer/app/pages/report_page.hpp"
@@ -23,16 +22,9 @@ class Compare : public ComparisonInWindow {
  protected:
   // The steps of the baseline have other numbers, and begin elsewhere.
   void compare_with_other_steps() {
-    Trace before = testing_support::two_ranks(0);
+    Trace before = two_ranks(0);
     for (Mark& mark : before.marks) mark.step += 1000;
     page = compared(written("other.pftrace", before), trace_file("after.pftrace", 2'000'000));
-  }
-
-  static std::string value(const QAbstractItemModel& model, const std::string& row, int column) {
-    for (int i = 0; i < model.rowCount(); ++i)
-      if (model.index(i, 0).data().toString().trimmed().toStdString() == row)
-        return model.index(i, column).data().toString().toStdString();
-    return "no row";
   }
 
   static std::uint32_t slice_at(const TimelineView& view, std::int32_t rank, std::int64_t begin_ns, Kind kind) {
@@ -69,8 +61,8 @@ TEST_F(Compare, SelectedSliceIsToldOnBothSides) {
 }
 
 TEST_F(Compare, SliceWithoutACounterpartSaysSo) {
-  Trace more = testing_support::two_ranks(0);
-  more.add(testing_support::slice_of(0, 11'000'000, 500'000, "added"));
+  Trace more = two_ranks(0);
+  more.add(slice_of(0, 11'000'000, 500'000, "added"));
   page = compared(trace_file("before.pftrace"), written("more.pftrace", more));
   page->candidate()->select(slice_at(*page->candidate(), 0, 11'000'000, Kind::compute));
   EXPECT_EQ(page->baseline()->state().selected, Timeline::kNoSlice);
@@ -87,8 +79,8 @@ TEST_F(Compare, SelectedRangeIsTheSamePartOfTheStepAndToldOnBothSides) {
   EXPECT_EQ(candidate->state().range, baseline->state().range);  // both begin with the trace
   const auto range = *candidate->state().range;
   page->align(2);
-  EXPECT_EQ(candidate->state().range, std::pair(range.first + 12'000'000, range.second + 12'000'000));
-  candidate->select_range(std::pair{24'000'000, 36'000'000});  // all of the third step
+  EXPECT_EQ(candidate->state().range, (TimeRange{range.begin_ns + 12'000'000, range.end_ns + 12'000'000}));
+  candidate->select_range(TimeRange{24'000'000, 36'000'000});  // all of the third step
   ASSERT_TRUE(wait_until([&] { return value(page->selection().parts(), "idle", 1) == "1.250"; }));
   EXPECT_EQ(value(page->selection().parts(), "communication exposed", 1), "3.750");
   EXPECT_EQ(value(page->selection().parts(), "communication exposed", 2), "2.000");
@@ -135,7 +127,7 @@ TEST_F(Compare, MemberThatCameLastIsGoneToOnEitherSide) {
 class Reports : public Window {
  protected:
   QString run_of(const std::string& name, std::int32_t ranks, const char* link = nullptr) {
-    testing_support::make_sized_run(folder.path() / name, ranks, link);
+    make_sized_run(folder.path() / name, ranks, link);
     return text(folder.path() / name);
   }
 

@@ -8,7 +8,6 @@
 #include <QTabWidget>
 #include <QTableView>
 
-#include <algorithm>
 #include <fstream>
 
 #include "tests/viewer/app/window_fixture.hpp"
@@ -115,7 +114,7 @@ TEST_F(Documents, TraceAnswersFirstAndSaysWhatOfItIsLost) {
 }
 
 TEST_F(Documents, TracesOfOneCellAreToldApartByTheirFiles) {
-  Trace trace = testing_support::two_ranks(0);
+  Trace trace = two_ranks(0);
   trace.metadata["cell"] = "both";
   for (const char* name : {"a.pftrace", "b.pftrace"}) opened(written(name, trace));
   EXPECT_EQ(tabs()->tabText(1), "both");
@@ -225,7 +224,7 @@ TEST_F(ComparisonInWindow, FindsAndGoesToTheWorst) {
 
 // A part of what a file holds, as it is shown while the rest is read, and the whole.
 TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   TracePage part(part_of("trace", trace)), whole(part_of("trace", trace));
   for (TracePage* page : {&part, &whole}) page->resize(1000, 700);
   part.show();
@@ -233,7 +232,7 @@ TEST_F(Documents, WhoeverLooksAtAPartGoesOnLookingAtTheWhole) {
   TimelineView* before = part.timeline();
   before->select(3);
   before->set_marks({7, 9});
-  before->select_range(std::pair{std::int64_t{1'000'000}, std::int64_t{2'000'000}});
+  before->select_range(TimeRange{1'000'000, 2'000'000});
   before->arrangement().set_pinned(2, true);
   part.search("gemm");
   before->show_time(1e6, 5e3);
@@ -276,7 +275,7 @@ TEST_F(Documents, OpenTraceIsComparedWithAnotherThatIsOpen) {
 TEST_F(Documents, SettingsThatDifferAreAPanelOfAComparison) {
   constexpr int kSettings = 40;
   const auto with_knobs = [&](const char* value) {
-    Trace trace = testing_support::two_ranks(0);
+    Trace trace = two_ranks(0);
     std::string knobs;
     for (int i = 0; i < kSettings; ++i)
       knobs += std::string(i == 0 ? "{" : ", ") + "\"knob_" + std::to_string(i) + "\": \"" + value + "\"";

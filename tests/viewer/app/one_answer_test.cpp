@@ -6,9 +6,8 @@
 #include <QProcess>
 #include <QTableView>
 
-#include <algorithm>
-
 #include "platform/json.hpp"
+#include "tests/testing.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
 
 namespace underlap::viewer {
@@ -48,11 +47,7 @@ TEST_P(RunWindow, PrintsTheFiguresOfShow) {
 
 INSTANTIATE_TEST_SUITE_P(Results, RunWindow,
                          testing::Values("quick/paced", "modes", "tp", "modelled", "modes_modelled", "h200/precision"),
-                         [](const auto& run) {
-                           std::string name = run.param;
-                           std::ranges::replace(name, '/', '_');
-                           return name;
-                         });
+                         CaseName());
 
 class TraceWindow : public Window, public testing::WithParamInterface<const char*> {};
 
@@ -71,11 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Results, TraceWindow,
                                          "h200/overlap/traces/00-off.pftrace.gz",
                                          "h200/overlap/traces/01-both.pftrace.gz",
                                          "h200/overlap/traces/02-no_comm.pftrace.gz"),
-                         [](const auto& trace) {
-                           std::string name = fs::path(trace.param).stem().stem();
-                           std::ranges::replace(name, '-', '_');
-                           return fs::path(trace.param).begin()->string() + "_" + name;
-                         });
+                         CaseName());
 
 }  // namespace
 }  // namespace underlap::viewer

@@ -10,7 +10,6 @@
 
 #include "platform/temporary_folder.hpp"
 #include "profiler/formats/format.hpp"
-#include "profiler/report/results.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 #include "tests/viewer/small_runs.hpp"
 #include "tests/viewer/small_traces.hpp"
@@ -20,7 +19,8 @@ namespace underlap::viewer {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace ::testing;  // NOLINT
+using namespace ::testing;        // NOLINT
+using namespace testing_support;  // NOLINT
 
 struct Ended {
   int code = -1;
@@ -30,8 +30,8 @@ struct Ended {
 class Program : public testing::Test {
  protected:
   Program() {
-    formats::write_trace(folder.path() / "before.pftrace", testing_support::two_ranks(0));
-    formats::write_trace(folder.path() / "after.pftrace", testing_support::two_ranks(2'000'000));
+    formats::write_trace(folder.path() / "before.pftrace", two_ranks(0));
+    formats::write_trace(folder.path() / "after.pftrace", two_ranks(2'000'000));
   }
 
   std::string at(const std::string& name) const { return (folder.path() / name).string(); }
@@ -81,7 +81,7 @@ class Program : public testing::Test {
 // A run with one cell, whose trace is that file.
 void make_run(const fs::path& run, const std::string& trace) {
   fs::create_directories(run / "traces");
-  testing_support::copy_recorded_run(run);
+  copy_recorded_run(run);
   fs::copy(trace, run / "traces/00-off_grad_reduce_in_fp32=true.pftrace");
 }
 
@@ -209,8 +209,7 @@ TEST_F(Program, ComparesACellOfTwoRuns) {
 }
 
 TEST_F(Program, DrawsRunsAtSeveralSizes) {
-  for (const std::int32_t ranks : {2, 4, 8})
-    testing_support::make_sized_run(folder.path() / std::to_string(ranks), ranks);
+  for (const std::int32_t ranks : {2, 4, 8}) make_sized_run(folder.path() / std::to_string(ranks), ranks);
   expect_success({"--render", q("scaling.csv"), "--chart", "scaling", q("2"), q("4"), q("8")});
   EXPECT_THAT(text_of("scaling.csv"), HasSubstr("exposed dp," + at("8") + ",8,"));
   const QString out = q("out.png");
@@ -223,12 +222,11 @@ TEST_F(Program, DrawsRunsAtSeveralSizes) {
 }
 
 TEST_F(Program, DrawsTheVerdictsOnRuns) {
-  for (const char* run : {"before/run-00", "before/run-01", "after"})
-    testing_support::make_sized_run(folder.path() / run, 2);
+  for (const char* run : {"before/run-00", "before/run-01", "after"}) make_sized_run(folder.path() / run, 2);
   expect_success({"--render", q("gate.csv"), "--chart", "gate", q("before"), q("after")});
   EXPECT_THAT(text_of("gate.csv"), HasSubstr("off grad_reduce_in_fp32=true"));
   const QString out = q("out.png");
-  testing_support::make_sized_run(folder.path() / "real", 2, "real");
+  make_sized_run(folder.path() / "real", 2, "real");
   EXPECT_THAT(refused({"--render", out, "--chart", "gate", q("before"), q("real")}), HasSubstr("--force"));
   expect_success({"--render", q("gate.png"), "--chart", "gate", "--force", q("before"), q("real")});
   EXPECT_THAT(refused({"--render", out, "--chart", "gate", "--cell", "off", q("before"), q("after")}),
@@ -238,7 +236,7 @@ TEST_F(Program, DrawsTheVerdictsOnRuns) {
 }
 
 TEST_F(Program, WhatIsNotComparableIsRefusedWithBothFiles) {
-  Trace trace = testing_support::two_ranks(0);
+  Trace trace = two_ranks(0);
   trace.metadata["backend"] = "sim";
   formats::write_trace(folder.path() / "sim.pftrace", trace);
   EXPECT_THAT(refused({"--render", q("out.png"), q("before.pftrace"), q("sim.pftrace")}),

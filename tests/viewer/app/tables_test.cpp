@@ -3,19 +3,15 @@
 #include <QAbstractItemView>
 #include <QChart>
 #include <QChartView>
+#include <QComboBox>
 #include <QHeaderView>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTableView>
 
-#include <numeric>
-
-#include "profiler/report/results.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/tables.hpp"
-#include "viewer/model/document.hpp"
-#include "viewer/model/figure_table_model.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -104,7 +100,8 @@ TEST_F(Tables, ChartScrollsToRowsThatHaveNoRoom) {
   const std::shared_ptr<RunDocument> run = open_run(UNDERLAP_RESULTS_FOLDER "/quick/paced");
   ChartPanel panel;
   panel.set_input({.name = run->path, .run = &run->results, .summaries = &run->summaries});
-  panel.show_chart("matrix");
+  auto* kinds = panel.findChild<QComboBox*>();
+  kinds->setCurrentIndex(kinds->findData("matrix"));
   panel.resize(600, 180);
   panel.show();
   ASSERT_TRUE(QTest::qWaitForWindowExposed(&panel));

@@ -37,14 +37,14 @@ TEST_F(Views, BackspaceUndoesZoomingByKeys) {
 }
 
 TEST_F(Views, ViewOfAJumpComesBackAfterTheWheel) {
-  timeline->show_range(1'000'000, 2'000'000);
+  timeline->show_range({1'000'000, 2'000'000});
   const auto jump = seen(*timeline);
   turn_wheel(timeline);
   const auto turned = seen(*timeline);
   ASSERT_NE(turned, jump);
   QTest::qWait(600);  // a pause: that view is one to come back to
   turn_wheel(timeline);
-  timeline->show_range(5'000'000, 6'000'000);  // and so is the one before a jump
+  timeline->show_range({5'000'000, 6'000'000});  // and so is the one before a jump
   const auto before_jump = [&] {
     press(timeline, Qt::Key_Backspace);
     return seen(*timeline);
@@ -65,7 +65,7 @@ Trace two_blocks() {
     trace.marks.push_back({0, block, 2 * block, block * 1000 * kMs});
     for (std::int32_t step = 1; step <= 2; ++step) {
       const std::int64_t begin = (block * 1000 + (step - 1) * 10) * kMs;
-      trace.add(testing_support::slice_of(compute, begin, 9 * kMs, "gemm", {.step = 2 * block + step}));
+      trace.add(slice_of(compute, begin, 9 * kMs, "gemm", {.step = 2 * block + step}));
       trace.marks.push_back({0, block, 2 * block + step, begin + 10 * kMs});
     }
   }
@@ -91,7 +91,7 @@ TEST_F(Views, CtrlSelectsARangeAndTheMiddleButtonZoomsToASlice) {
   const auto all = seen(*timeline);
   drag(timeline, Qt::ControlModifier, 2e6, 9e6);
   ASSERT_TRUE(timeline->state().range.has_value());
-  EXPECT_NEAR(static_cast<double>(timeline->state().range->second), 9e6, 2 * timeline->state().ns_per_pixel);
+  EXPECT_NEAR(static_cast<double>(timeline->state().range->end_ns), 9e6, 2 * timeline->state().ns_per_pixel);
   EXPECT_EQ(seen(*timeline), all);
   QTest::mouseClick(timeline, Qt::MiddleButton, Qt::NoModifier, QPoint(x_of(timeline, 2e6), 80));  // a gemm of 7 ms
   ASSERT_NE(timeline->state().selected, Timeline::kNoSlice);

@@ -21,6 +21,7 @@
 namespace underlap::viewer {
 
 namespace fs = std::filesystem;
+using namespace testing_support;  // NOLINT
 
 /// A window of its own for each test, with settings that nobody else has.
 class Window : public testing::Test {
@@ -48,13 +49,11 @@ class Window : public testing::Test {
   }
 
   // Written as a run writes it, early_ns as two_ranks() has it.
-  QString trace_file(const std::string& name, std::int64_t early_ns = 0) {
-    return written(name, testing_support::two_ranks(early_ns));
-  }
+  QString trace_file(const std::string& name, std::int64_t early_ns = 0) { return written(name, two_ranks(early_ns)); }
 
   // A recorded run without its traces.
   QString recorded_run() {
-    testing_support::copy_recorded_run(folder.path());
+    copy_recorded_run(folder.path());
     return text(folder.path());
   }
 
@@ -93,10 +92,11 @@ class Window : public testing::Test {
   // In the candidate communication begins 2 ms earlier, under compute.
   ComparePage* compared() { return compared(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000)); }
 
-  static std::string fact(const TracePage& page, const std::string& label) {
-    for (const analysis::FigureRow& row : page.facts().table().rows)
-      if (row.names.front() == label) return row.names.back();
-    return "";
+  static std::string value(const QAbstractItemModel& model, const std::string& row, int column) {
+    for (int i = 0; i < model.rowCount(); ++i)
+      if (model.index(i, 0).data().toString().trimmed().toStdString() == row)
+        return model.index(i, column).data().toString().toStdString();
+    return "no row";
   }
 
   void press(QWidget* widget, int key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {

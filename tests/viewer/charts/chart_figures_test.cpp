@@ -5,7 +5,6 @@
 #include "profiler/analysis/details/trace_details.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/viewer/charts/chart_inputs.hpp"
-#include "viewer/charts/chart.hpp"
 
 namespace underlap::viewer {
 namespace {

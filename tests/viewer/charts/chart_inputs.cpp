@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/viewer/charts/chart_inputs.hpp"
 
-#include <stdexcept>
-
 #include "profiler/formats/format.hpp"
 
 namespace underlap::viewer {
@@ -36,7 +34,7 @@ report::ScalingPoint point_at(const char* cell, std::int32_t ranks, bool is_mode
   point.environment["link"] = is_modelled ? "modelled: h100-sxm" : "real";
   point.summary.step_ms =
       report::Estimate{.value = step_ms, .interval = report::Interval{0.9 * step_ms, 1.1 * step_ms}, .blocks = 5};
-  point.summary.exposed_ms = report::Estimate{.value = step_ms - 60, .blocks = 5};
+  point.summary.exposed_ms = report::Estimate{.value = step_ms - 60, .interval = {}, .blocks = 5};
   point.summary.modes["dp"].exposed_ms = 0.75 * (step_ms - 60);
   point.summary.modes["tp"].exposed_ms = 0.25 * (step_ms - 60);
   return point;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "profiler/analysis/trace_summary.hpp"
-#include "profiler/compare/compare_report.hpp"
-#include "profiler/gate/gate.hpp"
-#include "profiler/report/cell_summary.hpp"
 #include "viewer/charts/chart.hpp"
 
 namespace underlap::viewer {

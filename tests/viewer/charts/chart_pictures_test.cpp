@@ -41,12 +41,16 @@ struct Picture {
     return plot.top() + plot.height() * (static_cast<double>(row) + 0.5) / static_cast<double>(rows);
   }
   QColor at(double px, double py) const { return image.pixelColor(static_cast<int>(px), static_cast<int>(py)); }
-  // Whether the colour stands at most `reach` units from there.
-  bool has_near(const QColor& colour, double px, double py, int reach = 3) const {
-    for (int dx = -reach; dx <= reach; ++dx)
-      for (int dy = -reach; dy <= reach; ++dy)
-        if (at(px + dx, py + dy) == colour) return true;
+  // Whether the colour is in an area.
+  bool has_in(const QColor& colour, const QRectF& area) const {
+    for (double px = area.left(); px < area.right(); ++px)
+      for (double py = area.top(); py < area.bottom(); ++py)
+        if (at(px, py) == colour) return true;
     return false;
+  }
+  // Whether the colour is at most `reach` units from there.
+  bool has_near(const QColor& colour, double px, double py, int reach = 3) const {
+    return has_in(colour, {px - reach, py - reach, 2. * reach + 1, 2. * reach + 1});
   }
 
   std::unique_ptr<QChart> drawn;
@@ -176,9 +180,8 @@ TEST(ModesPicture, ShowsAModeThatNobodyRegistered) {
     for (const auto& [colour, ms] : {std::pair(theme->hidden(std::string_view(seventh)), 2),
                                      std::pair(theme->exposed(std::string_view(seventh)), 8)}) {
       EXPECT_EQ(picture.at(picture.x(ms), picture.y(0, 1)), colour);
-      bool is_in_legend = false;
-      for (int x = 0; x < kChartSize.width(); ++x) is_in_legend |= picture.at(x, picture.plot.top() - 32) == colour;
-      EXPECT_TRUE(is_in_legend) << ms;
+      EXPECT_TRUE(picture.has_in(colour, {0, picture.plot.top() - 32, 1. * kChartSize.width(), 1}))
+          << ms;  // the legend
     }
   }
 }
@@ -196,9 +199,8 @@ TEST(StepsPicture, MedianAndIntervalGoThroughTheRowAndEachStepHasADot) {
     EXPECT_TRUE(is_bluish(picture.at(x, y)) || is_bluish(picture.at(x, y - 1))) << row;
   }
   const auto dots_above = [&](double step) {
-    for (double y = picture.plot.top(); y < picture.plot.top() + picture.plot.height() / static_cast<double>(rows); ++y)
-      if (picture.at(picture.x(step), y) == Theme::light().text) return true;
-    return false;
+    const double height = picture.plot.height() / static_cast<double>(rows);
+    return picture.has_in(Theme::light().text, {picture.x(step), picture.plot.top(), 1, height});
   };
   EXPECT_TRUE(dots_above(1));
   EXPECT_FALSE(dots_above(1.5));
@@ -290,12 +292,8 @@ TEST(BandwidthPicture, LegendHasTheColoursOfTheSeries) {
   ASSERT_EQ(colours.size(), 5u);  // with waits and without, and of the last with them alone
   EXPECT_EQ(colours[0], colours[2]);
   EXPECT_NE(colours[0], colours[4]);
-  for (const QColor& colour : {colours[0], colours[4]}) {
-    bool is_in_legend = false;
-    for (int y = 50; y < picture.plot.top() - 22; ++y)
-      for (int x = 0; x < kChartSize.width(); ++x) is_in_legend |= picture.at(x, y) == colour;
-    EXPECT_TRUE(is_in_legend);
-  }
+  const QRectF legend(QPointF(0, 50), QPointF(kChartSize.width(), picture.plot.top() - 22));
+  for (const QColor& colour : {colours[0], colours[4]}) EXPECT_TRUE(picture.has_in(colour, legend));
 }
 
 TEST(GatePicture, MarksStandAtTheirChangesInTheColourOfTheirVerdicts) {

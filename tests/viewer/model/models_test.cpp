@@ -15,6 +15,7 @@ namespace underlap::viewer {
 namespace {
 
 using testing::ElementsAre;
+using namespace testing_support;  // NOLINT
 
 constexpr auto kFatal = QAbstractItemModelTester::FailureReportingMode::Fatal;
 
@@ -27,7 +28,7 @@ class Lanes : public testing::Test {
     return lanes;
   }
 
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   const Timeline timeline{trace, analysis::Summary{}, 1};
   LaneArrangement arrangement{timeline};
   QAbstractItemModelTester tester{&arrangement, kFatal};
@@ -122,7 +123,7 @@ TEST(FigureTableModel, ShowsUnitsAndSortsByFigures) {
 }
 
 TEST(SlicesModel, SaysWhatWasFound) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   const Timeline timeline(trace, analysis::Summary{}, 1);
   SlicesModel model(timeline);
   const QAbstractItemModelTester tester(&model, kFatal);
@@ -158,7 +159,7 @@ TEST(FactsTable, PutsTheSidesOfAComparisonBesideEachOther) {
 }
 
 TEST(SlicesModel, SortsByFiguresAndBackAgainAndKeepsWhatIsSelected) {
-  const Trace trace = testing_support::two_ranks(0);
+  const Trace trace = two_ranks(0);
   const Timeline timeline(trace, analysis::Summary{}, 1);
   SlicesModel model(timeline);
   const QAbstractItemModelTester tester(&model, kFatal);
@@ -204,12 +205,9 @@ Trace two_streams() {
     trace.marks.push_back({rank, 0, 0, 0});
     for (std::int32_t step = 1; step <= 2; ++step) {
       const std::int64_t begin = 100 * (step - 1) + 2 * rank;
-      trace.add(testing_support::slice_of(forth, begin + 10, 10, "send",
-                                          testing_support::communication(Mode::pp, "send", step)));
-      trace.add(testing_support::slice_of(back, begin + 30, 10, "send",
-                                          testing_support::communication(Mode::pp, "send", step)));
-      trace.add(
-          testing_support::slice_of(back, begin + 50, 5, "copy", {.kind = Kind::copy, .purpose = intern("send")}));
+      trace.add(slice_of(forth, begin + 10, 10, "send", communication(Mode::pp, "send", step)));
+      trace.add(slice_of(back, begin + 30, 10, "send", communication(Mode::pp, "send", step)));
+      trace.add(slice_of(back, begin + 50, 5, "copy", {.kind = Kind::copy, .purpose = intern("send")}));
       trace.marks.push_back({rank, 0, step, 100 * step});
     }
   }
@@ -245,7 +243,7 @@ TEST(OperationSlices, AreOfTheStepTheStreamTheKindAndTheRank) {
 TEST(OperationSlices, CounterpartIsTheSameOfItsKindInTheStepOfTheRank) {
   const Trace trace = two_streams();
   Trace other = two_streams();
-  other.add(testing_support::slice_of(0, 190, 1, "added"));
+  other.add(slice_of(0, 190, 1, "added"));
   const Timeline here(trace, analysis::summarise(trace), 1), there(other, analysis::summarise(other), 1);
   for (std::uint32_t slice = 0; slice < trace.size(); ++slice) {
     const std::uint32_t found = counterpart_of(here, slice, there);

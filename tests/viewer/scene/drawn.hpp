@@ -17,8 +17,9 @@ inline constexpr QSize kSize{1400, 300};
 
 /// A trace and its picture.
 struct Drawn {
-  explicit Drawn(const Trace& trace, analysis::Summary of = {})
-      : summary(std::move(of)),
+  explicit Drawn(Trace of, analysis::Summary summary_of = {})
+      : trace(std::move(of)),
+        summary(std::move(summary_of)),
         timeline(trace, summary, 1),
         arrangement(timeline),
         scene(timeline, summary, arrangement) {
@@ -51,6 +52,7 @@ struct Drawn {
     throw std::logic_error(name);
   }
 
+  Trace trace;
   analysis::Summary summary;
   Timeline timeline;
   LaneArrangement arrangement;

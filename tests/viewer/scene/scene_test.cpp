@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/scene/scene.hpp"
-
 #include <gmock/gmock.h>
 
 #include <QBuffer>
 #include <QSvgGenerator>
-
-#include <algorithm>
 
 #include "tests/profiler/random_trace.hpp"
 #include "tests/viewer/scene/drawn.hpp"
@@ -22,9 +18,7 @@ using namespace testing_support;  // NOLINT
 Trace with_slivers(std::vector<std::int64_t>& at) {
   constexpr std::int64_t kTenSeconds = 10'000'000'000;
   std::mt19937 random(21);
-  Trace trace;
-  trace.add_track({0, 0, "compute"});
-  trace.add_track({0, 1, "dp"});
+  Trace trace = with_streams({"compute", "dp"});
   std::int64_t now = 0;
   while (now < kTenSeconds) {
     const std::int64_t next = now + std::uniform_int_distribution<std::int64_t>(1'000'000, 120'000'000)(random);
@@ -75,11 +69,9 @@ TEST(Scene, IsTheSamePictureWhetherOneThreadDrawsItOrTwo) {
 }
 
 TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
-  const Trace trace = two_ranks(0);
-  analysis::Summary summary;
-  Trace linked = trace;
+  Trace linked = two_ranks(0);
   linked.flows.push_back({1, 7});  // rank 0's first reduce-scatter, rank 1's
-  Drawn drawn(linked, summary);
+  Drawn drawn(linked);
   drawn.state.selected = 7;
   const auto above_the_lane = [&] {
     const QImage image = drawn.over();
@@ -140,8 +132,7 @@ TEST(Scene, SpikeOfACounterStaysAmongManySamplesOfAPixel) {
 }
 
 TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
-  const Trace trace = two_ranks(1'000'000);
-  Drawn drawn(trace);
+  Drawn drawn(two_ranks(1'000'000));
   drawn.state.has_text = false;
   const QImage image = drawn.image();
   const QRect lane = drawn.lane("dp").where;
@@ -168,9 +159,8 @@ std::set<int> lengths_of_runs(const QImage& image, int y, int from, int to) {
 }
 
 TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
-  const Trace trace = two_ranks(0);
   for (const int scale : {1, 2, 3}) {
-    Drawn drawn(trace);
+    Drawn drawn(two_ranks(0));
     drawn.state.has_text = false;
     const QImage image = drawn.image(scale);
     const QRect lane = drawn.lane("dp").where;
@@ -188,8 +178,7 @@ TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
 
 // Without arrivals nobody knows which of it is wait: neither plain, as transfer, nor hatched, as wait.
 TEST(Scene, ExposedThatIsNotSplitIsDotted) {
-  Trace trace;
-  for (const char* stream : {"dp", "compute"}) trace.add_track({0, 0, stream});
+  Trace trace = with_streams({"dp", "compute"});
   trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
   trace.add(slice_of(1, 1000, 1000, "gemm"));
   Drawn drawn(trace);
@@ -213,7 +202,6 @@ TEST(Scene, ExposedThatIsNotSplitIsDotted) {
 
 // As a window writes it.
 TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
-  const Trace trace = two_ranks(0);
   QFont font = QApplication::font();
   font.setPixelSize(12);
   for (const auto& [exposed_ns, note] : std::map<std::int64_t, QString>{{9'876'000, "LATE, 9.88 ms exposed"},
@@ -224,7 +212,7 @@ TEST(Scene, NoteOfALateRankHasRoomBesideItsName) {
     summary.ranks.emplace_back().windows.emplace_back();
     summary.ranks.front().splits.emplace_back().exposed_ns_by_modes["dp"] = exposed_ns;
     summary.waits.emplace().blamed[0][analysis::LateCause::longer_kernels] = 1;
-    const std::vector<Label> words = words_of(Drawn(trace, summary), font);
+    const std::vector<Label> words = words_of(Drawn(two_ranks(0), summary), font);
     const auto written = std::ranges::find(words, note, &Label::text);
     ASSERT_NE(written, words.end()) << note.toStdString();
     EXPECT_LE(QFontMetrics(font).horizontalAdvance(note), written->where.width()) << note.toStdString();
@@ -239,8 +227,7 @@ TEST(Scene, LegendNamesTheWaysOfExposureThatThereAre) {
   const LegendContent split = content(two_ranks(0));
   EXPECT_TRUE(split.has_wait);
   EXPECT_FALSE(split.has_unsplit);
-  Trace trace;
-  trace.add_track({0, 0, "dp"});
+  Trace trace = with_streams({"dp"});
   trace.add(slice_of(0, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
   EXPECT_FALSE(content(trace).has_wait);
   EXPECT_TRUE(content(trace).has_unsplit);
@@ -251,8 +238,7 @@ TEST(Scene, LegendNamesTheWaysOfExposureThatThereAre) {
 TEST(Scene, TwoModesAtOnceAreBothOnTheStrip) {
   for (const bool is_hidden : {false, true})
     for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
-      Trace trace;
-      for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({0, 0, stream});
+      Trace trace = with_streams({"compute", "dp", "tp"});
       if (is_hidden) trace.add(slice_of(0, 0, 1000, "gemm"));
       trace.add(slice_of(1, 0, 1000, "all_reduce", communication(Mode::dp, "grads")));
       trace.add(slice_of(2, 0, 500, "all_gather", communication(Mode::tp, "tokens")));
@@ -307,8 +293,7 @@ TEST(Scene, LegendStandsBelowTheLanesAndTakesNoClicks) {
 }
 
 TEST(Scene, HitsTheSliceUnderTheMouse) {
-  const Trace trace = two_ranks(0);
-  const Drawn drawn(trace);
+  const Drawn drawn(two_ranks(0));
   const QRect lane = drawn.lane("dp").where;
   const auto hit = [&](double ms, int y) { return drawn.scene.hit({drawn.x_of(ms * 1e6), y}, kSize, drawn.state); };
   EXPECT_EQ(hit(8, lane.center().y()).slice, 1U);
@@ -346,8 +331,7 @@ std::vector<std::string> names_in(const Drawn& drawn) {
 }
 
 TEST(Scene, LaneOutsideOfItsRankSaysWhichThatIs) {
-  const Trace trace = two_ranks(0);
-  Drawn drawn(trace);
+  Drawn drawn(two_ranks(0));
   EXPECT_THAT(names_in(drawn), ElementsAre("rank 0", "compute", "dp", "rank 1", "compute", "dp"));
   drawn.state.scroll = drawn.lane("compute").where.top() - Scene::kRulers;  // the strip has gone out of sight
   EXPECT_THAT(names_in(drawn), ElementsAre("rank 0  compute", "dp", "rank 1", "compute", "dp"));
@@ -361,8 +345,7 @@ TEST(Scene, LaneOutsideOfItsRankSaysWhichThatIs) {
 
 TEST(Scene, HitsASliverNearTheMouse) {
   std::vector<std::int64_t> slivers;
-  const Trace trace = with_slivers(slivers);
-  const Drawn drawn(trace);
+  const Drawn drawn(with_slivers(slivers));
   const int x = drawn.x_of(static_cast<double>(slivers[40]));
   for (const int off : {-2, 0, 2}) {
     const auto hit = drawn.scene.hit({x + off, drawn.lane("dp").where.center().y()}, kSize, drawn.state);
@@ -371,8 +354,7 @@ TEST(Scene, HitsASliverNearTheMouse) {
 }
 
 TEST(Scene, PinnedLaneStaysWhereOthersAreScrolledAway) {
-  const Trace trace = two_ranks(0);
-  Drawn drawn(trace);
+  Drawn drawn(two_ranks(0));
   drawn.arrangement.set_pinned(5, true);
   drawn.state.scroll = 1000;
   const auto placed = drawn.scene.place(kSize, drawn.state);
@@ -382,8 +364,7 @@ TEST(Scene, PinnedLaneStaysWhereOthersAreScrolledAway) {
 }
 
 TEST(Scene, DrawsTheSameIntoAVectorFile) {
-  const Trace trace = two_ranks(0);
-  const Drawn drawn(trace);
+  const Drawn drawn(two_ranks(0));
   QByteArray bytes;
   QBuffer buffer(&bytes);
   QSvgGenerator file;
@@ -401,11 +382,10 @@ TEST(Scene, DrawsTheSameIntoAVectorFile) {
 }
 
 TEST(Scene, GhostOfTheBaselineLiesBelowEachLane) {
-  const Trace trace = two_ranks(2'000'000), before = two_ranks(0);
-  const Timeline baseline(before, analysis::Summary{}, 1);
-  Drawn drawn(trace);
+  const Drawn before(two_ranks(0));
+  Drawn drawn(two_ranks(2'000'000));
   const int height = drawn.scene.height_of_lanes();
-  drawn.scene.set_ghost(Ghost{&baseline, 0});
+  drawn.scene.set_ghost(Ghost{&before.timeline, 0});
   EXPECT_GT(drawn.scene.height_of_lanes(), height);
   const QImage image = drawn.image();
   const QRect lane = drawn.lane("dp").where;

@@ -2,8 +2,6 @@
 // What is written on a timeline, and whether it can be read.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 #include "tests/viewer/scene/drawn.hpp"
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/scene/rulers.hpp"
@@ -16,8 +14,7 @@ using namespace testing_support;  // NOLINT
 // A collective of 10 ms under compute for its first 6 or 4: its name is dark on pale, or white on blue.
 TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
   for (const std::int64_t hidden_ms : {6, 4}) {
-    Trace trace;
-    for (const char* stream : {"compute", "dp"}) trace.add_track({0, 0, stream});
+    Trace trace = with_streams({"compute", "dp"});
     trace.add(slice_of(0, 0, hidden_ms * 1'000'000, "gemm"));
     trace.add(slice_of(1, 0, 10'000'000, "all_reduce", communication(Mode::dp, "grads")));
     const Drawn drawn(trace);
@@ -34,8 +31,7 @@ TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
 
 // Of 10 ms a fiftieth is not hidden: a sliver at one zoom, more than letters are read across at another.
 TEST(SceneText, NameOfASliceGoesOnOverASliver) {
-  Trace trace;
-  for (const char* stream : {"compute", "dp"}) trace.add_track({0, 0, stream});
+  Trace trace = with_streams({"compute", "dp"});
   for (const auto& [begin_us, end_us] : {std::pair{0, 5000}, std::pair{5200, 10'000}})
     trace.add(slice_of(0, begin_us * 1000LL, (end_us - begin_us) * 1000LL, "gemm"));
   trace.add(slice_of(1, 0, 10'000'000, "all_reduce", communication(Mode::dp, "grads")));
@@ -95,8 +91,7 @@ TEST(SceneText, StepIsNamedWithAsManyDigitsAsThereIsRoomFor) {
 
 // The ruler without anything over it, and with it: what stands there is covered, not written over.
 TEST(SceneText, TimeOfTheCursorAndLengthOfTheSelectionCoverTheRuler) {
-  const Trace trace = two_ranks(0);
-  Drawn drawn(trace);
+  Drawn drawn(two_ranks(0));
   // What does not depend on the ground has been covered.
   const auto covered = [&] {
     const QImage dark = drawn.over(qRgb(0, 0, 0)), bright = drawn.over(qRgb(255, 255, 255));
@@ -106,7 +101,7 @@ TEST(SceneText, TimeOfTheCursorAndLengthOfTheSelectionCoverTheRuler) {
     return pixels;
   };
   EXPECT_EQ(covered(), 0);
-  drawn.state.range = std::pair{12'000'000, 24'000'000};
+  drawn.state.range = TimeRange{12'000'000, 24'000'000};
   EXPECT_GT(covered(), 12 * width_of("12.000 ms"));
   drawn.state.range.reset();
   drawn.state.cursor_ns = 35e6;  // at the right end
@@ -116,8 +111,7 @@ TEST(SceneText, TimeOfTheCursorAndLengthOfTheSelectionCoverTheRuler) {
 }
 
 TEST(SceneText, LegendTellsAModeFromTheWaysOfExposure) {
-  const Trace trace = two_ranks(0);
-  Drawn drawn(trace);
+  Drawn drawn(two_ranks(0));
   drawn.state.has_legend = true;
   const QImage image = drawn.image();
   const std::vector<Label> words = words_of(drawn);

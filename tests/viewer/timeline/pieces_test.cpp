@@ -6,18 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "tests/profiler/random_trace.hpp"
-#include "tests/profiler/slices.hpp"
+#include "tests/viewer/small_traces.hpp"
 #include "viewer/timeline/counter_series.hpp"
 
 namespace underlap::viewer {
 namespace {
 
 using namespace underlap::testing_support;  // NOLINT
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 // `count` segments of all paints, some touching, some far apart, lengths from 1 to `longest_ns`.
 Segments random_segments(std::mt19937& random, std::size_t count, std::int64_t longest_ns) {
@@ -146,34 +143,6 @@ TEST(CounterSeries, FindsTheFirstAtAMoment) {
   EXPECT_EQ(series.first_at(21), 2U);
 }
 
-TEST(Pieces, SliverOfAMicrosecondStaysInAPictureOfTenSeconds) {
-  std::mt19937 random(3);
-  constexpr int kWidth = 1700;
-  Segments segments;
-  std::set<int> pixels;
-  const View view{.begin_ns = 0, .ns_per_pixel = 10.0 * kSecond / kWidth, .width = kWidth};
-  std::int64_t now = 0;
-  // Compute without a gap, cut by slivers.
-  while (now < 10 * kSecond) {
-    const std::int64_t next = now + std::uniform_int_distribution<std::int64_t>(1000, 80'000'000)(random);
-    if (next + 1000 >= 10 * kSecond) break;
-    segments.add(now, next, {Paint::compute});
-    segments.add(next, next + 1000, {Paint::exposed_transfer, bit_of(Mode::dp)});
-    pixels.insert(static_cast<int>(view.x_of(static_cast<double>(next))));
-    now = next + 1000;
-  }
-  segments.finish();
-  std::vector<Piece> pieces;
-  find_pieces(segments, view, pieces);
-  std::set<int> found;
-  for (const Piece& piece : pieces)
-    if (piece.exposed.paint == Paint::exposed_transfer && piece.exposed.modes == bit_of(Mode::dp) &&
-        piece.exposed_share > 0)
-      found.insert(static_cast<int>(piece.left));
-  EXPECT_GT(pixels.size(), 150U);
-  EXPECT_EQ(found, pixels);
-}
-
 // Of any segments and any view, each exposed segment that the view shows is in an exposed piece at its place.
 TEST(Pieces, NoExposedSegmentVanishesAtAnyZoom) {
   std::mt19937 random(4);
@@ -293,9 +262,7 @@ TEST(RowPieces, AreWhatEverySliceIsAtEveryNanosecond) {
 
 // A communication whose exposed part is far less than a pixel, where it is a thousand pixels wide itself.
 TEST(RowPieces, SliverWithinAWideCommunicationStays) {
-  Trace trace;
-  trace.add_track({0, 0, "compute"});
-  trace.add_track({0, 1, "dp"});
+  Trace trace = testing_support::with_streams({"compute", "dp"});
   trace.add(slice_of(0, 0, 400'000));
   trace.add(slice_of(0, 400'010, 600'000));
   trace.add(slice_of(1, 0, 1'000'000, "", communication(Mode::dp, "")));

@@ -6,7 +6,7 @@
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/trace_summary.hpp"
 #include "tests/profiler/random_trace.hpp"
-#include "tests/profiler/slices.hpp"
+#include "tests/viewer/small_traces.hpp"
 #include "viewer/timeline/timeline.hpp"
 
 namespace underlap::viewer {
@@ -84,9 +84,7 @@ TEST(RankSweep, PiecesOfASliceSumToItsDuration) {
 }
 
 TEST(RankSweep, TellsHowMuchOfACommunicationIsExposedAndHow) {
-  Trace trace;
-  trace.add_track({0, 0, "compute"});
-  trace.add_track({0, 1, "dp"});
+  Trace trace = testing_support::with_streams({"compute", "dp"});
   trace.add_group({intern("g"), {0, 1}});
   trace.add(slice_of(0, 0, 10, "gemm"));
   trace.add(slice_of(1, 5, 30, "gather", communication(Mode::dp, "")),

@@ -184,8 +184,7 @@ TEST_F(SmallTimeline, PutsTheWorstExposedFirst) {
 
 // Two gathers alike, of which the longer one is before the first step.
 TEST(Search, WorstExposedAreThoseOfSteps) {
-  Trace trace;
-  trace.add_track({0, 0, "dp"});
+  Trace trace = with_streams({"dp"});
   trace.add(slice_of(0, 0, 100, "all_gather", communication(Mode::dp, "param_all_gather")));
   trace.add(slice_of(0, 200, 50, "all_gather", communication(Mode::dp, "param_all_gather")));
   trace.marks = {{0, 0, 0, 150}, {0, 0, 1, 300}};
@@ -284,8 +283,7 @@ TEST(Selection, IsTheSplitOfTheAnalysisOfThatTime) {
 
 // One collective of 100 of which no arrival is known, and one of another mode of which one is.
 TEST(Selection, SaysNothingOfWaitsWhereNoArrivalIsKnown) {
-  Trace trace;
-  trace.add_track({0, 0, "dp"});
+  Trace trace = with_streams({"dp"});
   trace.add(slice_of(0, 0, 100, "all_reduce", communication(Mode::dp, "grads")));
   Trace more = trace;
   more.add_group({intern("tp"), {0, 1}});
@@ -384,9 +382,7 @@ TEST(SliceFacts, SayInWordsWhyARankCameLast) {
 
 // Four launches of one kernel: alone for 100 and 110, beside a gather for 150, and for 130 with a third of it beside.
 TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
-  Trace trace;
-  trace.add_track({0, 7, "compute"});
-  trace.add_track({0, 8, "dp"});
+  Trace trace = with_streams({"compute", "dp"});
   trace.add(slice_of(0, 0, 100, "gemm"));
   trace.add(slice_of(0, 200, 110, "gemm"));
   trace.add(slice_of(0, 400, 150, "gemm"));
@@ -411,8 +407,7 @@ TEST(SliceFacts, SayHowMuchCommunicationSlowedAKernel) {
 }
 
 TEST(SliceFacts, SayWhatARankDoesAtAMoment) {
-  Trace trace;
-  for (const char* stream : {"compute", "dp", "tp"}) trace.add_track({3, 0, stream});
+  Trace trace = with_streams({"compute", "dp", "tp"}, 3);
   trace.add(slice_of(0, 0, 1000, "gemm"));
   trace.add(slice_of(1, 200, 800, "all_reduce", communication(Mode::dp, "grads")));
   trace.add(slice_of(2, 300, 100, "all_gather", communication(Mode::tp, "tokens")));

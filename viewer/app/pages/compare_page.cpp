@@ -9,14 +9,12 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLineEdit>
-#include <QSortFilterProxyModel>
+#include <QListView>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
-#include <algorithm>
-#include <stdexcept>
 
 #include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
@@ -28,34 +26,24 @@
 namespace underlap::viewer {
 namespace {
 
-int num_steps(const Timeline& timeline) {
-  return static_cast<int>(std::ranges::count_if(
-      timeline.steps(), [&](const StepSpan& step) { return step.rank == timeline.steps().front().rank; }));
-}
-
-// Below its title and the overview of its trace.
 QWidget* titled(const QString& title, TimelineView* timeline) {
-  auto* panel = new QWidget;
-  auto* layout = column_of(panel, 0, 0);
-  auto* label = plain_label(title);
+  QLabel* label = plain_label(title);
   label->setContentsMargins(8, 2, 8, 2);
-  layout->addWidget(label);
-  layout->addWidget(new OverviewBar(*timeline));
-  layout->addWidget(timeline, 1);
-  return panel;
+  return with_overview(label, timeline);
 }
 
 // Of the first rank that has steps.
 const StepSpan* step_of(const Timeline& timeline, int nth) {
-  for (const StepSpan& step : timeline.steps())
-    if (step.rank == timeline.steps().front().rank && nth-- == 0) return &step;
-  return nullptr;
+  const std::span<const StepSpan> steps = timeline.first_steps();
+  return static_cast<std::size_t>(nth) < steps.size() ? &steps[static_cast<std::size_t>(nth)] : nullptr;
 }
 
 std::int64_t begin_of_step(const Timeline& timeline, int nth) {
   const StepSpan* step = step_of(timeline, nth);
   return step == nullptr ? 0 : step->begin_ns;
 }
+
+TimeRange shifted(const TimeRange& range, std::int64_t by_ns) { return {range.begin_ns + by_ns, range.end_ns + by_ns}; }
 
 // Where steps are not known, of the whole trace.
 std::int64_t length_of_step(const Timeline& timeline, int nth) {
@@ -65,14 +53,13 @@ std::int64_t length_of_step(const Timeline& timeline, int nth) {
 
 }  // namespace
 
-ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidget* parent)
-    : Page(parent),
-      document_(std::move(document)),
+ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document)
+    : document_(std::move(document)),
       candidate_(new TimelineView(document_->to)),
       baseline_(new TimelineView(document_->from)),
       panels_(new QTabWidget),
-      lanes_of_candidate_(new LanesPanel(candidate_->arrangement())),
-      lanes_of_baseline_(new LanesPanel(baseline_->arrangement())),
+      lanes_of_candidate_(make_lanes_list(candidate_->arrangement())),
+      lanes_of_baseline_(make_lanes_list(baseline_->arrangement())),
       parts_(new FigureTableModel(this)),
       operations_(new FigureTableModel(this)),
       settings_(new FigureTableModel(this)),
@@ -99,14 +86,13 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document, QWidge
   layout->addWidget(make_line());
   layout->addWidget(splitter, 1);
 
-  for (const TimelineView* view : {candidate_, baseline_}) {
+  for (TimelineView* view : {candidate_, baseline_}) {
     connect(view, &TimelineView::slice_selected, this, [this, view](std::uint32_t slice) { show_slice(*view, slice); });
     connect(view, &TimelineView::range_selected, this, [this, view] { show_range(*view); });
+    connect(view, &TimelineView::view_changed, this, [this, view] { follow(*view); });
   }
   connect(step_, &QSpinBox::valueChanged, this, [this](int value) { align(value - 1); });
   connect(ghost_, &QCheckBox::toggled, this, &ComparePage::show_as_ghost);
-  connect(candidate_, &TimelineView::view_changed, this, [this] { follow(*candidate_, *baseline_, -shift_ns()); });
-  connect(baseline_, &TimelineView::view_changed, this, [this] { follow(*baseline_, *candidate_, shift_ns()); });
   setFocusProxy(candidate_);
   align(0);
 }
@@ -143,12 +129,7 @@ QWidget* ComparePage::make_tables() {
   tables->addWidget(parts);
   tables->addWidget(operations);
   tables->setSizes({420, 700});
-  const auto go = [this](const QModelIndex& index) {
-    const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(index.model());
-    go_to_operation(sorted == nullptr ? index.row() : sorted->mapToSource(index).row());
-  };
-  connect(operations, &QTableView::clicked, this, go);
-  connect(operations, &QTableView::activated, this, go);
+  when_chosen(operations, [this](const QModelIndex& index) { go_to_operation(source_row(index)); });
   parts_->set_table(parts_table(change));
   operations_->set_table(operations_table(change));
   return tables;
@@ -158,8 +139,9 @@ QWidget* ComparePage::make_line() {
   auto* line = new QWidget;
   auto* layout = new QHBoxLayout(line);
   layout->setContentsMargins(8, 0, 8, 0);
-  const int most = std::min(num_steps(*document_->from->timeline), num_steps(*document_->to->timeline));
-  step_->setRange(1, std::max(1, most));
+  const auto most =
+      std::min(document_->from->timeline->first_steps().size(), document_->to->timeline->first_steps().size());
+  step_->setRange(1, std::max(1, static_cast<int>(most)));
   step_->setSuffix(tr(" of %1").arg(step_->maximum()));
   layout->addWidget(steps_);
   step_->setAccessibleName(tr("Step to compare on both sides"));
@@ -188,7 +170,7 @@ QList<QWidget*> ComparePage::stops() {
 }
 
 int ComparePage::lane_row() {
-  for (const LanesPanel* lanes : {lanes_of_candidate_, lanes_of_baseline_})
+  for (const QListView* lanes : {lanes_of_candidate_, lanes_of_baseline_})
     if (lanes->hasFocus()) return lanes->currentIndex().row();
   return Page::lane_row();
 }
@@ -232,8 +214,15 @@ QString ComparePage::steps_text() const {
   return tr("step %1 vs. step %2").arg(now->step).arg(before->step);
 }
 
-std::int64_t ComparePage::shift_ns() const {
-  return begin_of_step(*document_->to->timeline, nth_) - begin_of_step(*document_->from->timeline, nth_);
+std::int64_t ComparePage::shift_from(const TimelineView& side) const {
+  const std::int64_t to_candidate_ns =
+      begin_of_step(*document_->to->timeline, nth_) - begin_of_step(*document_->from->timeline, nth_);
+  return &side == candidate_ ? -to_candidate_ns : to_candidate_ns;
+}
+
+void ComparePage::update_ghost() {
+  const Ghost ghost{document_->from->timeline.get(), shift_from(*baseline_)};
+  candidate_->set_ghost(ghost_->isChecked() ? std::optional(ghost) : std::nullopt);
 }
 
 // A selected range moves with the step.
@@ -241,22 +230,21 @@ void ComparePage::align(int nth) {
   const std::int64_t before_ns = begin_of_step(*document_->to->timeline, std::exchange(nth_, nth));
   step_->setValue(nth + 1);
   steps_->setText(steps_text());
-  if (ghost_->isChecked()) candidate_->set_ghost(Ghost{document_->from->timeline.get(), shift_ns()});
+  update_ghost();
   const Timeline &now = *document_->to->timeline, &before = *document_->from->timeline;
   const std::int64_t begin = begin_of_step(now, nth);
   candidate_->set_origin(begin);
   baseline_->set_origin(begin_of_step(before, nth));
-  if (const auto range = candidate_->state().range)
-    candidate_->select_range(std::pair{range->first + begin - before_ns, range->second + begin - before_ns});
+  if (const auto range = candidate_->state().range) candidate_->select_range(shifted(*range, begin - before_ns));
   const std::int64_t longest = std::max(length_of_step(now, nth), length_of_step(before, nth));
-  candidate_->show_range(begin, begin + longest);
+  candidate_->show_range({begin, begin + longest});
 }
 
 void ComparePage::show_as_ghost(bool is_ghost) {
   ghost_->setChecked(is_ghost);
   set_legend(has_legend_);
   baseline_->parentWidget()->setVisible(!is_ghost);
-  candidate_->set_ghost(is_ghost ? std::optional(Ghost{document_->from->timeline.get(), shift_ns()}) : std::nullopt);
+  update_ghost();
 }
 
 void ComparePage::mirror(const std::function<void()>& what) {
@@ -266,9 +254,10 @@ void ComparePage::mirror(const std::function<void()>& what) {
 }
 
 // The other side shows the same time within the step.
-void ComparePage::follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns) {
+void ComparePage::follow(const TimelineView& leader) {
   mirror([&] {
-    const double begin = leader.state().begin_ns + static_cast<double>(shift_ns);
+    TimelineView& follower = other_than(leader);
+    const double begin = leader.state().begin_ns + static_cast<double>(shift_from(leader));
     if (follower.state().begin_ns != begin || follower.state().ns_per_pixel != leader.state().ns_per_pixel)
       follower.follow_time(begin, leader.state().ns_per_pixel);
   });
@@ -276,7 +265,7 @@ void ComparePage::follow(const TimelineView& leader, TimelineView& follower, std
 
 void ComparePage::show_slice(const TimelineView& of, std::uint32_t slice) {
   mirror([&] {
-    TimelineView& other = &of == candidate_ ? *baseline_ : *candidate_;
+    TimelineView& other = other_than(of);
     const bool is_any = slice < of.timeline().trace().size();
     const std::uint32_t there = is_any ? counterpart_of(of.timeline(), slice, other.timeline()) : Timeline::kNoSlice;
     other.select(there);
@@ -309,10 +298,8 @@ std::vector<Fact> ComparePage::facts_of_side(const TraceDocument& side, std::uin
 
 void ComparePage::show_range(const TimelineView& of) {
   mirror([&] {
-    TimelineView& other = &of == candidate_ ? *baseline_ : *candidate_;
-    const std::int64_t shift = &of == candidate_ ? -shift_ns() : shift_ns();
     const auto range = of.state().range;
-    other.select_range(range ? std::optional(std::pair{range->first + shift, range->second + shift}) : std::nullopt);
+    other_than(of).select_range(range ? std::optional(shifted(*range, shift_from(of))) : std::nullopt);
     if (range) panels_->setCurrentWidget(selection_);
     ask_for_selection();
   });
@@ -321,13 +308,13 @@ void ComparePage::show_range(const TimelineView& of) {
 void ComparePage::ask_for_selection() {
   const auto &now = candidate_->state().range, &before = baseline_->state().range;
   if (!now || !before) return selection_->ask({});
-  const std::int64_t begin_ns = now->first - begin_of_step(*document_->to->timeline, nth_);
+  const std::int64_t begin_ns = now->begin_ns - begin_of_step(*document_->to->timeline, nth_);
   selection_->ask([document = document_, now = *now, before = *before, begin_ns]() -> RangeFigures {
-    const Selection from = select(*document->from->timeline, before.first, before.second),
-                    to = select(*document->to->timeline, now.first, now.second);
+    const Selection from = select(*document->from->timeline, before.begin_ns, before.end_ns),
+                    to = select(*document->to->timeline, now.begin_ns, now.end_ns);
     return {tr("%1 selected on both sides, starting at %2 of the step; values are means over ranks, %3 in the "
                "candidate and %4 in the baseline")
-                .arg(text(time_text(now.second - now.first)), text(time_text(begin_ns)))
+                .arg(text(time_text(now.end_ns - now.begin_ns)), text(time_text(begin_ns)))
                 .arg(to.ranks.size())
                 .arg(from.ranks.size()),
             parts_change(from, to), names_change(from, to, kNamesOfSelection)};
@@ -348,10 +335,7 @@ void ComparePage::go_to_operation(int row) {
     if (of_before != Timeline::kNoSlice) baseline_->go_to(of_before);
     if (of_now != Timeline::kNoSlice) candidate_->go_to(of_now);
   });
-  if (of_now != Timeline::kNoSlice)
-    follow(*candidate_, *baseline_, -shift_ns());
-  else
-    follow(*baseline_, *candidate_, shift_ns());
+  follow(of_now == Timeline::kNoSlice ? *baseline_ : *candidate_);
   show_facts(of_now, of_before);
 }
 
@@ -386,7 +370,7 @@ void ComparePage::search() {
                                                 .arg(of_baseline_.found.size()));
   } catch (const std::invalid_argument& error) {
     of_candidate_.found = of_baseline_.found = {};
-    found_text_->setText(QString::fromUtf8(error.what()));
+    found_text_->setText(text(error.what()));
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/selection_panel.hpp"
 #include "viewer/app/timeline_view.hpp"
@@ -24,7 +23,7 @@ class ComparePage : public Page {
   Q_OBJECT
 
  public:
-  explicit ComparePage(std::shared_ptr<const CompareDocument> document, QWidget* parent = nullptr);
+  explicit ComparePage(std::shared_ptr<const CompareDocument> document);
 
   TimelineView* timeline() override;
   TimelineView* candidate() { return candidate_; }
@@ -53,11 +52,13 @@ class ComparePage : public Page {
   void go_to_operation(int row);
 
  private:
-  /// The offset of the candidate's times from the baseline's.
-  std::int64_t shift_ns() const;
+  TimelineView& other_than(const TimelineView& side) { return &side == candidate_ ? *baseline_ : *candidate_; }
+  /// What is added to a time of `side` for the same moment of the step on the other one.
+  std::int64_t shift_from(const TimelineView& side) const;
+  void update_ghost();
   /// Applies a change of one side's view to the other, whose own signals are ignored meanwhile.
   void mirror(const std::function<void()>& what);
-  void follow(const TimelineView& leader, TimelineView& follower, std::int64_t shift_ns);
+  void follow(const TimelineView& leader);
   void show_slice(const TimelineView& of, std::uint32_t slice);
   void show_facts(std::uint32_t of_candidate, std::uint32_t of_baseline);
   std::vector<Fact> facts_of_side(const TraceDocument&, std::uint32_t slice) const;
@@ -80,8 +81,8 @@ class ComparePage : public Page {
   TimelineView* candidate_;
   TimelineView* baseline_;
   QTabWidget* panels_;
-  LanesPanel* lanes_of_candidate_;
-  LanesPanel* lanes_of_baseline_;
+  QListView* lanes_of_candidate_;
+  QListView* lanes_of_baseline_;
   FigureTableModel* parts_;
   FigureTableModel* operations_;
   FigureTableModel* settings_;

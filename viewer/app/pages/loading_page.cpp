@@ -8,9 +8,8 @@
 
 namespace underlap::viewer {
 
-LoadingPage::LoadingPage(const QString& path, QWidget* parent)
-    : QWidget(parent),
-      path_(path),
+LoadingPage::LoadingPage(const QString& path)
+    : path_(path),
       text_(sentence_label()),
       bar_(new QProgressBar),
       cancel_(new QPushButton),

@@ -14,7 +14,7 @@ class LoadingPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit LoadingPage(const QString& path, QWidget* parent = nullptr);
+  explicit LoadingPage(const QString& path);
 
   /// As at first: what is read, and nothing done of it.
   void show_start();

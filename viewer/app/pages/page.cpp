@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/pages/page.hpp"
 
+#include <QListView>
+#include <QStyledItemDelegate>
+
 #include "viewer/app/timeline_view.hpp"
 
 namespace underlap::viewer {
+namespace {
+
+// Names what else is said of a lane than whether it is shown.
+class LaneDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    if (index.data(LaneArrangement::kPinned).toBool()) option->text += tr(", pinned");
+    if (index.data(LaneArrangement::kCollapsed).toBool()) option->text += tr(", collapsed");
+  }
+};
+
+}  // namespace
 
 // That of the selected slice.
 int Page::lane_row() {
@@ -28,6 +47,18 @@ void Page::go_to_alike(Towards towards) {
   const std::int32_t rank = view.timeline().trace().track_of(selected).rank;
   const std::uint32_t next = next_of(view.timeline(), find_alike(view.timeline(), selected), selected, towards, rank);
   if (next != Timeline::kNoSlice) view.go_to(next);
+}
+
+QListView* make_lanes_list(LaneArrangement& lanes) {
+  auto* list = new QListView;
+  list->setModel(&lanes);
+  list->setItemDelegate(new LaneDelegate(list));
+  list->setAccessibleName(Page::tr("Lanes"));
+  list->setUniformItemSizes(true);
+  list->setDragDropMode(QListView::InternalMove);
+  list->setToolTip(
+      Page::tr("Space shows or hides a lane, P pins it, C collapses it; Ctrl+Up, Ctrl+Down or dragging moves it"));
+  return list;
 }
 
 WorstExposed::WorstExposed(const Timeline& timeline) {

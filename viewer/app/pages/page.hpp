@@ -9,8 +9,11 @@
 #include "viewer/theme/theme.hpp"
 #include "viewer/timeline/slice_search.hpp"
 
+class QListView;
+
 namespace underlap::viewer {
 
+class LaneArrangement;
 class TimelineView;
 
 /// A document in a tab of the window. What a page cannot do, it does not do.
@@ -18,8 +21,6 @@ class Page : public QWidget {
   Q_OBJECT
 
  public:
-  explicit Page(QWidget* parent = nullptr) : QWidget(parent) {}
-
   /// The timeline that keys act on; nullptr if there is no timeline.
   virtual TimelineView* timeline() { return nullptr; }
   /// What charts are drawn from; borrowed from the page.
@@ -42,6 +43,10 @@ class Page : public QWidget {
 
 /// Goes to the next found slice after the selected one; to the first if nothing is selected or none follows.
 void go_to_next_of(TimelineView&, const std::vector<std::uint32_t>& found, Towards);
+
+/// The lanes of a timeline as a list: a check shows one or hides it, dragging moves it. What keys do to the lane of the
+/// selected slice they do to the current one here while the list has the focus.
+QListView* make_lanes_list(LaneArrangement& lanes);
 
 /// Goes from the worst exposed to the next worst.
 class WorstExposed {

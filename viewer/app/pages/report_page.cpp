@@ -6,7 +6,6 @@
 #include <QSplitter>
 
 #include "profiler/gate/reports.hpp"
-#include "profiler/report/scaling/scaling.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/labels.hpp"
 
@@ -33,22 +32,17 @@ QString heading_of(const ScalingDocument& document) {
 
 }  // namespace
 
-ReportPage::ReportPage(std::shared_ptr<const GateDocument> judged, QWidget* parent)
+ReportPage::ReportPage(std::shared_ptr<const GateDocument> judged)
     : ReportPage(judged, heading_of(*judged), gate::gate_text(judged->report, kFormat, gate::Rows::all),
-                 {.name = judged->path, .gate = &judged->report}, parent) {}
+                 {.name = judged->path, .gate = &judged->report}) {}
 
-ReportPage::ReportPage(std::shared_ptr<const ScalingDocument> scaled, QWidget* parent)
+ReportPage::ReportPage(std::shared_ptr<const ScalingDocument> scaled)
     : ReportPage(scaled, heading_of(*scaled), report::scaling_text(scaled->report, kFormat, report::Details::included),
-                 {.name = scaled->path, .scaling = &scaled->report}, parent) {}
+                 {.name = scaled->path, .scaling = &scaled->report}) {}
 
 ReportPage::ReportPage(std::shared_ptr<const Document> document, const QString& heading, const std::string& all,
-                       const ChartInput& input, QWidget* parent)
-    : Page(parent),
-      document_(std::move(document)),
-      heading_(heading),
-      all_(text(all)),
-      input_(input),
-      charts_(new ChartPanel) {
+                       const ChartInput& input)
+    : document_(std::move(document)), heading_(heading), all_(text(all)), input_(input), charts_(new ChartPanel) {
   auto* label = sentence_label(heading_);
   label->setContentsMargins(8, 4, 8, 4);
   auto* words = new QPlainTextEdit(all_);

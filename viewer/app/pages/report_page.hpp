@@ -14,9 +14,9 @@ class ReportPage : public Page {
 
  public:
   /// Of a gate: the verdict, the verdicts of all metrics, what moved.
-  explicit ReportPage(std::shared_ptr<const GateDocument> judged, QWidget* parent = nullptr);
+  explicit ReportPage(std::shared_ptr<const GateDocument> judged);
   /// Of runs at several sizes: what became of the step over more ranks.
-  explicit ReportPage(std::shared_ptr<const ScalingDocument> scaled, QWidget* parent = nullptr);
+  explicit ReportPage(std::shared_ptr<const ScalingDocument> scaled);
 
   ChartInput chart_input() const override { return input_; }
   void set_theme(const Theme&) override;
@@ -25,8 +25,7 @@ class ReportPage : public Page {
   const QString& all() const { return all_; }
 
  private:
-  ReportPage(std::shared_ptr<const Document>, const QString& heading, const std::string& all, const ChartInput&,
-             QWidget* parent);
+  ReportPage(std::shared_ptr<const Document>, const QString& heading, const std::string& all, const ChartInput&);
 
   std::shared_ptr<const Document> document_;  ///< what the charts are drawn from
   QString heading_;

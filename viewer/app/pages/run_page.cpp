@@ -4,7 +4,6 @@
 #include <QApplication>
 #include <QHBoxLayout>
 #include <QPushButton>
-#include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStyledItemDelegate>
 #include <QTableView>
@@ -20,16 +19,14 @@ namespace {
 
 std::vector<int> cells_of(const QTableView& table) {
   std::vector<int> cells;
-  const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(table.model());
-  for (const QModelIndex& index : table.selectionModel()->selectedRows())
-    cells.push_back(sorted->mapToSource(index).row());
+  for (const QModelIndex& index : table.selectionModel()->selectedRows()) cells.push_back(source_row(index));
   return cells;
 }
 
 // The names of cells that have traces lead to them, and look so.
 class NameDelegate : public QStyledItemDelegate {
  public:
-  NameDelegate(const RunDocument& document, QTableView* table) : QStyledItemDelegate(table), table_(*table) {
+  NameDelegate(const RunDocument& document, QTableView* table) : QStyledItemDelegate(table) {
     for (std::size_t cell = 0; cell < document.results.cells.size(); ++cell)
       has_trace_.push_back(!trace_file_of(document, cell).empty());
   }
@@ -37,21 +34,19 @@ class NameDelegate : public QStyledItemDelegate {
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
-    const auto* sorted = qobject_cast<const QSortFilterProxyModel*>(table_.model());
-    if (!has_trace_.at(static_cast<std::size_t>(sorted->mapToSource(index).row()))) return;
+    if (!has_trace_.at(static_cast<std::size_t>(source_row(index)))) return;
     option->font.setUnderline(true);
     option->palette.setColor(QPalette::Text, option->palette.color(QPalette::Link));
   }
 
  private:
-  const QTableView& table_;
   std::vector<bool> has_trace_;  // by cell
 };
 
 }  // namespace
 
-RunPage::RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent)
-    : Page(parent), document_(std::move(document)), matrix_(new FigureTableModel(this)), charts_(new ChartPanel) {
+RunPage::RunPage(std::shared_ptr<const RunDocument> document)
+    : document_(std::move(document)), matrix_(new FigureTableModel(this)), charts_(new ChartPanel) {
   auto* table = make_table(matrix_, tr("Cells of the run"), FigureTableModel::kSort);
   table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   auto* open = new QPushButton(tr("Open &trace"));

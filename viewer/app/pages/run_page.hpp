@@ -14,14 +14,13 @@ class RunPage : public Page {
   Q_OBJECT
 
  public:
-  explicit RunPage(std::shared_ptr<const RunDocument> document, QWidget* parent = nullptr);
+  explicit RunPage(std::shared_ptr<const RunDocument> document);
 
   const RunDocument& document() const { return *document_; }
   const FigureTableModel& matrix() const { return *matrix_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
   QList<QWidget*> stops() override;
-  ChartPanel& charts() { return *charts_; }
 
  signals:
   void trace_wanted(const QString& path);

@@ -11,8 +11,8 @@
 
 namespace underlap::viewer {
 
-SelectionPanel::SelectionPanel(QWidget* parent)
-    : QWidget(parent), text_(plain_label()), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
+SelectionPanel::SelectionPanel()
+    : text_(plain_label()), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
   auto* split = new QSplitter(Qt::Horizontal);
   for (FigureTableModel* model : {parts_, names_}) {
     auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),

@@ -31,7 +31,7 @@ class SelectionPanel : public QWidget {
  public:
   using Work = std::function<RangeFigures()>;
 
-  explicit SelectionPanel(QWidget* parent = nullptr);
+  SelectionPanel();
 
   /// What works them out, keeping alive what it needs; an empty one clears the panel.
   void ask(Work);

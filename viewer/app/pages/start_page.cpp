@@ -10,7 +10,7 @@
 
 namespace underlap::viewer {
 
-StartPage::StartPage(QWidget* parent) : QWidget(parent) {
+StartPage::StartPage() {
   auto* words =
       new QLabel(tr("<h2>Underlap</h2><p>Open a trace (Underlap, PyTorch profiler, Nsight Systems), a folder with the "
                     "traces of a job's ranks, or a run folder. Or drop it here.</p>"));

@@ -10,7 +10,7 @@ class StartPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit StartPage(QWidget* parent = nullptr);
+  StartPage();
 
  signals:
   void open_wanted(const QString& path);

@@ -6,14 +6,13 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLineEdit>
+#include <QListView>
 #include <QPlainTextEdit>
 #include <QSplitter>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QtConcurrent>
-#include <algorithm>
-#include <stdexcept>
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/breakdown.hpp"
@@ -32,24 +31,21 @@ constexpr int kAfterTyping = 120;  // milliseconds
 // A click or Enter on a row of slices selects it on the timeline. A click on a title sorts; the third one stops
 // sorting.
 void go_on_activation(QTableView* table, TimelineView* timeline) {
-  const auto go = [timeline](const QModelIndex& index) {
-    if (index.isValid()) timeline->go_to(index.siblingAtColumn(0).data(SlicesModel::kSlice).toUInt());
-  };
   table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   table->horizontalHeader()->setSortIndicatorClearable(true);
   table->setSortingEnabled(true);
-  QObject::connect(table, &QTableView::clicked, timeline, go);
-  QObject::connect(table, &QTableView::activated, timeline, go);
+  when_chosen(table, [timeline](const QModelIndex& index) {
+    if (index.isValid()) timeline->go_to(index.siblingAtColumn(0).data(SlicesModel::kSlice).toUInt());
+  });
 }
 
 }  // namespace
 
-TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* parent)
-    : Page(parent),
-      document_(std::move(document)),
+TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
+    : document_(std::move(document)),
       timeline_(new TimelineView(document_)),
       panels_(new QTabWidget),
-      lanes_(new LanesPanel(timeline_->arrangement())),
+      lanes_(make_lanes_list(timeline_->arrangement())),
       facts_(new FigureTableModel(this)),
       selection_(new SelectionPanel),
       breakdown_(new FigureTableModel(this)),
@@ -64,13 +60,18 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document, QWidget* par
   splitter->setSizes({600, 230});
   column_of(this)->addWidget(splitter);
   panels_->setDocumentMode(true);
-  panels_->addTab(make_details(), tr("Details"));
+  auto* details = make_table(facts_, tr("Details of the selected slice"));
+  details->horizontalHeader()->hide();
+  panels_->addTab(details, tr("Details"));
   panels_->addTab(selection_, tr("Selection"));
   panels_->addTab(make_search(), tr("Find"));
   panels_->addTab(make_worst(), tr("Worst exposed"));
   panels_->addTab(make_analysis(), tr("Analysis"));
   panels_->addTab(lanes_, tr("Lanes"));
-  panels_->addTab(make_trace(), tr("Trace"));
+  auto* report = new QPlainTextEdit(trace_text());
+  report->setReadOnly(true);
+  report->setAccessibleName(tr("How the trace was read"));
+  panels_->addTab(report, tr("Trace"));
   connect(timeline_, &TimelineView::slice_selected, this, &TracePage::show_facts);
   connect(timeline_, &TimelineView::range_selected, this, [this](bool is_any) {
     ask_for_selection();
@@ -100,20 +101,15 @@ QList<QWidget*> TracePage::stops() {
 int TracePage::lane_row() { return lanes_->hasFocus() ? lanes_->currentIndex().row() : Page::lane_row(); }
 
 QWidget* TracePage::make_timeline() {
-  auto* panel = new QWidget;
-  auto* layout = column_of(panel, 0, 0);
-  if (const QString answer = answer_text(); !answer.isEmpty()) {
-    auto* label = new QLabel(answer);
-    label->setTextFormat(Qt::RichText);
-    label->setObjectName("answer");
-    label->setWordWrap(true);
-    label->setContentsMargins(8, 4, 8, 4);
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    layout->addWidget(label);
-  }
-  layout->addWidget(new OverviewBar(*timeline_));
-  layout->addWidget(timeline_, 1);
-  return panel;
+  const QString answer = answer_text();
+  if (answer.isEmpty()) return with_overview(nullptr, timeline_);
+  auto* label = new QLabel(answer);
+  label->setTextFormat(Qt::RichText);
+  label->setObjectName("answer");
+  label->setWordWrap(true);
+  label->setContentsMargins(8, 4, 8, 4);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return with_overview(label, timeline_);
 }
 
 // The first lines of `underlap analyze`, after any warnings that the analysis may be wrong.
@@ -124,12 +120,6 @@ QString TracePage::answer_text() const {
   for (const std::string& sentence : document_->headline) sentences << text(sentence).toHtmlEscaped();
   if (!sentences.isEmpty()) lines << sentences.join(" ");
   return document_->is_partial ? QString() : lines.join("<br>");
-}
-
-QWidget* TracePage::make_details() {
-  auto* table = make_table(facts_, tr("Details of the selected slice"));
-  table->horizontalHeader()->hide();
-  return table;
 }
 
 QWidget* TracePage::make_search() {
@@ -169,7 +159,7 @@ QWidget* TracePage::make_analysis() {
   auto* by = new QComboBox;
   by->setAccessibleName(tr("Group by"));
   for (int i = 0; i < analysis::kNumBreakdowns; ++i)
-    by->addItem(tr("by %1").arg(text(std::string(to_string(static_cast<analysis::Breakdown>(i))))));
+    by->addItem(tr("by %1").arg(text(to_string(static_cast<analysis::Breakdown>(i)))));
   auto* table = make_table(breakdown_, tr("Analysis of the steps"), FigureTableModel::kSort);
   // Computed when it is first shown, since it takes a while for a large trace.
   connect(panels_, &QTabWidget::currentChanged, this, [this, panel, by] {
@@ -180,13 +170,6 @@ QWidget* TracePage::make_analysis() {
   layout->addWidget(by, 0, Qt::AlignLeft);
   layout->addWidget(table, 1);
   return panel;
-}
-
-QWidget* TracePage::make_trace() {
-  auto* report = new QPlainTextEdit(trace_text());
-  report->setReadOnly(true);
-  report->setAccessibleName(tr("How the trace was read"));
-  return report;
 }
 
 QString TracePage::trace_text() const {
@@ -258,7 +241,7 @@ void TracePage::search(const QString& words) {
     found_text_->setText(words.isEmpty() ? QString() : tr("%1 found%2").arg(found_->slices().size()).arg(too_many));
   } catch (const std::invalid_argument& error) {
     found_->set_slices({});
-    found_text_->setText(QString::fromUtf8(error.what()));
+    found_text_->setText(text(error.what()));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "viewer/app/pages/lanes_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/selection_panel.hpp"
 #include "viewer/app/timeline_view.hpp"
@@ -27,7 +26,7 @@ class TracePage : public Page {
   Q_OBJECT
 
  public:
-  explicit TracePage(std::shared_ptr<const TraceDocument> document, QWidget* parent = nullptr);
+  explicit TracePage(std::shared_ptr<const TraceDocument> document);
 
   TimelineView* timeline() override { return timeline_; }
   TimelineView& shown() const { return *timeline_; }
@@ -53,11 +52,9 @@ class TracePage : public Page {
 
  private:
   QWidget* make_timeline();
-  QWidget* make_details();
   QWidget* make_search();
   QWidget* make_worst();
   QWidget* make_analysis();
-  QWidget* make_trace();
   void show_facts(std::uint32_t slice);
   void ask_for_selection();
   /// Worked out on another thread: of a large trace it takes longer than a frame. The newest question is the one that
@@ -69,7 +66,7 @@ class TracePage : public Page {
   std::shared_ptr<const TraceDocument> document_;
   TimelineView* timeline_;
   QTabWidget* panels_;
-  LanesPanel* lanes_;
+  QListView* lanes_;
   FigureTableModel* facts_;
   SelectionPanel* selection_;
   FigureTableModel* breakdown_;

@@ -11,7 +11,6 @@
 #include <QLineSeries>
 #include <QLogValueAxis>
 #include <QValueAxis>
-#include <array>
 
 #include "viewer/charts/drawing/painting.hpp"
 

@@ -40,8 +40,8 @@ struct LegendEntry {
   };
   Mark mark = Mark::box;
   QColor colour;
-  QColor stripe = {};
   QString text;
+  QColor stripe = {};  ///< of the pattern
 };
 
 struct Range {

@@ -80,7 +80,8 @@ class Rows {
 
   void paint_over(QPainter& painter, const QRectF& area) const {
     const std::size_t shown = num_shown(area.height());
-    paint_titles(painter, area);
+    const QRectF above(area.left(), area.top() - kTitlesHeight, area.width(), kTitlesHeight);
+    paint_says(painter, plot_.says_titles, above, theme_.dim_text, kSmallPixels);
     for (std::size_t i = 0; i < shown; ++i) {
       const RowCanvas canvas = canvas_of(area, i, shown);
       if (plot_.rows[i].begins_group && i > 0) paint_separator(painter, canvas.row);
@@ -166,12 +167,12 @@ class Rows {
     draw_line(painter, {kEdge, strip.top()}, {strip.right() + columns_.right() - kEdge, strip.top()}, theme_.grid);
   }
 
-  void paint_titles(QPainter& painter, const QRectF& area) const {
-    double x = area.right();
-    for (std::size_t i = 0; i < plot_.says_titles.size(); ++i) {
-      draw_text(painter, {x + kGap, area.top() - kTitlesHeight, columns_.says[i], kTitlesHeight},
-                Qt::AlignRight | Qt::AlignVCenter, plot_.says_titles[i], theme_.dim_text, kSmallPixels);
-      x += kGap + columns_.says[i];
+  // Texts in the columns right of the plot.
+  void paint_says(QPainter& painter, const std::vector<QString>& texts, QRectF strip, const QColor& colour,
+                  int pixels) const {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      strip = {strip.right() + kGap, strip.top(), columns_.says[i], strip.height()};
+      draw_text(painter, strip, Qt::AlignRight | Qt::AlignVCenter, texts[i], colour, pixels);
     }
   }
 
@@ -182,12 +183,7 @@ class Rows {
               row.label, theme_.text);
     draw_text(painter, {sublabel_left, strip.top(), columns_.sublabel, strip.height()},
               Qt::AlignLeft | Qt::AlignVCenter, row.sublabel, theme_.dim_text);
-    double x = strip.right();
-    for (std::size_t i = 0; i < row.says.size(); ++i) {
-      draw_text(painter, {x + kGap, strip.top(), columns_.says[i], strip.height()}, Qt::AlignRight | Qt::AlignVCenter,
-                row.says[i], theme_.text);
-      x += kGap + columns_.says[i];
-    }
+    paint_says(painter, row.says, strip, theme_.text, kTextPixels);
   }
 
   void paint_rest(QPainter& painter, const QRectF& area, std::size_t left_out) const {
