@@ -8,17 +8,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "platform/errors.hpp"
+#include "platform/text/digits.hpp"
+#include "platform/text/output.hpp"
 
 namespace underlap {
 namespace {
@@ -56,10 +55,8 @@ std::optional<pid_t> writer_of(const std::filesystem::path& file) {
   const std::filesystem::path writer_and_name = file.stem().stem();
   if (file.extension() != ".tmp" || !writer_and_name.has_extension()) return std::nullopt;
   const std::string digits = writer_and_name.extension().string().substr(1);
-  pid_t writer = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), writer);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size() && writer > 0;
-  return is_number ? std::optional(writer) : std::nullopt;
+  const auto writer = parse_number<pid_t>(digits);
+  return writer && *writer > 0 ? writer : std::nullopt;
 }
 
 // `file` is empty on failure; errno then has the reason.
@@ -105,6 +102,20 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
     throw;
   }
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+bool make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(folder, error);
+  if (error) throw MachineError(fmt::format("cannot create folder {}: {}", folder.string(), error.message()));
+  return is_new;
+}
+
+void write_output(const std::string& file, std::string_view text) {
+  if (file == "-")
+    print_data(text);
+  else if (!file.empty())
+    write_file_atomically(file, text);
 }
 
 void remove_temporary_files(const std::filesystem::path& folder, bool own) noexcept try {

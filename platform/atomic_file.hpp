@@ -26,6 +26,12 @@ TemporaryFile create_temporary_file(const std::filesystem::path& path);
 /// Throws MachineError with the path and the system's reason; then `path` is as it was, and no temporary file is left.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// The same, or for "-" on standard output, byte by byte. Does nothing for an empty path.
+void write_output(const std::string& file, std::string_view text);
+
+/// Creates a folder and those above it. Returns whether it is new. Throws MachineError if it cannot be made.
+bool make_folder(const std::filesystem::path& folder);
+
 /// Throws std::invalid_argument, naming `option` and the path, where no file can be written there: before work is done
 /// whose result would be lost. "-" and an empty path are none. Leaves no file that was not there.
 void check_output_file(const std::string& option, const std::string& path);

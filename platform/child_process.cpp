@@ -72,8 +72,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> variables;
   const auto is_changed = [&](std::string_view variable) {
-    return std::any_of(changes.begin(), changes.end(),
-                       [&](const auto& change) { return variable.starts_with(change.first + "="); });
+    return std::ranges::any_of(changes, [&](const auto& change) { return variable.starts_with(change.first + "="); });
   };
   for (char** variable = environ; *variable != nullptr; ++variable)
     if (!is_changed(*variable)) variables.emplace_back(*variable);

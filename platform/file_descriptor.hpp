@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace underlap {
@@ -19,7 +21,10 @@ class FileDescriptor {
 
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
-  void reset() noexcept;
+  void reset() noexcept {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
   /// The number, which is the caller's to close from then on.
   int release() noexcept { return std::exchange(number_, -1); }
 

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cerrno>
-#include <utility>
 
 #include "platform/errors.hpp"
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "platform/input/input_file.hpp"
 #include "platform/text/escape.hpp"

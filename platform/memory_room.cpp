@@ -122,8 +122,7 @@ std::string in_bytes(std::int64_t bytes) {
 
 Room memory_room(const SystemFiles& files) {
   const std::vector<Room> rooms = memory_rooms(files);
-  const auto least =
-      std::min_element(rooms.begin(), rooms.end(), [](const Room& a, const Room& b) { return a.amount < b.amount; });
+  const auto least = std::ranges::min_element(rooms, [](const Room& a, const Room& b) { return a.amount < b.amount; });
   if (least == rooms.end()) return {std::numeric_limits<std::int64_t>::max(), "no limit is known"};
   return {std::max<std::int64_t>(0, least->amount), least->bound};
 }

@@ -36,11 +36,13 @@ std::vector<Message> Problems::messages() const {
 }
 
 void Problems::throw_any() const {
-  if (empty()) return;
-  std::string text;
-  for (const Message& message : messages())
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", message.where, message.message);
-  throw std::invalid_argument(text);
+  if (!empty()) throw std::invalid_argument(joined_lines(messages()));
+}
+
+std::string joined_lines(const std::vector<Message>& messages) {
+  std::string lines;
+  for (const Message& message : messages) lines += (lines.empty() ? "" : "\n") + message.text();
+  return lines;
 }
 
 std::string_view hint_of(std::string_view message) {

@@ -24,7 +24,12 @@ struct Place {
 struct Message {
   std::string where;
   std::string message;
+
+  std::string text() const { return where + ": " + message; }
 };
+
+/// The texts of all messages, a line each.
+std::string joined_lines(const std::vector<Message>& messages);
 
 /// How to fix the problem that `message` describes: the text after its first "; ". Every message that knows a fix puts
 /// it there. Otherwise the requirement on the value, from "must be " on; empty where there is none.

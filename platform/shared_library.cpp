@@ -34,7 +34,7 @@ std::vector<fs::path> folders_of(const fs::path& parent) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored))
     if (entry.is_directory(ignored)) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -93,7 +93,7 @@ std::vector<fs::path> library_folders() {
   add_python_folders(folders);
   std::vector<fs::path> once;
   for (fs::path& folder : folders)
-    if (std::find(once.begin(), once.end(), folder) == once.end()) once.push_back(std::move(folder));
+    if (std::ranges::find(once, folder) == once.end()) once.push_back(std::move(folder));
   return once;
 }
 
@@ -116,7 +116,7 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names) {
       if (void* handle = open_in(folder, name)) return {handle, path_of(handle, name)};
   for (const std::string& name : names)
     for (const fs::path& folder : folders) {
-      if (std::find(named.begin(), named.end(), folder) != named.end()) continue;
+      if (std::ranges::find(named, folder) != named.end()) continue;
       if (void* handle = open_in(folder, name)) return {handle, path_of(handle, name)};
     }
   std::vector<std::string> searched;

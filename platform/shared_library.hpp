@@ -2,9 +2,7 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace underlap {

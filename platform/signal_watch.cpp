@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 #include "platform/errors.hpp"
 #include "platform/memory_room.hpp"
@@ -116,6 +115,12 @@ void SignalWatch::read_signals() {
     const auto pause = steady_clock::now() - last_awake_;
     if (pause >= kLeastPause) pause_ += pause;
   }
+}
+
+void write_last_words(std::string_view words) {
+  pollfd file{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
+    const auto written = ::write(STDERR_FILENO, words.data(), words.size());
 }
 
 std::string signal_name(int signal) {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "platform/file_descriptor.hpp"
@@ -50,6 +51,9 @@ class SignalWatch {
   std::chrono::nanoseconds pause_{0};
   std::thread thread_;  // last: it uses the above
 };
+
+/// Writes `words` to standard error on the thread that ends the process, unless nobody reads them within a second.
+void write_last_words(std::string_view words);
 
 /// "SIGINT"; a number where the system has no name for it.
 std::string signal_name(int signal);

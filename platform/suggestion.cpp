@@ -107,7 +107,7 @@ std::vector<std::string_view> suggested(std::string_view word, const std::vector
   for (const Text& candidate : candidates) names.push_back(plain(candidate));
   std::vector<std::string_view> found;
   for (const std::size_t i : closest(plain(word), names)) found.emplace_back(candidates[i]);
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
   if (found.size() > kMost) found.resize(kMost);
   return found;

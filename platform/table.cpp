@@ -26,7 +26,7 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; 
 
 // Terminal columns of UTF-8 text whose characters are one column wide each.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !continues(c); }));
 }
 
 // Bytes of the first `columns` characters.
@@ -255,8 +255,8 @@ std::string ascii(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::string_view character = text.substr(0, bytes_of(text, 1));
-    const auto known = std::find_if(kSpellings.begin(), kSpellings.end(),
-                                    [&](const auto& spelling) { return spelling.first == character; });
+    const auto known =
+        std::ranges::find_if(kSpellings, [&](const auto& spelling) { return spelling.first == character; });
     if (known != kSpellings.end())
       out += known->second;
     else

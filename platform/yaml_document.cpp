@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 #include <unordered_map>
 
 namespace underlap::yaml {
@@ -68,12 +67,7 @@ class Builder : public YAML::EventHandler {
   Place place(const YAML::Mark& mark) const {
     return {override_index_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
   }
-  Node& make(Node::Kind kind, const YAML::Mark& mark) {
-    Node& node = document_.nodes.emplace_back();
-    node.kind = kind;
-    node.place = place(mark);
-    return node;
-  }
+  Node& make(Node::Kind kind, const YAML::Mark& mark) { return document_.add(kind, place(mark)); }
   void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor);
   void close() {
     Frame frame = std::move(open_.back());
@@ -141,8 +135,7 @@ void Builder::add_entry(Frame& frame, const Node& value) {
 }
 
 void Builder::merge(Node& mapping) {
-  const auto found = std::find_if(mapping.entries.begin(), mapping.entries.end(),
-                                  [](const Entry& entry) { return entry.key == "<<"; });
+  const auto found = std::ranges::find(mapping.entries, "<<", &Entry::key);
   if (found == mapping.entries.end()) return;
   const Node& source = *found->value;
   mapping.entries.erase(found);
@@ -172,8 +165,7 @@ void Builder::merge_from(Node& mapping, const Node& source) {
 }  // namespace
 
 const Entry* find_entry(const Node& mapping, std::string_view key) {
-  const auto found = std::find_if(mapping.entries.begin(), mapping.entries.end(),
-                                  [&](const Entry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(mapping.entries, key, &Entry::key);
   return found == mapping.entries.end() ? nullptr : &*found;
 }
 

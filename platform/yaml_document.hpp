@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platform/problems.hpp"
@@ -37,6 +38,10 @@ const Entry* find_entry(const Node& mapping, std::string_view key);
 struct Document {
   std::deque<Node> nodes;
   const Node* root = nullptr;  ///< null where nothing could be read
+
+  Node& add(Node::Kind kind, Place place, std::string text = {}) {
+    return nodes.emplace_back(Node{.kind = kind, .text = std::move(text), .place = place});
+  }
 };
 
 /// Reads one YAML document. Syntax errors, duplicate keys, aliases to themselves, nesting deeper than 32 levels,

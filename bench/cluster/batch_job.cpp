@@ -25,12 +25,6 @@ constexpr std::size_t kMostBytes = 1 << 20;
 
 std::filesystem::path file_of(const std::filesystem::path& folder) { return folder / "job.json"; }
 
-std::string command_text(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
-}
-
 std::string array_text(const std::map<std::size_t, std::string>& tasks) {
   std::string text;
   for (const auto& [task, cell] : tasks) text += (text.empty() ? "" : ",") + std::to_string(task);
@@ -75,6 +69,12 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
 std::string job_script(const BatchJob& job) {
   std::string text =
       "#!/bin/bash\n# Underlap run. If submitted again (sbatch job.sh), it continues after its last finished block.\n";
@@ -96,7 +96,7 @@ std::string job_script(const BatchJob& job) {
   for (const std::string& more : job.more) option(more);
   if (is_array) text += choose_task(job);
   text +=
-      fmt::format("\nsrun --ntasks-per-node={} --kill-on-bad-exit=1 {}{}\n", job.ranks_per_node, command_text(job.run),
+      fmt::format("\nsrun --ntasks-per-node={} --kill-on-bad-exit=1 {}{}\n", job.ranks_per_node, shell_words(job.run),
                   is_array ? " --cell \"${cells[$SLURM_ARRAY_TASK_ID]}\" -o \"$folder\"" : "");
   if (!job.requeues && !is_array) return text;
   text += "code=$?\n";

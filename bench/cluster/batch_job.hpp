@@ -66,4 +66,7 @@ std::optional<SubmittedJob> read_job(const std::filesystem::path& folder);
 /// `word`, quoted for a shell.
 std::string shell_word(const std::string& word);
 
+/// A shell command of these words.
+std::string shell_words(const std::vector<std::string>& words);
+
 }  // namespace underlap::bench

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cluster/run_status.hpp"
 
-#include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <exception>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "platform/atomic_file.hpp"
-#include "platform/errors.hpp"
 #include "platform/fields/json_fields.hpp"
 
 namespace underlap::bench {
@@ -21,10 +19,6 @@ constexpr std::size_t kMostStatusBytes = 1 << 20;
 constexpr int kMostTries = 100;  // one second, at 10 ms a try
 
 std::filesystem::path status_file(const std::filesystem::path& folder) { return folder / "status.json"; }
-
-std::int64_t unix_now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -40,6 +34,15 @@ void visit_fields(fields::Is<RunStatus> auto& status, auto&& field) {
   field("doing", status.doing);
   field("seconds_left", status.seconds_left);
   field("ended_because", status.ended_because);
+}
+
+std::int64_t unix_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string this_host() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
 }
 
 void write_status(const std::filesystem::path& folder, const RunStatus& status) {

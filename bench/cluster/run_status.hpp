@@ -12,6 +12,12 @@
 
 namespace underlap::bench {
 
+/// Seconds since 1970.
+std::int64_t unix_now();
+
+/// The name of this machine; empty if it has none.
+std::string this_host();
+
 /// Status of a running run, in the file status.json of its folder (schema underlap.status/1), readable from any machine
 /// that sees the folder.
 struct RunStatus {

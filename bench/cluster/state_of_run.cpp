@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 #include <stdexcept>
@@ -22,11 +22,6 @@ namespace {
 using fields::Derived, fields::Is, fields::NullIf;
 using Json = fields::Json;
 using Stage = StateOfRun::Stage;
-
-std::string this_host() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
 
 // Fails when the number now belongs to another process: a run that ended then counts as silent.
 bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
@@ -135,14 +130,8 @@ Json job_json(const StateOfRun& state) {
 }  // namespace
 
 std::string_view to_string(Stage stage) {
-  switch (stage) {
-    case Stage::waiting: return "waiting";
-    case Stage::running: return "running";
-    case Stage::silent: return "silent";
-    case Stage::finished: return "finished";
-    case Stage::ended: break;
-  }
-  return "ended";
+  constexpr std::array kNames{"waiting", "running", "silent", "ended", "finished"};
+  return kNames.at(static_cast<std::size_t>(stage));
 }
 
 StateOfRun state_of_run(const std::filesystem::path& folder,

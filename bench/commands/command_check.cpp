@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <ranges>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
@@ -23,6 +21,7 @@
 #include "platform/problems.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/digits.hpp"
 #include "platform/text/output.hpp"
 
 namespace underlap::bench {
@@ -44,10 +43,8 @@ std::vector<std::uint32_t> read_connections(const std::string& text) {
   constexpr std::int32_t kMost = 1'000'000;
   std::vector<std::uint32_t> numbers;
   for (const auto part : std::views::split(text, ',')) {
-    std::int32_t number = -1;
-    const char* const end = part.data() + part.size();
-    const auto read = std::from_chars(part.data(), end, number);
-    if (read.ec != std::errc{} || read.ptr != end || number < 0 || number > kMost)
+    const auto number = parse_number<std::int32_t>({part.data(), part.size()}).value_or(-1);
+    if (number < 0 || number > kMost)
       throw std::invalid_argument(
           fmt::format("--connections: {} must be whole numbers from 0 to {} separated by commas, such as 0,32,8,1",
                       yaml::in_quotes(text), kMost));

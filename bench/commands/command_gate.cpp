@@ -103,13 +103,6 @@ gate::GateOptions options_of(const GateArguments& arguments) {
   return options;
 }
 
-void write_to(const std::string& file, const std::string& text) {
-  if (file == "-")
-    print_data(text);
-  else if (!file.empty())
-    write_file_atomically(file, text);
-}
-
 int exit_code_of(gate::Verdict verdict, const std::string& inconclusive) {
   if (verdict == gate::Verdict::pass) return kOk;
   if (verdict == gate::Verdict::regression) return kFound;
@@ -162,8 +155,8 @@ int run_gate_command(GateArguments arguments) {
   const gate::GateReport report = gate::run_gate(baseline, candidate, options);
   const bool prints_report = arguments.json || arguments.markdown == "-" || arguments.junit == "-";
   if (!arguments.picture.empty()) draw(report, arguments.picture);
-  write_to(arguments.markdown, gate::gate_markdown(report, arguments.picture));
-  write_to(arguments.junit, gate::gate_junit(report, arguments.inconclusive == "pass"));
+  write_output(arguments.markdown, gate::gate_markdown(report, arguments.picture));
+  write_output(arguments.junit, gate::gate_junit(report, arguments.inconclusive == "pass"));
   if (arguments.json) print_data(gate::gate_json(report));
   if (!prints_report) {
     print_text(gate::gate_text(report, terminal_format(STDOUT_FILENO), arguments.rows));

@@ -14,9 +14,7 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/help/command_tree.hpp"
-#include "bench/commands/help/completion.hpp"
 #include "bench/commands/help/help_text.hpp"
-#include "bench/commands/help/manual.hpp"
 #include "bench/commands/help/metrics.hpp"
 #include "bench/commands/help/usage_errors.hpp"
 #include "bench/machine/machine_info.hpp"

@@ -105,16 +105,16 @@ void list_presets() {
                 {"seq"},
                 {"parameters"}},
                {}};
-  for (const plan::Preset& preset : plan::presets())
-    models.rows.push_back({{std::string(preset.name)},
-                           {std::to_string(preset.num_layers)},
-                           {std::to_string(preset.hidden_size)},
-                           {std::to_string(preset.ffn_hidden_size)},
-                           {std::to_string(preset.num_attention_heads)},
-                           {std::to_string(preset.num_query_groups)},
-                           {std::to_string(preset.vocab_size)},
-                           {std::to_string(preset.seq_length)},
-                           {billions(num_parameters(*plan::find_preset(preset.name)))}});
+  for (const plan::ModelConfig& model : plan::presets())
+    models.rows.push_back({{model.preset},
+                           {std::to_string(model.num_layers)},
+                           {std::to_string(model.hidden_size)},
+                           {std::to_string(model.ffn_hidden_size)},
+                           {std::to_string(model.num_attention_heads)},
+                           {std::to_string(model.num_query_groups)},
+                           {std::to_string(model.vocab_size)},
+                           {std::to_string(model.seq_length)},
+                           {billions(num_parameters(model))}});
   print(models);
   Table userbuffers{{{"comm_overlap.tp_comm_overlap_cfg", Align::left}}, {}};
   for (const std::string_view name : plan::userbuffers_preset_names()) userbuffers.rows.push_back({std::string(name)});

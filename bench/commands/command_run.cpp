@@ -5,17 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "bench/cluster/batch_job.hpp"
@@ -30,8 +27,9 @@
 #include "bench/measure/forecast.hpp"
 #include "bench/measure/measure.hpp"
 #include "bench/measure/refusals.hpp"
-#include "bench/ranks/facts.hpp"
+#include "bench/ranks/rank_messages.hpp"
 #include "bench/ranks/rank_runner.hpp"
+#include "bench/ranks/session.hpp"
 #include "impl/plan/plan_summary.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
@@ -159,6 +157,21 @@ std::string traces_text(const report::RunResults& results, const std::filesystem
   return fmt::format("\ntraces:  {}  (open them in ui.perfetto.dev)\n", (folder / "traces").string());
 }
 
+// What this process is and has read, which all launched processes of a run must share: version and commit, the plans of
+// the configuration, its seed, and the libraries that compute and carry the bytes.
+Facts facts_of(const plan::Matrix& matrix) {
+  const plan::RunConfig& run = matrix.cells.front().plan.config.run;
+  report::RunInfo info = machine_info();
+  BackendInfo backend = backend_info(run.backend);
+  info.library_versions.merge(backend.library_versions);
+  Facts facts{{"version", info.version},
+              {"commit", info.commit},
+              {"run.seed", fmt::format("{}", run.seed)},
+              {"configuration plan hash", plans_hash(matrix.cells)}};
+  for (const auto& [library, version] : info.library_versions) facts["library " + library] = version;
+  return facts;
+}
+
 int run_here(const RunArguments& arguments, const std::string& command_line, const Launch* launch,
              Coordinator* coordinator) {
   plan::Matrix matrix = read_matrix(arguments.config, overrides_of(arguments.fields));
@@ -171,8 +184,7 @@ int run_here(const RunArguments& arguments, const std::string& command_line, con
   if (refuse(matrix)) return kBadInput;
   warn_refused(refused);
   if (launch != nullptr) check_launched(arguments, matrix, *launch);
-  for (const plan::Message& notice : plan::common_notices(matrix))
-    print_error("note: {}: {}\n", notice.where, notice.message);
+  for (const plan::Message& notice : plan::common_notices(matrix)) print_error("note: {}\n", notice.text());
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the run to continue");
   if (arguments.dry_run) {
@@ -227,8 +239,7 @@ AgentOptions agent_of(const Launch& launch, const std::filesystem::path& folder,
     plan::Matrix matrix =
         plan::parse(plan::read_config(arguments.config), arguments.config, overrides_of(arguments.fields));
     take_out_refused(matrix);
-    if (matrix.has_errors())
-      throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
+    if (matrix.has_errors()) throw std::invalid_argument(matrix.errors.front().text());
     if (matrix.cells.front().plan.config.run.backend == Backend::cuda) check_caller_environment(matrix.cells);
     options.facts = facts_of(matrix);
   } catch (const std::exception& error) {

@@ -52,13 +52,6 @@ std::filesystem::path run_folder(const std::filesystem::path& path) {
                   folder.string()));
 }
 
-void write(const std::string& page, const std::string& file) {
-  if (file == "-")
-    print_data(page);
-  else
-    write_file_atomically(file, page);
-}
-
 void count_flops_as(const std::string& flops, report::RunResults& results) {
   if (flops.empty()) return;
   results.info.flops = to_string(convention_of(flops));
@@ -96,9 +89,9 @@ int run_show(const ShowArguments& arguments) {
   else if (arguments.json)
     print_data(report::results_text(results));
   else if (!arguments.html.empty())
-    write(report::report_html(results), arguments.html);
+    write_output(arguments.html, report::report_html(results));
   else if (!arguments.markdown.empty())
-    write(report::report_markdown(results), arguments.markdown);
+    write_output(arguments.markdown, report::report_markdown(results));
   else
     print_text(report::run_text(results, terminal_format(STDOUT_FILENO), arguments.details));
   return kOk;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 #include <string>
 
@@ -38,12 +36,10 @@ void add_status_command(CLI::App& app, int& exit_code) {
       return;
     }
     const StateOfRun state = state_of_run(arguments->folder);
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
     if (arguments->json)
       print_data(state_json(state));
     else
-      print_text(state_text(state, arguments->folder, std::chrono::duration_cast<std::chrono::seconds>(now).count(),
-                            terminal_format(STDOUT_FILENO)));
+      print_text(state_text(state, arguments->folder, unix_now(), terminal_format(STDOUT_FILENO)));
   });
 }
 

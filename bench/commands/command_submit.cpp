@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -76,8 +75,6 @@ void settle_ranks(const plan::Matrix& matrix, BatchJob& job) {
         "note: tensor-parallel groups of {} span nodes of {} ranks: their transfers use the network between nodes\n",
         group, job.ranks_per_node);
 }
-
-std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
 bool is_going(StateOfRun::Stage stage) {
   return stage == StateOfRun::Stage::running || stage == StateOfRun::Stage::waiting;
@@ -186,9 +183,7 @@ std::string submit_command(const SubmitArguments& arguments) {
   for (const std::string& more : job.more) words.push_back("--sbatch=" + more);
   if (arguments.no_requeue) words.emplace_back("--no-requeue");
   for (std::string& flag : flags_of(arguments.fields)) words.push_back(std::move(flag));
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
+  return shell_words(words);
 }
 
 void describe_array(const SubmitArguments& arguments, const plan::Matrix& matrix, SubmittedJob& job) {
@@ -210,11 +205,8 @@ int submit(const SubmitArguments& arguments, const plan::Matrix& matrix, const s
   for (const auto& [task, cell] : job.tasks) forget_exit_code(job.folder, task);
   const std::string number = submit_to_slurm(job.folder / "job.sh");
   written.keep();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  SubmittedJob submitted{.job = number,
-                         .nodes = job.nodes,
-                         .ranks_per_node = job.ranks_per_node,
-                         .submitted_s = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+  SubmittedJob submitted{
+      .job = number, .nodes = job.nodes, .ranks_per_node = job.ranks_per_node, .submitted_s = unix_now()};
   if (arguments.array) describe_array(arguments, matrix, submitted);
   write_job(job.folder, submitted);
   print_text("submitted job {}{}: --nodes {}, {} ranks on each\nscript:  {}\nstatus:  underlap status {}\n", number,
@@ -254,7 +246,7 @@ int run_submit(SubmitArguments arguments) {
   }
   BatchJob& job = arguments.job;
   settle_ranks(matrix, job);
-  job.folder = absolute(arguments.folder);
+  job.folder = fs::absolute(arguments.folder).lexically_normal();
   job.name = job_name(arguments.config);
   job.requeues = !arguments.no_requeue;
   job.run = {fs::read_symlink("/proc/self/exe").string(), "run", (job.folder / "config.yaml").string()};

@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <set>
 #include <stdexcept>
-#include <utility>
 
 #include "bench/commands/shipped_matrices.hpp"
 #include "bench/machine/machine_info.hpp"
-#include "impl/plan/plan.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/json.hpp"
@@ -26,6 +23,16 @@ std::string study_of(const std::string& text) {
   const yaml::Document document = yaml::read_document(text, ignored);
   const yaml::Entry* study = document.root == nullptr ? nullptr : yaml::find_entry(*document.root, "study");
   return study == nullptr ? "" : study->value->text;
+}
+
+// Settings of the matrix that this version or this machine does not run, each once for all cells.
+std::vector<plan::Message> all_not_run(const plan::Matrix& matrix) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::vector<plan::Message> all;
+  for (const plan::Cell& cell : matrix.cells)
+    for (const plan::Message& message : cell.plan.not_run)
+      if (seen.emplace(message.where, message.message).second) all.push_back(message);
+  return all;
 }
 
 }  // namespace
@@ -69,23 +76,14 @@ std::string errors_json(const std::vector<plan::Message>& errors) {
 }
 
 void print_errors(const plan::Matrix& matrix) {
-  for (const plan::Message& error : matrix.errors) print_error("{}: {}\n", error.where, error.message);
-}
-
-std::vector<plan::Message> all_not_run(const plan::Matrix& matrix) {
-  std::set<std::pair<std::string, std::string>> seen;
-  std::vector<plan::Message> all;
-  for (const plan::Cell& cell : matrix.cells)
-    for (const plan::Message& message : cell.plan.not_run)
-      if (seen.emplace(message.where, message.message).second) all.push_back(message);
-  return all;
+  for (const plan::Message& error : matrix.errors) print_error("{}\n", error.text());
 }
 
 bool refuse(const plan::Matrix& matrix, bool json) {
   const std::vector<plan::Message> errors = matrix.has_errors() ? matrix.errors : all_not_run(matrix);
   if (json && !errors.empty()) print_data(errors_json(errors) + "\n");
   if (!json)
-    for (const plan::Message& error : errors) print_error("{}: {}\n", error.where, error.message);
+    for (const plan::Message& error : errors) print_error("{}\n", error.text());
   return !errors.empty();
 }
 

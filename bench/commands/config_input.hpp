@@ -34,9 +34,6 @@ std::string errors_json(const std::vector<plan::Message>& errors);
 /// Prints a matrix's errors on stderr, one line each.
 void print_errors(const plan::Matrix& matrix);
 
-/// Settings of the matrix that this version or this machine does not run, each once for all cells.
-std::vector<plan::Message> all_not_run(const plan::Matrix& matrix);
-
 /// Prints why nothing is run: errors or, without errors, the settings that are not run. Prints one line each on stderr,
 /// or with `json` errors_json() on stdout. Returns whether there are any.
 bool refuse(const plan::Matrix& matrix, bool json = false);

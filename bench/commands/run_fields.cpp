@@ -3,9 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <string_view>
-#include <utility>
 
 #include "platform/flag_values.hpp"
 

@@ -19,18 +19,44 @@ namespace {
 
 constexpr const char* kViewer = "underlap-viewer";
 
+// In this program's folder, or else where the shell would find it.
+std::string viewer_program() {
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path beside = self.parent_path() / kViewer;
+  return std::filesystem::exists(beside, ignored) ? beside.string() : kViewer;
+}
+
+// The viewer and its arguments.
+class ViewerCommand {
+ public:
+  explicit ViewerCommand(const std::vector<std::string>& arguments) : words_{viewer_program()} {
+    words_.insert(words_.end(), arguments.begin(), arguments.end());
+    for (std::string& word : words_) pointers_.push_back(word.data());
+    pointers_.push_back(nullptr);
+  }
+
+  const char* program() const { return words_.front().c_str(); }
+  char* const* words() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<char*> pointers_;
+};
+
+std::string no_viewer_text() {
+  return std::string("the viewer was not found (") + kViewer +
+         ")\n  in a checkout, `bench/run --viewer` installs Qt and builds it";
+}
+
 // Standard output stays free for what the caller prints; what the viewer says goes to standard error.
 int started_and_ended(const std::vector<std::string>& arguments) {
-  std::vector<std::string> all{viewer_program()};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& argument : all) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  const ViewerCommand command(arguments);
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, all.front().c_str(), &files, nullptr, pointers.data(), environ);
+  const int error = ::posix_spawnp(&child, command.program(), &files, nullptr, command.words(), environ);
   ::posix_spawn_file_actions_destroy(&files);
   if (error == ENOENT) throw std::invalid_argument(no_viewer_text());
   if (error != 0) throw MachineError(std::string(kViewer) + " cannot be started: " + std::strerror(error));
@@ -42,16 +68,11 @@ int started_and_ended(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-std::string viewer_program() {
-  std::error_code ignored;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path beside = self.parent_path() / kViewer;
-  return std::filesystem::exists(beside, ignored) ? beside.string() : kViewer;
-}
-
-std::string no_viewer_text() {
-  return std::string("the viewer was not found (") + kViewer +
-         ")\n  in a checkout, `bench/run --viewer` installs Qt and builds it";
+void start_viewer(const std::vector<std::string>& arguments) {
+  const ViewerCommand command(arguments);
+  ::execvp(command.program(), command.words());
+  if (errno == ENOENT) throw std::invalid_argument("view: " + no_viewer_text());
+  throw MachineError(std::string(command.program()) + " cannot be started: " + std::strerror(errno));
 }
 
 void run_viewer(const std::vector<std::string>& arguments) {

@@ -8,15 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <optional>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "bench/launch/authentication.hpp"
 #include "bench/launch/rank_link.hpp"

@@ -24,7 +24,6 @@ struct AgentOptions {
 ///
 /// Returns the exit code of the run. Throws MachineError if rank 0 is not found in time, or is lost; its rank processes
 /// have ended then.
-/// processes have ended then.
 int serve_agent(const AgentOptions& options);
 
 }  // namespace underlap::bench

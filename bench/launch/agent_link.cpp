@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <utility>
 
 namespace underlap::bench {
 namespace {
@@ -36,19 +35,10 @@ std::int32_t Agent::start(const ChildOptions& options) {
   return number;
 }
 
-void Agent::kill(std::int32_t child) noexcept {
+void Agent::send(AgentMessage kind, const ChildNews& news) noexcept {
   if (is_lost()) return;
   try {
-    channel_.send(static_cast<std::uint32_t>(AgentMessage::kill), to_message(ChildNews{.child = child}), soon());
-  } catch (const std::exception& error) {
-    lost_ = error.what();
-  }
-}
-
-void Agent::end(int exit_code) noexcept {
-  if (is_lost()) return;
-  try {
-    channel_.send(static_cast<std::uint32_t>(AgentMessage::end), to_message(ChildNews{.number = exit_code}), soon());
+    channel_.send(static_cast<std::uint32_t>(kind), to_message(news), soon());
   } catch (const std::exception& error) {
     lost_ = error.what();
   }

@@ -31,9 +31,9 @@ class Agent {
 
   /// Orders the agent to start a rank process and returns its number. Throws as MessageChannel::send() does.
   std::int32_t start(const ChildOptions& options);
-  void kill(std::int32_t child) noexcept;
+  void kill(std::int32_t child) noexcept { send(AgentMessage::kill, {.child = child}); }
   /// Sends the agent the run's exit code: the run is over.
-  void end(int exit_code) noexcept;
+  void end(int exit_code) noexcept { send(AgentMessage::end, {.number = exit_code}); }
 
   /// The address of this machine by which the agent reached it.
   std::string address_here() const { return own_address(channel_.socket()); }
@@ -48,6 +48,7 @@ class Agent {
   const std::string& why_lost() const { return *lost_; }
 
  private:
+  void send(AgentMessage kind, const ChildNews& news) noexcept;
   void take(const Message& message);
 
   MessageChannel channel_;

@@ -7,15 +7,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <exception>
-#include <set>
-#include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include "platform/atomic_file.hpp"
-#include "platform/errors.hpp"
 #include "platform/memory_room.hpp"
 #include "platform/text/list.hpp"
 
@@ -44,14 +39,6 @@ std::string random_token() {
   if (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits)
     throw MachineError("cannot get random numbers from the system");
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
-}
-
-// Creates the folder. Returns whether it did not exist.
-bool make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  const bool is_new = std::filesystem::create_directories(folder, error);
-  if (error) throw MachineError(fmt::format("cannot create folder {}: {}", folder.string(), error.message()));
-  return is_new;
 }
 
 // Removes files of runs that were killed while they gathered their processes.

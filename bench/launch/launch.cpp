@@ -4,13 +4,9 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
-#include <array>
-#include <charconv>
-#include <cstdlib>
 #include <stdexcept>
-#include <string_view>
-#include <system_error>
-#include <vector>
+
+#include "platform/text/digits.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -18,54 +14,48 @@ namespace {
 /// The variables of one kind of launcher. If there are several names, the first one set is used.
 struct LauncherVariables {
   const char* launcher;
-  const char* only_with;  ///< used only if this variable is a number; null: always
+  const char* only_with = nullptr;  ///< used only if this variable is a number; null: always
   std::vector<const char*> rank, size;
   const char* local_rank;
-  const char* local_size;  ///< number of processes on this node
-  const char* num_nodes;
+  const char* local_size = nullptr;  ///< number of processes on this node
+  const char* num_nodes = nullptr;
   std::vector<const char*> job;
-  const char* address;
+  const char* address = nullptr;
 };
 
-// Checked with Open MPI 4.1 and Slurm 22.05; MPI_LOCALRANKID is set by MPICH and Intel MPI. PMIx alone does not provide
-// the number of processes; srun --mpi=pmix provides it as a Slurm step.
 const LauncherVariables& torchrun() {
-  static const LauncherVariables variables{"torchrun",   nullptr,
-                                           {"RANK"},     {"WORLD_SIZE"},
-                                           "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-                                           nullptr,      {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
-                                           "MASTER_ADDR"};
+  static const LauncherVariables variables{.launcher = "torchrun",
+                                           .rank = {"RANK"},
+                                           .size = {"WORLD_SIZE"},
+                                           .local_rank = "LOCAL_RANK",
+                                           .local_size = "LOCAL_WORLD_SIZE",
+                                           .job = {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
+                                           .address = "MASTER_ADDR"};
   return variables;
 }
 
+// Checked with Open MPI 4.1 and Slurm 22.05; MPI_LOCALRANKID is set by MPICH and Intel MPI. PMIx alone does not provide
+// the number of processes; srun --mpi=pmix provides it as a Slurm step.
 const std::vector<LauncherVariables>& launchers() {
-  static const std::vector<LauncherVariables> all{{"Open MPI",
-                                                   nullptr,
-                                                   {"OMPI_COMM_WORLD_RANK"},
-                                                   {"OMPI_COMM_WORLD_SIZE"},
-                                                   "OMPI_COMM_WORLD_LOCAL_RANK",
-                                                   "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                                   nullptr,
-                                                   {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"},
-                                                   nullptr},
-                                                  {"PMI",
-                                                   nullptr,
-                                                   {"PMI_RANK"},
-                                                   {"PMI_SIZE"},
-                                                   "MPI_LOCALRANKID",
-                                                   "MPI_LOCALNRANKS",
-                                                   nullptr,
-                                                   {"PMI_JOBID", "SLURM_JOB_ID"},
-                                                   nullptr},
-                                                  {"Slurm",
-                                                   "SLURM_STEP_ID",
-                                                   {"SLURM_PROCID"},
-                                                   {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
-                                                   "SLURM_LOCALID",
-                                                   nullptr,
-                                                   "SLURM_STEP_NUM_NODES",
-                                                   {"SLURM_JOB_ID", "SLURM_STEP_ID"},
-                                                   nullptr},
+  static const std::vector<LauncherVariables> all{{.launcher = "Open MPI",
+                                                   .rank = {"OMPI_COMM_WORLD_RANK"},
+                                                   .size = {"OMPI_COMM_WORLD_SIZE"},
+                                                   .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+                                                   .local_size = "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                                   .job = {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"}},
+                                                  {.launcher = "PMI",
+                                                   .rank = {"PMI_RANK"},
+                                                   .size = {"PMI_SIZE"},
+                                                   .local_rank = "MPI_LOCALRANKID",
+                                                   .local_size = "MPI_LOCALNRANKS",
+                                                   .job = {"PMI_JOBID", "SLURM_JOB_ID"}},
+                                                  {.launcher = "Slurm",
+                                                   .only_with = "SLURM_STEP_ID",
+                                                   .rank = {"SLURM_PROCID"},
+                                                   .size = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+                                                   .local_rank = "SLURM_LOCALID",
+                                                   .num_nodes = "SLURM_STEP_NUM_NODES",
+                                                   .job = {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
                                                   torchrun()};
   return all;
 }
@@ -81,10 +71,8 @@ std::optional<Variable> first_of(const std::vector<const char*>& names, const Re
 }
 
 std::optional<std::int32_t> number_in(std::string_view text) {
-  std::int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<std::int32_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 std::int32_t number_of(const Variable& variable) {

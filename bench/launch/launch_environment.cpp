@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <stdexcept>
 
 #include "impl/plan/modes/mode_rules.hpp"
@@ -77,7 +76,7 @@ Environment launch_environment(const plan::Plan& plan) {
   Environment environment;
   for (const plan::EnvironmentVariable& variable : plan.environment)
     environment.emplace_back(variable.name, variable.value);
-  std::sort(environment.begin(), environment.end());
+  std::ranges::sort(environment);
   return environment;
 }
 

@@ -9,14 +9,9 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <map>
-#include <set>
 #include <sstream>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "bench/launch/launch.hpp"
 #include "impl/plan/modes/mode_rules.hpp"

@@ -3,10 +3,7 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <chrono>
-#include <utility>
 
 namespace underlap::bench {
 namespace {

@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
-#include <array>
 #include <chrono>
 #include <ctime>
 #include <fstream>

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
 #include "impl/device/sim/time_alone.hpp"
 #include "impl/plan/config.hpp"
@@ -78,8 +76,8 @@ CommandTime transfer_time(const Program& program, const ProgramCommand& command,
 
 // Whether a step sends anything.
 bool communicates(const std::vector<Program>& stages) {
-  return std::any_of(stages.begin(), stages.end(), [](const Program& program) {
-    return std::any_of(program.commands.begin(), program.commands.end(), [&](const ProgramCommand& command) {
+  return std::ranges::any_of(stages, [](const Program& program) {
+    return std::ranges::any_of(program.commands, [&](const ProgramCommand& command) {
       return command.type == ProgramCommand::Type::communicate && program.group_size(command) > 1;
     });
   });

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "impl/device/makespan.hpp"
 #include "impl/device/sim/time_model.hpp"

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "platform/errors.hpp"
 

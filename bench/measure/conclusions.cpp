@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/measure/conclusions.hpp"
 
-#include <map>
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include "bench/measure/bound.hpp"
 #include "impl/device/sim/machine.hpp"
-#include "profiler/analysis/compute_change.hpp"
 #include "profiler/report/cell_summary.hpp"
-#include "profiler/report/stalls.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <optional>
-#include <string>
 
 #include "impl/device/sim/machine.hpp"
 #include "impl/plan/cell_references.hpp"

@@ -2,13 +2,10 @@
 #include "bench/measure/early_end.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <utility>
 
 #include "platform/atomic_file.hpp"
 #include "platform/signal_watch.hpp"
@@ -25,9 +22,8 @@ std::string EarlyEnd::text() const {
 
 void EarlyEnd::begin_status() {
   const char* const job = std::getenv("SLURM_JOB_ID");
-  utsname names{};
   RunStatus first;
-  if (::uname(&names) == 0) first.host = names.nodename;
+  first.host = this_host();
   first.pid = ::getpid();
   if (job != nullptr) first.job = job;
   first.resume_command = options_.resume_command;
@@ -55,12 +51,9 @@ void EarlyEnd::end_if_heeded() const {
 void EarlyEnd::say_last_words(int signal) {
   remove_temporary_files(options_.folder, true);
   if (has_status_) end_status("stopped by " + signal_name(signal));
-  const std::string words =
+  write_last_words(
       fmt::format("{}{}", options_.progress.terminal ? "\r\033[K" : "",
-                  laid_out_text(fmt::format("underlap: stopped by {}; {}\n", signal_name(signal), text())));
-  pollfd file{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
-    const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+                  laid_out_text(fmt::format("underlap: stopped by {}; {}\n", signal_name(signal), text()))));
 }
 
 }  // namespace underlap::bench

@@ -5,12 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <set>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "bench/measure/time_estimate.hpp"
 #include "bench/ranks/gpu_room.hpp"

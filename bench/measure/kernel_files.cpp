@@ -7,10 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include "platform/errors.hpp"
 

@@ -4,14 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
-#include <map>
-#include <memory>
 #include <numeric>
-#include <optional>
 #include <random>
-#include <set>
 
 #include "bench/machine/cpu_load.hpp"
 #include "bench/measure/cell_traces.hpp"
@@ -20,14 +15,11 @@
 #include "bench/measure/early_end.hpp"
 #include "bench/measure/kernel_files.hpp"
 #include "bench/measure/progress.hpp"
-#include "bench/measure/resume.hpp"
 #include "bench/measure/run_folder.hpp"
 #include "bench/ranks/session.hpp"
 #include "bench/verify/numerics_labels.hpp"
 #include "impl/step/techniques.hpp"
-#include "platform/errors.hpp"
 #include "platform/signal_watch.hpp"
-#include "platform/status_line.hpp"
 #include "profiler/compare/run_figures.hpp"
 #include "profiler/report/cell_summary.hpp"
 #include "profiler/report/report.hpp"

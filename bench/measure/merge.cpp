@@ -6,17 +6,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <set>
-#include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include "bench/measure/conclusions.hpp"
 #include "bench/measure/described_cells.hpp"
 #include "bench/measure/run_folder.hpp"
 #include "bench/verify/numerics_labels.hpp"
-#include "platform/errors.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/run_folders.hpp"
 
@@ -52,8 +47,7 @@ void check_over(const fs::path& folder, const StateOfArray& state) {
 plan::Matrix read_submitted(const fs::path& folder, const SubmittedJob& job) {
   const fs::path file = folder / "config.yaml";
   plan::Matrix matrix = plan::parse(plan::read_config(file), file.string(), job.overrides);
-  if (matrix.has_errors())
-    throw std::invalid_argument(fmt::format("{}: {}", matrix.errors.front().where, matrix.errors.front().message));
+  if (matrix.has_errors()) throw std::invalid_argument(matrix.errors.front().text());
   if (!std::ranges::equal(matrix.cells, job.cells, {}, &plan::Cell::name))
     throw std::invalid_argument(fmt::format("{} has other cells than the submitted ones", file.string()));
   return matrix;

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <tuple>
-#include <vector>
 
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/host_room.hpp"
@@ -104,8 +102,7 @@ const std::vector<plan::Message>& reasons_of(const plan::Plan& plan) {
 
 report::RefusedCell refused(const plan::Cell& cell) {
   report::RefusedCell result{.name = cell.name, .values = cell.values, .because = {}};
-  for (const plan::Message& reason : reasons_of(cell.plan))
-    result.because.push_back(fmt::format("{}: {}", reason.where, reason.message));
+  for (const plan::Message& reason : reasons_of(cell.plan)) result.because.push_back(reason.text());
   return result;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/measure/resume.hpp"
+#include "bench/measure/run_folder.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -100,6 +99,22 @@ void add_machine(const report::RunInfo& before, const report::RunInfo& now, std:
       fmt::format("{} cannot be continued: {}. Choose another folder (-o DIR)", folder.string(), why));
 }
 
+// Differences that make blocks of `now`, which is to run, not comparable with those of `before`: settings, files,
+// machine and build, one line each, with the old and the new value.
+std::vector<std::string> differences(const RunResults& before, const RunResults& now) {
+  std::vector<std::string> lines;
+  add_cells(before, now, lines);
+  if (lines.empty()) add_knobs(before, now, lines);
+  add_files(before, now, lines);
+  add_machine(before.info, now.info, lines);
+  // Results before input_hashes have a hash without them.
+  const bool is_comparable = before.info.input_hashes == now.info.input_hashes;
+  if (lines.empty() && is_comparable && before.info.config_hash != now.info.config_hash)
+    lines.push_back(fmt::format("the configuration, in settings that its plans do not contain (hash {}, was {})",
+                                now.info.config_hash, before.info.config_hash));
+  return lines;
+}
+
 void check_same_run(const std::filesystem::path& folder, const RunResults& before, const RunResults& now) {
   std::vector<std::string> lines = differences(before, now);
   if (lines.empty()) return;
@@ -159,20 +174,6 @@ void check_traces(const std::filesystem::path& folder, const RunResults& before,
 }
 
 }  // namespace
-
-std::vector<std::string> differences(const RunResults& before, const RunResults& now) {
-  std::vector<std::string> lines;
-  add_cells(before, now, lines);
-  if (lines.empty()) add_knobs(before, now, lines);
-  add_files(before, now, lines);
-  add_machine(before.info, now.info, lines);
-  // Results before input_hashes have a hash without them.
-  const bool is_comparable = before.info.input_hashes == now.info.input_hashes;
-  if (lines.empty() && is_comparable && before.info.config_hash != now.info.config_hash)
-    lines.push_back(fmt::format("the configuration, in settings that its plans do not contain (hash {}, was {})",
-                                now.info.config_hash, before.info.config_hash));
-  return lines;
-}
 
 RunResults take_up(const std::filesystem::path& folder, const RunResults& now, std::int64_t steps) {
   RunResults before = report::read_results(folder);

@@ -4,20 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <fstream>
 #include <iterator>
-#include <stdexcept>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "bench/machine/machine_info.hpp"
 #include "impl/device/sim/hardware.hpp"
 #include "platform/atomic_file.hpp"
-#include "platform/errors.hpp"
+#include "platform/text/escape.hpp"
 #include "profiler/report/run_folders.hpp"
 
 namespace underlap::bench {
@@ -34,21 +29,9 @@ std::vector<std::string> files_of(const plan::Config& config) {
   if (!config.train.data.empty()) files.push_back(config.train.data);
   const std::vector<std::string> shipped = sim::hardware_names();
   const std::string& hardware = config.run.hardware;
-  const bool is_carried = std::find(shipped.begin(), shipped.end(), hardware) != shipped.end();
+  const bool is_carried = std::ranges::find(shipped, hardware) != shipped.end();
   if (config.run.backend == Backend::sim && !is_carried) files.push_back(hardware);
   return files;
-}
-
-// At most `bytes` bytes, without splitting a multi-byte character.
-std::string first_letters(const std::string& text, std::size_t bytes) {
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw MachineError(fmt::format("cannot create folder {}: {}", folder.string(), error.message()));
 }
 
 }  // namespace
@@ -107,7 +90,7 @@ std::string file_stem(std::size_t index, const std::string& cell) {
   std::string name = cell;
   for (char& c : name)
     if (std::iscntrl(static_cast<unsigned char>(c)) != 0 || kNotInFileNames.find(c) != std::string_view::npos) c = '_';
-  if (name.size() > kLongestName) name = fmt::format("{}-{}", first_letters(name, kLongestName), name_hash(cell));
+  if (name.size() > kLongestName) name = fmt::format("{}-{}", first_characters(name, kLongestName), name_hash(cell));
   return fmt::format("{:02}-{}", index, name);
 }
 

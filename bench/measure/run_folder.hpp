@@ -10,6 +10,7 @@
 
 #include "impl/plan/plan.hpp"
 #include "platform/file_lock.hpp"
+#include "profiler/report/results.hpp"
 
 namespace underlap::bench {
 
@@ -32,6 +33,11 @@ class HeldRunFolder {
   std::filesystem::path folder_;
   std::unique_ptr<FileLock> lock_;
 };
+
+/// The results in `folder`, to continue as `now`: with its blocks_planned, and without blocks if none was finished.
+/// Throws std::invalid_argument if they are not results, if they belong to another run, with every difference, or if a
+/// block that they count as finished is incomplete.
+report::RunResults take_up(const std::filesystem::path& folder, const report::RunResults& now, std::int64_t steps);
 
 /// Hashes of the files that a matrix names (train.data, run.hardware), by path. Skips files that cannot be read: their
 /// users report that.

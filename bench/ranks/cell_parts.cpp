@@ -2,7 +2,6 @@
 #include "bench/ranks/cell_parts.hpp"
 
 #include <numeric>
-#include <utility>
 
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/gpu_room.hpp"

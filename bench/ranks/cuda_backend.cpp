@@ -5,15 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <set>
-#include <stdexcept>
 
 #include "bench/launch/launch_environment.hpp"
-#include "bench/launch/placement.hpp"
 #include "bench/ranks/cuda_rank.hpp"
 #include "bench/ranks/gpu_room.hpp"
 #include "bench/ranks/process_session.hpp"

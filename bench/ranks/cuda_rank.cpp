@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/cuda_rank.hpp"
 
-#include <cuda_runtime_api.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <exception>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "impl/plan/memory/advice.hpp"
 #include "impl/plan/memory/memory.hpp"

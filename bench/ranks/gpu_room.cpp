@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "platform/memory_room.hpp"
 

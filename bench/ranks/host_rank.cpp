@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <utility>
-
 #include "bench/ranks/host_room.hpp"
 #include "impl/device/host/host_device.hpp"
 #include "impl/device/host/shared_clock.hpp"

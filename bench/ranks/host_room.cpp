@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "impl/device/recording_device.hpp"
 #include "impl/step/planned_trainer.hpp"

@@ -10,7 +10,6 @@
 
 #include "bench/ranks/host_room.hpp"
 #include "kernels/gemm/tile_product.hpp"
-#include "platform/errors.hpp"
 #include "platform/memory_room.hpp"
 
 namespace underlap::bench {

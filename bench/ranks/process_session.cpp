@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <utility>
 
-#include "bench/ranks/rank_messages.hpp"
 #include "profiler/analysis/arrivals.hpp"
 
 namespace underlap::bench {
@@ -41,7 +38,7 @@ ProcessSession::ProcessSession(std::span<const plan::Cell> cells, std::int32_t f
   for (const std::size_t cell : session.cells ? *session.cells : all_cells(cells.size())) {
     const Environment environment = options.environment ? options.environment(cells[cell].plan) : Environment{};
     const bool is_profiled = options.is_profiled && options.is_profiled(cells[cell].plan);
-    auto set = std::find_if(sets_.begin(), sets_.end(), [&](const RankSet& known) {
+    auto set = std::ranges::find_if(sets_, [&](const RankSet& known) {
       return known.environment == environment && known.is_profiled == is_profiled;
     });
     if (set == sets_.end()) set = sets_.insert(set, RankSet{environment, is_profiled, {}, 1, nullptr});
@@ -86,9 +83,8 @@ StartOrder ProcessSession::start_order(const RankSet& set, std::int32_t rank) co
 }
 
 ProcessSession::RankSet& ProcessSession::set_of(std::size_t cell) {
-  return *std::find_if(sets_.begin(), sets_.end(), [cell](const RankSet& set) {
-    return std::find(set.cells.begin(), set.cells.end(), cell) != set.cells.end();
-  });
+  return *std::ranges::find_if(
+      sets_, [cell](const RankSet& set) { return std::ranges::find(set.cells, cell) != set.cells.end(); });
 }
 
 std::vector<std::string> ProcessSession::ask(std::size_t cell, RankMessage order, const CellOrder& what,

@@ -5,14 +5,9 @@
 #include <poll.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <fstream>
-#include <limits>
-#include <stdexcept>
 #include <system_error>
 
-#include "platform/errors.hpp"
 #include "platform/text/output.hpp"
 
 namespace underlap::bench {
@@ -28,6 +23,7 @@ constexpr milliseconds kLook{500};
 // How long to wait for other failures after the first: a peer may report the cause of a broken connection later.
 constexpr milliseconds kCollect{500};
 constexpr milliseconds kPatienceToEnd{5'000};
+constexpr milliseconds kPatienceToSend{60'000};
 // A rank that requests a value reads the answer at once.
 constexpr milliseconds kPatienceToAnswer{10'000};
 
@@ -66,6 +62,26 @@ std::string with_name(const RankProcess& rank, const std::string& what) {
 }
 
 }  // namespace
+
+RankProcess::RankProcess(std::int32_t rank, std::unique_ptr<RankLink> link, LineSink sink)
+    : rank_(rank), link_(std::move(link)), output_(std::move(sink)) {}
+
+std::string RankProcess::name() const {
+  const std::string node = link_->node();
+  return fmt::format("rank {}{}{}", rank_, node.empty() ? "" : " on ", node);
+}
+
+void RankProcess::order(RankMessage kind, const std::string& payload, std::string task) {
+  task_ = std::move(task);
+  answer_.reset();
+  is_waited_for_ = true;
+  link_->channel().send(static_cast<std::uint32_t>(kind), payload, std::chrono::steady_clock::now() + kPatienceToSend);
+}
+
+void RankProcess::take_answer(Message answer) {
+  answer_ = std::move(answer);
+  is_waited_for_ = false;
+}
 
 RankGroup::RankGroup(std::int32_t num_ranks, const RankGroupOptions& options)
     : options_(options),
@@ -156,7 +172,7 @@ void RankGroup::set_clock_offset(std::int32_t rank, std::int64_t offset_ns) {
 
 std::int32_t RankGroup::num_waited_for() const {
   return static_cast<std::int32_t>(
-      std::count_if(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->is_waited_for(); }));
+      std::ranges::count_if(ranks_, [](const auto& rank) { return rank->is_waited_for(); }));
 }
 
 int RankGroup::milliseconds_to_sleep() const {
@@ -284,13 +300,12 @@ void RankGroup::add_failure(RankProcess& rank, Kind kind, const std::string& wha
 }
 
 bool RankGroup::has_failed(std::int32_t rank) const {
-  return std::any_of(failures_.begin(), failures_.end(), [=](const Failure& failure) { return failure.rank == rank; });
+  return std::ranges::any_of(failures_, [=](const Failure& failure) { return failure.rank == rank; });
 }
 
 // The first failure that does not blame a peer; null if all of them do.
 const RankGroup::Failure* RankGroup::cause() const {
-  const auto found = std::find_if(failures_.begin(), failures_.end(),
-                                  [](const Failure& failure) { return failure.kind != Kind::peer; });
+  const auto found = std::ranges::find_if(failures_, [](const Failure& failure) { return failure.kind != Kind::peer; });
   return found == failures_.end() ? nullptr : &*found;
 }
 

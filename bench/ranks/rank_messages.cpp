@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/rank_messages.hpp"
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <vector>
 
 #include "bench/machine/machine_info.hpp"
 #include "platform/errors.hpp"

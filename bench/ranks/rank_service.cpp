@@ -4,23 +4,63 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <memory>
-#include <optional>
+#include <atomic>
+#include <mutex>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "bench/ranks/link_rank_store.hpp"
 #include "bench/ranks/rank_messages.hpp"
 #include "bench/ranks/session.hpp"
-#include "impl/plan/plan.hpp"
-#include "platform/errors.hpp"
+#include "bench/ranks/shared_values.hpp"
+#include "impl/device/rank_store.hpp"
 #include "platform/exit_code.hpp"
 #include "profiler/analysis/arrivals.hpp"
 
 namespace underlap::bench {
 namespace {
+
+// A rank's side of its channel to the run: it answers orders, and lets ranks find each other. Ranks may meet only
+// during an order that allows it. At other times nothing is sent, so that measurements are not disturbed.
+class LinkRankStore final : public RankStore {
+ public:
+  explicit LinkRankStore(MessageChannel& run) : run_(run) {}
+
+  // Sends a message to the run. Thread-safe. Throws as MessageChannel::send() does.
+  void send(RankMessage kind, const std::string& payload = {}) {
+    const std::lock_guard lock(sending_);
+    run_.send(static_cast<std::uint32_t>(kind), payload);
+  }
+
+  // Sets whether ranks may meet from now on.
+  void open(bool is_open) { is_open_ = is_open; }
+
+  void put(const std::string& key, std::string_view value) override {
+    send(RankMessage::put, to_message(MeetingPut{key, std::string(value)}));
+  }
+
+  // The run answers in any case, and ends its ranks where another failed: there is no deadline here.
+  std::vector<std::optional<std::string>> get(const std::vector<std::string>& keys,
+                                              std::chrono::milliseconds timeout) override {
+    send(RankMessage::get, to_message(MeetingGet{keys, timeout}));
+    const Message answer = run_.receive();
+    if (static_cast<RankMessage>(answer.kind) != RankMessage::met)
+      throw std::logic_error(fmt::format("a rank that asked for its peers received message {}", answer.kind));
+    return from_message<SharedValues::Values>(answer.payload);
+  }
+
+  void fail(std::string_view why) noexcept override {
+    if (!is_open_) return;
+    try {
+      send(RankMessage::failed, to_message(RankFailure{RankFailure::Kind::machine, std::string(why)}));
+    } catch (const MachineError&) {
+      // The run has ended, for a reason that it knows.
+    }
+  }
+
+ private:
+  MessageChannel& run_;
+  std::mutex sending_;
+  std::atomic<bool> is_open_{false};
+};
 
 class Rank {
  public:

@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <stdexcept>
-#include <utility>
-
 #include "bench/ranks/cuda_backend.hpp"
 #include "bench/ranks/host_room.hpp"
 #include "bench/ranks/host_session.hpp"

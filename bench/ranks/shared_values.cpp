@@ -2,7 +2,6 @@
 #include "bench/ranks/shared_values.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace underlap::bench {
 

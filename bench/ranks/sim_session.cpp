@@ -8,7 +8,6 @@
 
 #include "impl/device/sim/machine.hpp"
 #include "impl/step/simulation.hpp"
-#include "platform/errors.hpp"
 #include "platform/memory_room.hpp"
 
 namespace underlap::bench {

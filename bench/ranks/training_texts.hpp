@@ -9,10 +9,7 @@
 #include <tuple>
 
 #include "impl/model/text_data.hpp"
-
-namespace underlap::plan {
-struct Config;
-}
+#include "impl/plan/config.hpp"
 
 namespace underlap::bench {
 
@@ -20,7 +17,14 @@ namespace underlap::bench {
 class Texts {
  public:
   /// The text of `config`; it lives as long as this. Throws std::invalid_argument as model::TextData::open() does.
-  const model::TextData& of(const plan::Config& config);
+  const model::TextData& of(const plan::Config& config) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<model::TextData>& text = texts_[{config.train.data, config.model.seq_length, config.run.seed}];
+    if (text == nullptr)
+      text = std::make_unique<model::TextData>(
+          model::TextData::open(config.train.data, config.model.seq_length, config.run.seed));
+    return *text;
+  }
 
  private:
   std::mutex mutex_;

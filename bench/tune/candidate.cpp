@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "impl/plan/modes/mode_rules.hpp"
-#include "impl/plan/value.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "bench/tune/tune_report.hpp"
 #include "platform/atomic_file.hpp"
-#include "platform/errors.hpp"
 
 namespace underlap::bench {
 namespace {

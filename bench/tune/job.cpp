@@ -4,12 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <functional>
-#include <map>
 #include <stdexcept>
-#include <string_view>
 
 #include "bench/measure/run_folder.hpp"
 #include "impl/device/sim/machine.hpp"
@@ -70,13 +65,6 @@ bool follows(std::string_view knob) {
          knob == "train.num_microbatches";
 }
 
-std::string all_errors(const std::vector<plan::Message>& messages) {
-  std::string text;
-  for (const plan::Message& message : messages)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", message.where, message.message);
-  return text;
-}
-
 }  // namespace
 
 std::string text_of(const Choices& choices) {
@@ -99,7 +87,7 @@ TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(
 
 void TuneJob::read_cells(const TuneRequest& request) {
   const plan::Matrix matrix = plan::parse(model_.yaml, model_.where, model_.overrides);
-  if (matrix.has_errors()) throw std::invalid_argument(all_errors(matrix.errors));
+  if (matrix.has_errors()) throw std::invalid_argument(joined_lines(matrix.errors));
   input_hashes_ = hash_inputs(matrix);
   const plan::Plan* first = nullptr;
   std::vector<std::string> left_out;

@@ -3,16 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <stdexcept>
-#include <utility>
 
 #include "bench/tune/candidate.hpp"
 #include "bench/tune/space.hpp"

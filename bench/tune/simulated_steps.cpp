@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
 #include "bench/machine/machine_info.hpp"
 #include "platform/errors.hpp"

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/tune/space.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <iterator>
-#include <utility>
-
-#include "impl/plan/modes/mode_rules.hpp"
 
 namespace underlap::bench {
 namespace {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/tune/step_times.hpp"
 
-#include <algorithm>
-#include <memory>
-#include <vector>
-
 #include "impl/device/sim/machine.hpp"
 #include "impl/device/sim/time_alone.hpp"
 #include "impl/model/text_data.hpp"

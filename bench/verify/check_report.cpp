@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "platform/fields/json_schema.hpp"
 
@@ -112,7 +111,7 @@ std::string shrunk_text(const NumericsCheck& check) {
   std::vector<std::string> changes;
   for (const CellNumerics& cell : check.cells)
     for (const std::string& change : cell.shrunk)
-      if (std::find(changes.begin(), changes.end(), change) == changes.end()) changes.push_back(change);
+      if (std::ranges::find(changes, change) == changes.end()) changes.push_back(change);
   return changes.empty() ? "" : fmt::format("  shrunk: {}\n", fmt::join(changes, ", "));
 }
 
@@ -137,8 +136,8 @@ std::string numerics_section(const std::vector<CheckedCell>& cells, const Numeri
 }  // namespace
 
 bool is_valid(const CheckedMatrix& matrix) {
-  const bool is_sound = std::all_of(matrix.cells.begin(), matrix.cells.end(),
-                                    [](const CheckedCell& cell) { return cell.report.findings.empty(); });
+  const bool is_sound =
+      std::ranges::all_of(matrix.cells, [](const CheckedCell& cell) { return cell.report.findings.empty(); });
   return is_sound && (!matrix.numerics || matrix.numerics->mismatches.empty());
 }
 

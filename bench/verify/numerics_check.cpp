@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
 
 #include "bench/ranks/sim_session.hpp"
 #include "bench/verify/numerics_labels.hpp"
@@ -73,8 +71,7 @@ int severity(NumericsLabel label) {
 
 void add_axis(std::vector<AxisNumerics>& axes, const CellResult& cell, std::size_t axis) {
   const auto& [name, value] = cell.values[axis];
-  auto entry =
-      std::find_if(axes.begin(), axes.end(), [&](const AxisNumerics& a) { return a.axis == name && a.value == value; });
+  auto entry = std::ranges::find_if(axes, [&](const AxisNumerics& a) { return a.axis == name && a.value == value; });
   if (entry == axes.end()) entry = axes.insert(axes.end(), {.axis = name, .value = value});
   if (severity(cell.label) > severity(entry->label)) entry->label = cell.label;
   entry->max_loss_difference = std::max(entry->max_loss_difference, cell.max_loss_difference);

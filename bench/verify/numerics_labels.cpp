@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
 #include <tuple>
 
 #include "impl/plan/modes/mode_rules.hpp"
@@ -21,6 +19,9 @@ namespace {
 
 using report::CellResult;
 using report::NumericsLabel;
+
+// Largest relative differences between the losses of a cell and its reference that are no mismatch.
+constexpr double kReorderedTolerance = 2e-3, kLowerPrecisionTolerance = 2e-2;
 
 std::map<std::int32_t, double> losses_by_step(const CellResult& cell) {
   std::map<std::int32_t, double> losses;
@@ -102,10 +103,10 @@ bool sums_in_any_order(const plan::Config& config) {
 
 // Overlap moves no bit, unless what it reduces travels as fp8; but with clipping the order of the norm's sum follows
 // the buckets.
-double limit_of(const plan::Config& config, bool overlap_alone, bool is_lower, const LossTolerance& tolerance) {
+double limit_of(const plan::Config& config, bool overlap_alone, bool is_lower) {
   const bool reorders = config.optimizer.clip_grad > 0 || sums_in_any_order(config) || sums_in_its_own_order(config);
-  if (is_lower) return tolerance.lower_precision;
-  return reorders || !overlap_alone ? tolerance.reordered : 0;
+  if (is_lower) return kLowerPrecisionTolerance;
+  return reorders || !overlap_alone ? kReorderedTolerance : 0;
 }
 
 // What may have moved a loss by `limit`.
@@ -131,8 +132,7 @@ std::optional<std::size_t> numerics_reference(const std::vector<plan::Cell>& cel
   return off ? off : first_of_equal_mathematics(cells, cell);
 }
 
-std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<CellResult>& results,
-                                        const LossTolerance& tolerance) {
+std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<CellResult>& results) {
   std::vector<std::string> mismatches;
   for (std::size_t i = 0; i < results.size(); ++i) {
     CellResult& cell = results[i];
@@ -154,7 +154,7 @@ std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, st
     cell.max_loss_difference = *difference;
     const bool is_lower = is_less_precise(cells[i].plan.config, cells[*reference].plan.config);
     const bool overlap_alone = off_cell_of(results, i).has_value();
-    const double limit = limit_of(cells[i].plan.config, overlap_alone, is_lower, tolerance);
+    const double limit = limit_of(cells[i].plan.config, overlap_alone, is_lower);
     cell.label = *difference == 0      ? NumericsLabel::bit_identical
                  : *difference > limit ? NumericsLabel::mismatch
                  : is_lower            ? NumericsLabel::lower_precision

@@ -10,12 +10,6 @@
 
 namespace underlap::bench {
 
-/// Largest relative difference between the losses of a cell and its reference that is not a mismatch.
-struct LossTolerance {
-  double reordered = 2e-3;
-  double lower_precision = 2e-2;
-};
-
 /// Index of the cell that `cell` is compared with; `cell` itself if there is none. nullopt if the cell is not checked.
 std::optional<std::size_t> numerics_reference(const std::vector<plan::Cell>& cells,
                                               const std::vector<report::CellResult>& results, std::size_t cell);
@@ -30,7 +24,6 @@ std::optional<std::size_t> numerics_reference(const std::vector<plan::Cell>& cel
 /// data type or sum of the gradients may differ within the tolerance. Cells without transfers or over an emulated link,
 /// and cells that share no step with their reference, are not checked. Returns a message for every cell whose losses
 /// are wrong.
-std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<report::CellResult>& results,
-                                        const LossTolerance& tolerance = {});
+std::vector<std::string> label_numerics(const std::vector<plan::Cell>& cells, std::vector<report::CellResult>& results);
 
 }  // namespace underlap::bench

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "impl/plan/layout/chunk_buckets.hpp"
-#include "impl/plan/layout/fp8_weights.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
+#include "impl/plan/precision.hpp"
 #include "impl/step/groups.hpp"
 
 namespace underlap::bench {
@@ -62,7 +61,7 @@ void shrink_num_microbatches(std::vector<ShrunkCell>& cells) {
     const auto fits = [&](const ShrunkCell& cell) {
       return fill_the_pipeline(cell.config, cell.config.train.num_microbatches / divisor);
     };
-    if (common % divisor != 0 || !std::all_of(cells.begin(), cells.end(), fits)) continue;
+    if (common % divisor != 0 || !std::ranges::all_of(cells, fits)) continue;
     for (ShrunkCell& cell : cells) cell.config.train.num_microbatches /= divisor;
     return;
   }
@@ -74,8 +73,7 @@ void shrink_data_parallel_size(std::vector<ShrunkCell>& cells) {
     const auto stays_shared = [](std::int32_t ranks) { return ranks % 2 == 0 && ranks > 2; };
     return stays_shared(cell.config.parallel.data_parallel_size) && stays_shared(instance_size(cell.config));
   };
-  while (std::any_of(cells.begin(), cells.end(), is_too_large) &&
-         std::all_of(cells.begin(), cells.end(), can_be_halved))
+  while (std::ranges::any_of(cells, is_too_large) && std::ranges::all_of(cells, can_be_halved))
     for (ShrunkCell& cell : cells) cell.config.parallel.data_parallel_size /= 2;
 }
 
@@ -97,7 +95,7 @@ void shrink_sequence(Config& c) {
 // Two layers, or three if one between the others is fp8, rounded up to a multiple of every cell's chunks. Cells that
 // compute the same keep the same depth.
 void shrink_layers(std::vector<ShrunkCell>& cells) {
-  const bool any_fp8 = std::any_of(cells.begin(), cells.end(), [](const ShrunkCell& c) { return has_fp8(c.config); });
+  const bool any_fp8 = std::ranges::any_of(cells, [](const ShrunkCell& c) { return has_fp8(c.config); });
   std::int64_t chunks = 1;
   for (const ShrunkCell& cell : cells) chunks = std::lcm(chunks, cell.config.parallel.num_chunks());
   const std::int64_t least = any_fp8 ? 3 : 2;

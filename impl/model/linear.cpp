@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "impl/plan/config.hpp"
-#include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/precision.hpp"
 
 namespace underlap::model {
 namespace {

@@ -2,8 +2,6 @@
 #include "impl/plan/cell_references.hpp"
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 #include <tuple>
 
 #include "impl/plan/pipeline_schedules.hpp"

@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <set>
-#include <system_error>
 #include <tuple>
 
 #include "impl/plan/plan_words.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "platform/json.hpp"
+#include "platform/text/digits.hpp"
 #include "platform/text/escape.hpp"
 
 namespace underlap::plan {
@@ -68,12 +65,9 @@ bool asks_for_what_is_not_there(const Knob& knob, const ParallelConfig& parallel
 int take_number(std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return 0;
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data() + colon + 1, end, number);
-  if (error != std::errc{} || last != end) return 0;
-  text.resize(colon);
-  return number;
+  const auto number = parse_number<int>(std::string_view(text).substr(colon + 1));
+  if (number) text.resize(colon);
+  return number.value_or(0);
 }
 
 }  // namespace

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 
 #include "platform/problems.hpp"
+#include "platform/text/digits.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -19,18 +18,12 @@ constexpr int kMostBlocks = 64;     // NCCL has at most 64 channels
 constexpr int kMostOfACluster = 8;  // blocks, of NCCL's kernels
 constexpr double kLongest = 1e6;    // us
 
-std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 /// The number before `unit`, if `text` ends in it.
 std::optional<double> in_unit(std::string_view text, std::string_view unit) {
   if (!text.ends_with(unit)) return std::nullopt;
   text.remove_suffix(unit.size());
-  return number_in(text);
+  const auto number = parse_number<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::optional<double> gb_per_s(std::string_view text) {
@@ -51,7 +44,7 @@ class Parser {
       text.remove_prefix(std::min(comma + 1, text.size()));
       is_rate ? read_rate(part) : read_option(part);
     }
-    if (!link_.copy_engine && !has_sms_)
+    if (!link_.copy_engine && std::ranges::find(seen_, "sms") == seen_.end())
       fail(
           "run.link needs sms=K or copy_engine, which decides how many SMs compute keeps; inside braces, quote a link "
           "with commas");
@@ -76,15 +69,15 @@ class Parser {
   void read_option(std::string_view text) {
     const std::string_view key = text.substr(0, text.find('='));
     const std::string_view value = key.size() == text.size() ? std::string_view() : text.substr(key.size() + 1);
-    if (std::find(seen_.begin(), seen_.end(), key) != seen_.end())
+    if (std::ranges::find(seen_, key) != seen_.end())
       return fail(fmt::format("run.link has {} twice; keep one of them", yaml::in_quotes(key)));
     seen_.push_back(key);
     if (text == "copy_engine")
       link_.copy_engine = true;
     else if (key == "sms")
-      read_sms(value);
+      read_whole(key, value, kMostBlocks, link_.sms);
     else if (key == "cga")
-      read_cga(value);
+      read_whole(key, value, kMostOfACluster, link_.cga_size);
     else if (key == "latency")
       read_latency(value);
     else
@@ -92,21 +85,12 @@ class Parser {
                        yaml::in_quotes(text)));
   }
 
-  void read_sms(std::string_view text) {
-    has_sms_ = true;
-    const auto sms = number_in(text);
-    if (!sms || *sms < 1 || *sms > kMostBlocks || *sms != std::trunc(*sms))
+  void read_whole(std::string_view key, std::string_view text, int most, int& member) {
+    const auto number = parse_number<double>(text);
+    if (!number || !(*number >= 1 && *number <= most) || *number != std::trunc(*number))
       return fail(
-          fmt::format("run.link: sms is {}, must be a whole number from 1 to {}", yaml::in_quotes(text), kMostBlocks));
-    link_.sms = static_cast<int>(*sms);
-  }
-
-  void read_cga(std::string_view text) {
-    const auto blocks = number_in(text);
-    if (!blocks || *blocks < 1 || *blocks > kMostOfACluster || *blocks != std::trunc(*blocks))
-      return fail(fmt::format("run.link: cga is {}, must be a whole number from 1 to {}", yaml::in_quotes(text),
-                              kMostOfACluster));
-    link_.cga_size = static_cast<int>(*blocks);
+          fmt::format("run.link: {} is {}, must be a whole number from 1 to {}", key, yaml::in_quotes(text), most));
+    member = static_cast<int>(*number);
   }
 
   void read_latency(std::string_view text) {
@@ -120,7 +104,6 @@ class Parser {
   std::vector<std::string>& errors_;
   std::vector<std::string_view> seen_;
   EmulatedLink link_;
-  bool has_sms_ = false;
 };
 
 }  // namespace

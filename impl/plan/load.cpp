@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <span>
 #include <string_view>
 
 #include "impl/plan/matrix.hpp"
 #include "impl/plan/rules/resolution.hpp"
-#include "impl/plan/schema/megatron_arguments.hpp"
-#include "impl/plan/schema/nemo_dump.hpp"
+#include "impl/plan/schema/foreign_configs.hpp"
 #include "platform/input/input_file.hpp"
 
 namespace underlap::plan {

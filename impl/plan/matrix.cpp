@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <unordered_map>
 
 #include "impl/plan/schema/paths.hpp"
@@ -64,8 +63,7 @@ class AxisReader {
   /// Whether the list belongs to a named axis. Anything except a list of plain values does.
   static bool holds_sets(const Node& list) {
     return list.kind != Node::Kind::sequence || list.items.empty() ||
-           std::any_of(list.items.begin(), list.items.end(),
-                       [](const Node* item) { return item->kind == Node::Kind::mapping; });
+           std::ranges::any_of(list.items, [](const Node* item) { return item->kind == Node::Kind::mapping; });
   }
 
   Choice read_value_of(const Axis& axis, const Node& item) {
@@ -104,9 +102,9 @@ class AxisReader {
 
   void read_name(const Entry& entry, Choice& choice) {
     const Node& node = *entry.value;
-    const bool is_word = node.kind == Node::Kind::scalar && !node.text.empty() &&
-                         std::all_of(node.text.begin(), node.text.end(),
-                                     [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '/' && c != '"'; });
+    const bool is_word =
+        node.kind == Node::Kind::scalar && !node.text.empty() &&
+        std::ranges::all_of(node.text, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '/' && c != '"'; });
     choice.name = is_word ? node.text : std::string(1, '?');
     if (is_word) return;
     problems_.add(
@@ -163,7 +161,7 @@ std::vector<std::string> axis_labels(const std::vector<Axis>& axes) {
   std::vector<std::string> labels;
   for (const Axis& axis : axes) {
     const auto ends_alike = [&](const Axis& other) { return last_component(other.name) == last_component(axis.name); };
-    const bool is_unique = std::count_if(axes.begin(), axes.end(), ends_alike) == 1;
+    const bool is_unique = std::ranges::count_if(axes, ends_alike) == 1;
     labels.emplace_back(is_unique ? last_component(axis.name) : std::string_view(axis.name));
   }
   return labels;
@@ -177,7 +175,7 @@ std::vector<Assignment> assignments_of(const std::vector<Axis>& axes, const std:
     all.insert(all.end(), own.begin(), own.end());
   }
   const auto depth = [](const Assignment& a) { return std::ranges::count(rows()[row_index(a.path)].path, '.'); };
-  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return depth(a) < depth(b); });
+  std::ranges::stable_sort(all, [&](const auto& a, const auto& b) { return depth(a) < depth(b); });
   return all;
 }
 
@@ -255,7 +253,7 @@ std::vector<CellRequest> expand_product(const Node& matrix, std::size_t before, 
   for (const Entry& entry : matrix.entries) axes.push_back(reader.read(entry));
   check_disjoint(axes, problems);
   if (!fits(axes, before, matrix.place, problems)) return {};
-  if (std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.choices.empty(); })) return {};
+  if (std::ranges::any_of(axes, [](const Axis& axis) { return axis.choices.empty(); })) return {};
   if (axes.empty()) return {{"cell", {}, base}};
   return multiply_out(axes, base, problems);
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "impl/plan/plan_words.hpp"
 #include "platform/memory_room.hpp"

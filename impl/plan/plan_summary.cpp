@@ -4,12 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <ranges>
-#include <set>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/plan_words.hpp"

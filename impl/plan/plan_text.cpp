@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "impl/plan/plan_words.hpp"
 
 namespace underlap::plan {

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <variant>
-#include <vector>
 
 #include "impl/plan/slots/slot_fields.hpp"
 #include "platform/memory_room.hpp"

@@ -1,47 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/precision.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include <span>
+#include <utility>
 
 #include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+template <class Value>
+using NamedPart = std::pair<std::string_view, Value>;
 
-/// The part of a recipe's name for each way of scaling.
-struct NamedScaling {
-  std::string_view in_name;
-  Scaling scaling;
-};
-constexpr NamedScaling kScalings[] = {
+constexpr NamedPart<Scaling> kScalings[] = {
     {"nanov2_bf16_with_fp8_current_scaling", Scaling::blockwise},  // in spite of its name
     {"fp8_delayed_scaling", Scaling::delayed},
     {"fp8_current_scaling", Scaling::tensorwise},
     {"mxfp8", Scaling::mxfp8},
     {"fp8_subchannel_scaling", Scaling::blockwise},
     {"nvfp4", Scaling::nvfp4}};
+constexpr NamedPart<EdgeLayers> kEdges[] = {{"nemotron_3_super_bf16_with_nvfp4", {0, 14}},
+                                            {"nemotron_h_bf16_with_fp8_current_scaling", {2, 2}},
+                                            {"nanov2_bf16_with_fp8_current_scaling", {2, 2}},
+                                            {"fp8_current_scaling", {1, 1}}};
 
-struct NamedEdge {
-  std::string_view in_name;
-  EdgeLayers layers;
-};
-constexpr NamedEdge kEdges[] = {{"nemotron_3_super_bf16_with_nvfp4", {0, 14}},
-                                {"nemotron_h_bf16_with_fp8_current_scaling", {2, 2}},
-                                {"nanov2_bf16_with_fp8_current_scaling", {2, 2}},
-                                {"fp8_current_scaling", {1, 1}}};
+/// The value of the first part that `recipe` has in its name.
+template <class Value>
+Value by_name(std::span<const NamedPart<Value>> parts, std::string_view recipe) {
+  for (const auto& [part, value] : parts)
+    if (recipe.find(part) != recipe.npos) return value;
+  return {};
+}
 
 constexpr double kScaleOf32Bits = 4, kScaleOf8Bits = 1;
 
 }  // namespace
 
-Scaling scaling_of(std::string_view recipe) {
-  const auto* found =
-      std::ranges::find_if(kScalings, [&](const NamedScaling& s) { return contains(recipe, s.in_name); });
-  return found == std::end(kScalings) ? Scaling::none : found->scaling;
-}
+Scaling scaling_of(std::string_view recipe) { return by_name<Scaling>(kScalings, recipe); }
 
 std::string_view to_word(Scaling scaling) {
   switch (scaling) {
@@ -55,16 +50,21 @@ std::string_view to_word(Scaling scaling) {
   return "";
 }
 
-EdgeLayers layers_in_bf16(std::string_view recipe) {
-  const auto* found = std::ranges::find_if(kEdges, [&](const NamedEdge& e) { return contains(recipe, e.in_name); });
-  return found == std::end(kEdges) ? EdgeLayers{} : found->layers;
-}
+EdgeLayers layers_in_bf16(std::string_view recipe) { return by_name<EdgeLayers>(kEdges, recipe); }
 
 bool is_in_low_precision(const Config& config, std::int32_t layer) {
   const MixedPrecisionConfig& precision = config.mixed_precision;
   if (scaling_of(config) == Scaling::none) return false;
   const EdgeLayers edge = precision.layers_in_bf16.value_or(layers_in_bf16(precision.recipe));
   return layer >= edge.at_start && layer + edge.at_end < config.model.num_layers;
+}
+
+bool multiplies_in_fp8(const Config& config, std::int32_t layer) {
+  return scaling_of(config) == Scaling::tensorwise && is_in_low_precision(config, layer);
+}
+
+bool gathers_fp8_weights(const Config& config) {
+  return config.mixed_precision.fp8_param_gather && config.ddp.use_distributed_optimizer;
 }
 
 double input_bytes(Scaling scaling) {
@@ -84,15 +84,8 @@ double weight_bytes(Scaling scaling) {
 }
 
 bool holds_weights_twice(Scaling scaling, std::string_view gpu_arch) {
-  switch (scaling) {
-    case Scaling::none: return false;
-    case Scaling::delayed:
-    case Scaling::tensorwise: return architecture_of(gpu_arch) < 100;
-    case Scaling::blockwise:
-    case Scaling::mxfp8:
-    case Scaling::nvfp4: return true;
-  }
-  return false;
+  if (scaling == Scaling::delayed || scaling == Scaling::tensorwise) return architecture_of(gpu_arch) < 100;
+  return scaling != Scaling::none;
 }
 
 bool gathers_in_low_precision(const Config& config) {

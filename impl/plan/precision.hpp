@@ -33,6 +33,15 @@ EdgeLayers layers_in_bf16(std::string_view recipe);
 /// Whether the linear layers of layer `layer` multiply in fewer than 16 bits. Embedding, norms and head never do.
 bool is_in_low_precision(const Config& config, std::int32_t layer);
 
+/// Whether the linear layers of layer `layer` multiply in fp8, with one scale per tensor from its own values. Under the
+/// current-scaling recipe all layers do, except the first and last layers that first_last_layers_bf16 keeps in bf16 (by
+/// default one at each end). Embedding, norms and head never do. Source: Megatron-Bridge's
+/// bf16_with_fp8_current_scaling_mixed.
+bool multiplies_in_fp8(const Config& config, std::int32_t layer);
+
+/// Whether such layers' weights are stored and gathered in fp8: fp8_param_gather, with the distributed optimizer.
+bool gathers_fp8_weights(const Config& config);
+
 /// Bytes of a value of a product's input, and of a weight, with their part of the scales. 2 without scaling.
 double input_bytes(Scaling scaling);
 double weight_bytes(Scaling scaling);

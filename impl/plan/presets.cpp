@@ -19,49 +19,36 @@ using enum Activation;
 using enum Normalization;
 using enum PositionEmbedding;
 
-constexpr auto kPresets = std::to_array<Preset>({
-    // name, layers, hidden, ffn, heads, groups, vocabulary, sequence, tied, activation, positions, norms, biases, base,
-    // percent
-    {"gpt3-175b", 96, 12288, 49152, 96, 96, 51200, 2048, true, gelu, learned_absolute, layer_norm, true},
-    {"gpt3-20b", 44, 6144, 24576, 48, 48, 51200, 2048, true, gelu, learned_absolute, layer_norm, true},
-    {"llama3-70b", 80, 8192, 28672, 64, 8, 128256, 8192, false, swiglu, rope, rms_norm, false, 500'000},
-    {"llama3-8b", 32, 4096, 14336, 32, 8, 128256, 8192, false, swiglu, rope, rms_norm, false, 500'000},
-    {"llama3.1-405b", 126, 16384, 53248, 128, 8, 128256, 8192, false, swiglu, rope, rms_norm, false, 500'000},
-    {"nemotron4-15b", 32, 6144, 24576, 48, 8, 256000, 4096, false, squared_relu, rope, layer_norm, false, 10'000, 0.5},
-    {"nemotron4-340b", 96, 18432, 73728, 96, 8, 256000, 4096, false, squared_relu, rope, layer_norm, false, 10'000,
-     0.5},
-    {"tiny", 4, 128, 384, 4, 2, 256, 128, false, swiglu, learned_absolute, rms_norm, false},
-});
-
 }  // namespace
 
-std::span<const Preset> presets() { return kPresets; }
+std::span<const ModelConfig> presets() {
+  static const std::vector<ModelConfig> instance{
+      // name, layers, hidden, ffn, heads, groups, features of a head, vocabulary, sequence, tied, activation,
+      // positions, base, percent, biases, biases of qkv, norms
+      {"gpt3-175b", 96, 12288, 49152, 96, 96, 0, 51200, 2048, true, gelu, learned_absolute, 10'000, 1, true, false,
+       layer_norm},
+      {"gpt3-20b", 44, 6144, 24576, 48, 48, 0, 51200, 2048, true, gelu, learned_absolute, 10'000, 1, true, false,
+       layer_norm},
+      {"llama3-70b", 80, 8192, 28672, 64, 8, 0, 128256, 8192, false, swiglu, rope, 500'000},
+      {"llama3-8b", 32, 4096, 14336, 32, 8, 0, 128256, 8192, false, swiglu, rope, 500'000},
+      {"llama3.1-405b", 126, 16384, 53248, 128, 8, 0, 128256, 8192, false, swiglu, rope, 500'000},
+      {"nemotron4-15b", 32, 6144, 24576, 48, 8, 0, 256000, 4096, false, squared_relu, rope, 10'000, 0.5, false, false,
+       layer_norm},
+      {"nemotron4-340b", 96, 18432, 73728, 96, 8, 0, 256000, 4096, false, squared_relu, rope, 10'000, 0.5, false, false,
+       layer_norm},
+      {"tiny", 4, 128, 384, 4, 2, 0, 256, 128},
+  };
+  return instance;
+}
 
-std::optional<ModelConfig> find_preset(std::string_view name) {
-  const auto* found = std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
-  if (found == kPresets.end()) return std::nullopt;
-  ModelConfig model;
-  model.preset = name;
-  model.num_layers = found->num_layers;
-  model.hidden_size = found->hidden_size;
-  model.ffn_hidden_size = found->ffn_hidden_size;
-  model.num_attention_heads = found->num_attention_heads;
-  model.num_query_groups = found->num_query_groups;
-  model.vocab_size = found->vocab_size;
-  model.seq_length = found->seq_length;
-  model.share_embeddings_and_output_weights = found->share_embeddings_and_output_weights;
-  model.activation = found->activation;
-  model.position_embedding_type = found->position_embedding_type;
-  model.normalization = found->normalization;
-  model.add_bias_linear = found->add_bias_linear;
-  model.rotary_base = found->rotary_base;
-  model.rotary_percent = found->rotary_percent;
-  return model;
+const ModelConfig* find_preset(std::string_view name) {
+  const auto found = std::ranges::find(presets(), name, &ModelConfig::preset);
+  return found == presets().end() ? nullptr : &*found;
 }
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
-  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  for (const ModelConfig& model : presets()) names.push_back(model.preset);
   return names;
 }
 

@@ -22,11 +22,8 @@ bool counts_recomputation(FlopConvention convention) {
 // Recomputed layers of the whole model.
 double recomputed_layers(const Config& config) {
   const auto layers = static_cast<double>(config.model.num_layers);
-  switch (config.recompute.method) {
-    case RecomputeMethod::none: return 0;
-    case RecomputeMethod::uniform: return layers;
-    case RecomputeMethod::block: break;
-  }
+  if (config.recompute.method == RecomputeMethod::none) return 0;
+  if (config.recompute.method == RecomputeMethod::uniform) return layers;
   return std::min(layers, static_cast<double>(config.parallel.num_chunks()) * config.recompute.num_layers);
 }
 

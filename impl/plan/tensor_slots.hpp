@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -43,6 +44,11 @@ inline bool splits_gemm(TensorMethod method) {
 
 /// Whether its collectives are in userbuffers.
 inline bool in_userbuffers(TensorMethod method) { return method == TensorMethod::bulk || splits_gemm(method); }
+
+/// Whether a slot's collectives are.
+inline bool uses_userbuffers(const TensorOverlap& overlap) {
+  return std::ranges::any_of(overlap.slots, in_userbuffers, &TensorSlotOverlap::method);
+}
 
 /// Whether the slot reduces data as fp8.
 bool reduces_in_fp8(TensorSlot slot, const TensorSlotOverlap& overlap);

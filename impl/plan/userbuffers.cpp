@@ -5,7 +5,6 @@
 #include "impl/plan/userbuffers.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace underlap::plan {
 namespace {

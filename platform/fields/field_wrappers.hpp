@@ -2,7 +2,6 @@
 #pragma once
 
 #include <concepts>
-#include <string>
 #include <type_traits>
 
 // The fields of a type are one function that both the writer and the reader of its files follow:

@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <stdexcept>
-#include <utility>
 
 #include "platform/problems.hpp"
 

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <system_error>
+
+#include "platform/text/digits.hpp"
 
 namespace underlap {
 namespace {
@@ -206,9 +205,7 @@ std::string fence_for(std::string_view text, std::size_t least) {
 
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
+  return parse_number<double>(text).has_value();
 }
 
 }  // namespace

@@ -5,20 +5,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <random>
 #include <stdexcept>
 
 #include "impl/device/cuda/emulated_link/emulated_link.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/implementations.hpp"
-#include "kernels/elementwise/elementwise.hpp"
-#include "kernels/random/random.hpp"
 #include "platform/errors.hpp"
 #include "platform/numbers/median.hpp"
 #include "research/calibrate/background.hpp"
@@ -125,10 +121,7 @@ class BoundWork {
       check(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may end after the call returns
       return at;
     }
-    // Random fp8 values come from earlier operations, which quantize.
-    const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
-    const Operation values =
-        has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
+    const Operation values = filling(tensor);
     const BoundView view{at, tensor.dtype, 1, tensor.elements, tensor.elements};
     cuda::cuda_implementation(values.name())(Arguments({&view, 1}, values.parameters()), context);
     return at;
@@ -184,22 +177,32 @@ struct CudaGpu::State {
                  stream.get());
   }
 
-  /// Microseconds on the device of what `enqueue` puts on the stream, averaged over `calls` calls. The first three
-  /// samples are not counted.
+  struct Timing {
+    int calls = 1;
+    double head_start_us = kHeadStartUs;
+    int uncounted = 1;  // first samples
+  };
+  /// Microseconds on the device of what `enqueue` puts on the stream, averaged over the calls of a sample.
   template <class Enqueue>
-  std::vector<double> time(int samples, const Enqueue& enqueue, int calls = 1) {
+  std::vector<double> time(int samples, const Timing& timing, const Enqueue& enqueue) {
     const cuda::EventHandle begin = cuda::make_timing_event();
     const cuda::EventHandle end = cuda::make_timing_event();
     std::vector<double> us;
-    for (int i = -3; i < samples; ++i) {
-      head_start(kHeadStartUs + kHeadStartOfACallUs * (calls - 1));
+    for (int i = -timing.uncounted; i < samples; ++i) {
+      head_start(timing.head_start_us);
       check(cudaEventRecord(begin.get(), stream.get()));
-      for (int call = 0; call < calls; ++call) enqueue();
+      for (int call = 0; call < timing.calls; ++call) enqueue();
       check(cudaEventRecord(end.get(), stream.get()));
       synchronize();
-      if (i >= 0) us.push_back(elapsed_us(begin, end) / calls);
+      if (i >= 0) us.push_back(elapsed_us(begin, end) / timing.calls);
     }
     return us;
+  }
+
+  /// Of an operation, after three samples that are not counted.
+  template <class Enqueue>
+  std::vector<double> time(int samples, const Enqueue& enqueue, int calls = 1) {
+    return time(samples, {calls, kHeadStartUs + kHeadStartOfACallUs * (calls - 1), 3}, enqueue);
   }
 
   /// How many calls of `enqueue` take options.together_us.
@@ -259,38 +262,20 @@ std::vector<double> CudaGpu::host_call_us(HostCall call, int samples) {
 
 std::vector<double> CudaGpu::empty_kernel_us(int samples) {
   State& s = *state_;
-  const cuda::EventHandle begin = cuda::make_timing_event();
-  const cuda::EventHandle end = cuda::make_timing_event();
-  std::vector<double> us;
-  for (int i = -1; i < samples; ++i) {
-    s.head_start(10.0 * s.options.calls);
-    check(cudaEventRecord(begin.get(), s.stream.get()));
-    for (int j = 0; j < s.options.calls; ++j) launch_probe(nullptr, 0, s.stream.get());
-    check(cudaEventRecord(end.get(), s.stream.get()));
-    s.synchronize();
-    if (i >= 0) us.push_back(elapsed_us(begin, end) / s.options.calls);
-  }
-  return us;
+  return s.time(samples, {.calls = s.options.calls, .head_start_us = 10.0 * s.options.calls},
+                [&] { launch_probe(nullptr, 0, s.stream.get()); });
 }
 
 std::vector<double> CudaGpu::copy_us(std::int64_t bytes, int samples) {
   State& s = *state_;
   const std::int64_t pairs = std::clamp<std::int64_t>(s.options.rotated_bytes / (2 * bytes) + 1, 2, 64);
   const cuda::DeviceBytes memory = make_filled_bytes(2 * pairs * bytes, s.stream.get());
-  const cuda::EventHandle begin = cuda::make_timing_event();
-  const cuda::EventHandle end = cuda::make_timing_event();
-  std::vector<double> us;
-  for (int i = -1; i < samples; ++i) {
-    std::byte* const from = memory.get() + (i + 1) % pairs * 2 * bytes;
-    s.head_start(kHeadStartUs);
-    check(cudaEventRecord(begin.get(), s.stream.get()));
+  std::int64_t next = 0;
+  return s.time(samples, State::Timing{}, [&] {
+    std::byte* const from = memory.get() + next++ % pairs * 2 * bytes;
     check(
         cudaMemcpyAsync(from + bytes, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, s.stream.get()));
-    check(cudaEventRecord(end.get(), s.stream.get()));
-    s.synchronize();
-    if (i >= 0) us.push_back(elapsed_us(begin, end));
-  }
-  return us;
+  });
 }
 
 std::vector<double> CudaGpu::work_us(const Work& work, int samples) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "research/calibrate/device_handles.hpp"
 
-#include <cstddef>
-
 #include "impl/device/cuda/emulated_link/link_kernel.hpp"
 #include "kernels/cuda/check.hpp"
 

@@ -3,12 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <sstream>
 #include <stdexcept>
-#include <vector>
 
 #include "platform/errors.hpp"
 #include "profiler/report/statistics.hpp"
@@ -97,8 +94,8 @@ void attention(Calibration& c, bool backward) {
   const std::string_view direction = backward ? "backward" : "forward";
   const auto& known = backward ? c.base.kernels.attention_backward : c.base.kernels.attention_forward;
   for (const std::int64_t head_size : {64, 128}) {
-    const bool has_curve = std::any_of(known.begin(), known.end(),
-                                       [&](const sim::AttentionCurve& curve) { return curve.head_size == head_size; });
+    const bool has_curve =
+        std::ranges::any_of(known, [&](const sim::AttentionCurve& curve) { return curve.head_size == head_size; });
     std::vector<CurvePoint> curve;
     for (std::int64_t sequence = 1024; sequence <= 16384; sequence *= 2) {
       const std::int64_t groups = c.shrink == 1 ? 1024 / head_size : 1;
@@ -216,14 +213,14 @@ std::span<const Experiment> experiments() { return kExperiments; }
 void run_experiments(Calibration& calibration, const std::vector<std::string>& only,
                      const std::function<void(std::string_view)>& progress) {
   for (const std::string& name : only)
-    if (std::none_of(kExperiments.begin(), kExperiments.end(), [&](const Experiment& e) { return e.name == name; }))
+    if (std::ranges::none_of(kExperiments, [&](const Experiment& e) { return e.name == name; }))
       throw std::invalid_argument(fmt::format("no experiment {}; --list shows them all", name));
   if (only.size() > 1 && std::ranges::find(only, kLinkValidation) != only.end())
     throw std::invalid_argument(
         fmt::format("{} needs its own process: run no other experiment with it", kLinkValidation));
   for (const Experiment& experiment : kExperiments) {
     if (only.empty() && experiment.name == kLinkValidation) continue;
-    if (!only.empty() && std::find(only.begin(), only.end(), experiment.name) == only.end()) continue;
+    if (!only.empty() && std::ranges::find(only, experiment.name) == only.end()) continue;
     progress(experiment.name);
     try {
       experiment.run(calibration);

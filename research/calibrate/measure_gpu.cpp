@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <stdexcept>
 
 #include "impl/device/cuda/requirements.hpp"

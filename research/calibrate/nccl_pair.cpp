@@ -3,15 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "impl/device/cuda/nccl/nccl_config.hpp"
 #include "kernels/cuda/check.hpp"

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "kernels/attention/attention.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
 
 namespace underlap::bench {
@@ -29,6 +31,11 @@ void add_layer(std::vector<Work>& works, const Size& size, std::int64_t hidden, 
 bool is_attention(const Operation& operation) {
   const auto work = operation.cost().work;
   return work == underlap::Work::attention_forward || work == underlap::Work::attention_backward;
+}
+
+Operation filling(const Tensor& tensor) {
+  const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
+  return has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
 }
 
 std::vector<Work> linear_works(std::int64_t m, std::int64_t n, std::int64_t k) {

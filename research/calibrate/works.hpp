@@ -22,6 +22,10 @@ struct Work {
 /// Whether cuDNN implements `operation`: attention, forward or backward.
 bool is_attention(const Operation& operation);
 
+/// Fills a tensor of numbers with normal deviates where its type holds them, with ones where it does not: random fp8
+/// values come from earlier operations, which quantize.
+Operation filling(const Tensor& tensor);
+
 /// Makes views of new tensors.
 class Tensors {
  public:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "research/studies/collective_times.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "impl/device/sim/transfer_model.hpp"
@@ -43,7 +42,7 @@ class Tuner {
 // The log's fitted points, and below its smallest those of the log that it names.
 std::vector<Knot> fitted_points(const CollectiveLog& log, const std::vector<CollectiveLog>& logs) {
   std::vector<Knot> points;
-  const auto below = std::find_if(logs.begin(), logs.end(), [&](const auto& other) { return other.name == log.below; });
+  const auto below = std::ranges::find_if(logs, [&](const auto& other) { return other.name == log.below; });
   if (below != logs.end())
     for (const LogPoint& point : below->points)
       if (point.use == PointUse::fitted && point.bytes < log.points.front().bytes)

@@ -112,7 +112,7 @@ class LogReader {
   void check_below(const yaml::Node& root, const std::vector<CollectiveLog>& logs) {
     for (const CollectiveLog& log : logs) {
       const auto is_below = [&log](const CollectiveLog& other) { return other.name == log.below && &other != &log; };
-      if (!log.below.empty() && std::none_of(logs.begin(), logs.end(), is_below))
+      if (!log.below.empty() && std::ranges::none_of(logs, is_below))
         problems_.add(root.place, fmt::format("below of log {} is {}, which is not another log",
                                               yaml::in_quotes(log.name), yaml::in_quotes(log.below)));
     }

@@ -6,7 +6,6 @@
 #include "research/studies/model_errors.hpp"
 
 namespace underlap::bench {
-namespace {}  // namespace
 
 Table gate_power_table(const std::vector<GatePowerRow>& rows) {
   Table table{{{"runs"},

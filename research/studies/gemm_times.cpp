@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <stdexcept>
-#include <string_view>
 
 #include "impl/device/sim/cost_model.hpp"
 #include "kernels/gemm/gemm.hpp"

@@ -13,7 +13,7 @@ namespace underlap::bench {
 Errors errors_of(std::vector<double> errors) {
   Errors out{.points = errors.size()};
   if (errors.empty()) return out;
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   out.median = median(errors);
   for (const double error : errors) out.mean_absolute += std::abs(error) / static_cast<double>(errors.size());
   out.largest = std::abs(errors.front()) > std::abs(errors.back()) ? errors.front() : errors.back();

@@ -3,16 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <span>
 #include <stdexcept>
 
 #include "impl/device/reduce.hpp"
 #include "kernels/bf16.hpp"
 #include "profiler/trace/enum_names.hpp"
+#include "research/studies/study_parser.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -129,7 +128,7 @@ void add_block(const GradientBlock& block, std::int32_t group, MethodSums& sums)
 // Error sums by group size, in the study's order.
 std::vector<MethodSums> run_seed(const ReductionErrorStudy& study, std::uint64_t seed) {
   Normal normal(seed);
-  const std::int32_t ranks = *std::max_element(study.group_sizes.begin(), study.group_sizes.end());
+  const std::int32_t ranks = *std::ranges::max_element(study.group_sizes);
   std::vector<MethodSums> sums(study.group_sizes.size());
   for (std::int64_t begin = 0; begin < study.elements; begin += kBlockElements) {
     const auto block = draw_block(study, ranks, std::min(kBlockElements, study.elements - begin), normal);
@@ -158,12 +157,32 @@ ReductionErrorRow row_of(std::int32_t group_size, std::size_t method, const std:
     errors.push_back(std::sqrt(sums.error_squared / sums.exact_squared));
     biases.push_back(sums.error_times_exact / sums.exact_squared);
   }
-  const auto [low, high] = std::minmax_element(errors.begin(), errors.end());
+  const auto [low, high] = std::ranges::minmax_element(errors);
   return {
       group_size, static_cast<ReductionMethod>(method), report::median(errors), {*low, *high}, report::median(biases)};
 }
 
+constexpr const char* kReductionErrorName = "dp_reduction_error";
+
+// group_sizes: [2, 4, 8], elements: 65536, seeds: [1, 2, 3], gradient: {noise_to_signal: 4, scale_median: 1.0e-4, ...}
+void read_reduction_error(StudyParser& parser, const YAML::Node& root, ReductionErrorStudy& study) {
+  const auto gradient = [&](const YAML::Node& node) {
+    parser.map(node, {{"noise_to_signal", parser.value(study.noise_to_signal, 0.0, 1e6)},
+                      {"scale_median", parser.value(study.scale_median, 1e-30, 1e30)},
+                      {"scale_log_sigma", parser.value(study.scale_log_sigma, 0.0, 10.0)}});
+  };
+  parser.map(root, {{"study", parser.name(kReductionErrorName)},
+                    {"group_sizes", parser.list(study.group_sizes, 1, 4096)},
+                    {"elements", parser.value<std::int64_t>(study.elements, 1, 1LL << 30)},
+                    {"seeds", parser.list<std::uint64_t>(study.seeds, 0, ~0ULL)},
+                    {"gradient", gradient}});
+}
+
 }  // namespace
+
+ReductionErrorStudy parse_reduction_error_study(const std::string& yaml, const std::string& where) {
+  return parsed_study(yaml, where, ReductionErrorStudy{}, read_reduction_error);
+}
 
 std::string_view to_string(ReductionMethod method) { return kMethods[method]; }
 

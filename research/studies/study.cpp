@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <vector>
 
 #include "platform/suggestion.hpp"
 #include "research/studies/claims/study.hpp"

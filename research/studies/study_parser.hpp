@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>

@@ -31,15 +31,15 @@ double StudyReader::number(const yaml::Node* node, std::string_view key, const s
 
 bool StudyReader::check_hardware(const yaml::Node& node, const std::string& name) {
   const auto known = sim::hardware_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  if (std::ranges::find(known, name) != known.end()) return true;
   problems_.add(node.place,
                 fmt::format("unknown hardware {}; available: {}", yaml::in_quotes(name), fmt::join(known, ", ")));
   return false;
 }
 
 void StudyReader::check_names(const yaml::Node& root, std::string_view what, std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  for (auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end();
+  std::ranges::sort(names);
+  for (auto twice = std::ranges::adjacent_find(names); twice != names.end();
        twice = std::adjacent_find(std::next(twice), names.end()))
     problems_.add(root.place, fmt::format("{} {} stands twice", what, yaml::in_quotes(*twice)));
 }

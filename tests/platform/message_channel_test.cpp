@@ -8,7 +8,6 @@
 #include <array>
 #include <optional>
 #include <thread>
-#include <vector>
 
 namespace underlap {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/threads/on_all_cores.hpp"
 
-#include <gmock/gmock.h>
-
 #include <atomic>
 #include <stdexcept>
 #include <vector>

@@ -54,8 +54,7 @@ TEST_F(LibraryPath, ListsTheLibrariesOfAPythonInstallation) {
   setenv("VIRTUAL_ENV", folder_.c_str(), 1);
   const std::vector<fs::path> folders = library_folders();
   unsetenv("VIRTUAL_ENV");
-  EXPECT_NE(std::find(folders.begin(), folders.end(), folder_ / "lib/python3.12/site-packages/nvidia/nccl/lib"),
-            folders.end());
+  EXPECT_NE(std::ranges::find(folders, folder_ / "lib/python3.12/site-packages/nvidia/nccl/lib"), folders.end());
 }
 
 std::string refusal(const std::vector<std::string>& names) {

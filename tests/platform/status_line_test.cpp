@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <sstream>
 #include <stdexcept>
-#include <string>
 
 #include "platform/file_descriptor.hpp"
 #include "platform/terminal.hpp"

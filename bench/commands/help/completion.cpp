@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // All three scripts go the same way: they find the command that the words so far name, its path, and then offer what
 // may follow: the values of the option just before, the command's options, or its commands, words and files.
-#include "bench/commands/help/completion.hpp"
+#include "bench/commands/help/help_text.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace underlap::bench {
 namespace {

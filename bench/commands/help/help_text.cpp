@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "platform/exit_code.hpp"
 #include "platform/table.hpp"

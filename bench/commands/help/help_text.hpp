@@ -26,4 +26,14 @@ std::string usage_text(const Command& command);
 /// "-o, --output DIR" or "CONFIG".
 std::string option_text(const CommandOption& option);
 
+/// The manual page of `program` in the macros of man(7), section 1. `date`: of what it describes, YYYY-MM-DD.
+std::string manual_page(const Command& program, const std::string& version, const std::string& date);
+
+/// A script that completes the words of `program` in `shell`: commands, options, known values, and file names where
+/// files are accepted. Throws std::invalid_argument for a shell that is not in completion_shells().
+std::string completion_script(const Command& program, const std::string& shell);
+
+/// The supported shells.
+std::vector<std::string> completion_shells();
+
 }  // namespace underlap::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/commands/help/manual.hpp"
+#include "bench/commands/help/help_text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <cctype>
 #include <string_view>
 
-#include "bench/commands/help/help_text.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/table.hpp"
 

@@ -8,18 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
-#include <set>
 #include <stdexcept>
-#include <string_view>
-#include <system_error>
-#include <thread>
-#include <utility>
 
 #include "bench/commands/config_input.hpp"
 #include "bench/machine/machine_info.hpp"
@@ -29,6 +20,7 @@
 #include "platform/file_lock.hpp"
 #include "platform/signal_watch.hpp"
 #include "platform/terminal.hpp"
+#include "platform/text/digits.hpp"
 #include "platform/text/escape.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/compare/sides.hpp"
@@ -238,14 +230,11 @@ class Series {
     for (const auto until = std::chrono::steady_clock::now() + kStopTimeout;
          child_ > 0 && std::chrono::steady_clock::now() < until;)
       std::this_thread::sleep_for(10ms);
-    const std::string words = fmt::format(
+    write_last_words(fmt::format(
         "{}underlap: stopped by {}; {} of {} runs are complete, and finished blocks of the next are kept; continue "
         "with: {}\n",
         request_.progress.terminal ? "\r\033[K" : "", signal_name(signal), finished_.load(), runs_.size(),
-        visible_text(request_.resume_command));
-    pollfd file{STDERR_FILENO, POLLOUT, 0};
-    if (::poll(&file, 1, 1000) > 0) [[maybe_unused]]
-      const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+        visible_text(request_.resume_command)));
   }
 
   const SeriesRequest& request_;
@@ -347,8 +336,9 @@ void read_series(report::RunInfo& info) {
     throw std::invalid_argument(fmt::format("{} is \"{}\": only `underlap run --runs` may set it", kVariable, text));
   };
   if (run == std::string_view::npos || run == 0) refuse();
-  const auto [end, error] = std::from_chars(text.data() + run + 1, text.data() + side, info.series_run);
-  if (error != std::errc() || end != text.data() + side) refuse();
+  const auto number = parse_number<std::int32_t>(text.substr(run + 1, side - run - 1));
+  if (!number) refuse();
+  info.series_run = *number;
   info.series = text.substr(0, run);
   info.series_side = text.substr(side + 1);
 }

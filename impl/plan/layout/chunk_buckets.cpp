@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/chunk_buckets.hpp"
 
-#include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/layout/parameters.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/rules/resolution.hpp"
 

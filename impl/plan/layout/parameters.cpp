@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/plan/layout/parameters.hpp"
-#include "impl/plan/config.hpp"
-#include "impl/plan/modes/mode_rules.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <initializer_list>
-#include <string>
 #include <utility>
+
+#include "impl/plan/modes/mode_rules.hpp"
+#include "impl/plan/precision.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -196,6 +196,15 @@ ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor, con
   if (is_tied) mark_tied(result, range);
   number_layers(result, model, range);
   return result;
+}
+
+void mark_fp8_weights(ModelParameters& parameters, const Config& config) {
+  if (!gathers_fp8_weights(config)) return;
+  for (const LayerParameters& layer : parameters.layers)
+    for (const std::int32_t p : {layer.qkv, layer.proj, layer.fc1, layer.fc2}) {
+      Parameter& weight = parameters.all[static_cast<std::size_t>(p)];
+      weight.is_fp8 = multiplies_in_fp8(config, weight.layer);
+    }
 }
 
 }  // namespace underlap::plan

@@ -59,6 +59,9 @@ struct ModelParameters {
 /// Source: Shoeybi et al. 2019, section 3.
 ModelParameters list_parameters(const ModelConfig& model, TensorRank tensor = {});
 
+/// Marks the weights that are stored and gathered in fp8.
+void mark_fp8_weights(ModelParameters& parameters, const Config& config);
+
 /// Whether a rank needs the positions of its tokens: it holds parts of sequences, and positions come from a table.
 bool uploads_positions(const Config& config);
 

@@ -8,6 +8,16 @@
 namespace underlap::plan {
 namespace {
 
+RankLayout dense_layout(const ParallelConfig& parallel) {
+  RankLayout layout;
+  for (const ModeRules* mode : dense_modes())
+    layout.push_back({.mode = mode->mode,
+                      .size = mode->size(parallel),
+                      .has_part_groups = mode->has_part_groups,
+                      .has_pair_groups = mode->has_pair_groups});
+  return layout;
+}
+
 /// Nothing where the ranks cannot be numbered so.
 RankLayout expert_layout(const ParallelConfig& parallel) {
   RankLayout layout;
@@ -43,16 +53,6 @@ bool has_experts(const ParallelConfig& parallel) {
 }
 
 }  // namespace
-
-RankLayout dense_layout(const ParallelConfig& parallel) {
-  RankLayout layout;
-  for (const ModeRules* mode : dense_modes())
-    layout.push_back({.mode = mode->mode,
-                      .size = mode->size(parallel),
-                      .has_part_groups = mode->has_part_groups,
-                      .has_pair_groups = mode->has_pair_groups});
-  return layout;
-}
 
 RankLayouts rank_layouts(const ParallelConfig& parallel) {
   RankLayouts layouts{.layouts = {dense_layout(parallel)},

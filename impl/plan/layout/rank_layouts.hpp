@@ -11,7 +11,4 @@ namespace underlap::plan {
 /// pipeline parallelism. Gradients of dense layers are reduced over context and data parallelism together.
 RankLayouts rank_layouts(const ParallelConfig& parallel);
 
-/// The layout of dense layers alone.
-RankLayout dense_layout(const ParallelConfig& parallel);
-
 }  // namespace underlap::plan

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/memory/activations.hpp"
-
-#include <algorithm>
-#include <numeric>
+#include "impl/plan/memory/memory_parts.hpp"
 
 #include "impl/plan/precision.hpp"
 

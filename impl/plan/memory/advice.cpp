@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "impl/plan/memory/memory.hpp"
@@ -17,14 +16,10 @@ namespace {
 /// Configurations with something of one kind changed, each with more of it than the one before.
 using Changes = std::vector<Config>;
 
-std::int64_t num_chunks(const ParallelConfig& p) {
-  return std::int64_t{p.pipeline_model_parallel_size} * p.virtual_pipeline_model_parallel_size;
-}
-
 bool is_even(const Config& c) { return c.parallel.layers_of_ranges.empty(); }
 
 std::int64_t layers_of_largest_chunk(const Config& c) {
-  if (is_even(c)) return c.model.num_layers / num_chunks(c.parallel);
+  if (is_even(c)) return c.model.num_layers / c.parallel.num_chunks();
   return *std::ranges::max_element(c.parallel.layers_of_ranges);
 }
 
@@ -63,12 +58,12 @@ std::optional<Config> with_fewer_replicas(Config config, std::int32_t factor) {
 bool set_stages(Config& c, std::int32_t stages) {
   ParallelConfig& p = c.parallel;
   p.pipeline_model_parallel_size = stages;
-  while (p.virtual_pipeline_model_parallel_size > 1 && !divides(num_chunks(p), c.model.num_layers))
+  while (p.virtual_pipeline_model_parallel_size > 1 && !divides(p.num_chunks(), c.model.num_layers))
     --p.virtual_pipeline_model_parallel_size;
   const bool is_interleaved = p.virtual_pipeline_model_parallel_size > 1;
   c.pipeline.overlap_p2p_comm = is_interleaved || c.extensions.overlap_without_virtual_stages;
   c.pipeline.microbatch_group_size_per_vp_stage = stages;
-  if (!divides(num_chunks(p), c.model.num_layers)) return false;
+  if (!divides(p.num_chunks(), c.model.num_layers)) return false;
   c.recompute.num_layers = std::min(c.recompute.num_layers, static_cast<std::int32_t>(layers_of_largest_chunk(c)));
   return !is_interleaved || divides(stages, c.train.num_microbatches);
 }
@@ -90,7 +85,7 @@ Changes more_tensor_ranks(const Config& c) {
   Changes changes;
   const std::int64_t most = c.run.gpus_per_node.value_or(8);
   const ModelConfig& m = c.model;
-  if (std::ranges::any_of(c.tensor_overlap.slots, in_userbuffers, &TensorSlotOverlap::method)) return changes;
+  if (uses_userbuffers(c.tensor_overlap)) return changes;
   const std::int32_t ranks = c.parallel.tensor_model_parallel_size;
   for (std::int32_t factor = 2; std::int64_t{ranks} * factor <= most; factor *= 2) {
     const std::int64_t size = std::int64_t{ranks} * factor;
@@ -202,7 +197,7 @@ Config shortened(const Config& config, std::int64_t layers) {
   Config shorter = config;
   shorter.model.num_layers = layers;
   shorter.recompute.num_layers =
-      std::min<std::int64_t>(config.recompute.num_layers, layers / num_chunks(config.parallel));
+      std::min<std::int64_t>(config.recompute.num_layers, layers / config.parallel.num_chunks());
   return shorter;
 }
 
@@ -220,7 +215,7 @@ std::string fewer_layers(const Config& config, std::int64_t bytes) {
 
 std::optional<std::int64_t> layers_that_fit(const Config& config, std::int64_t bytes) {
   if (!is_even(config)) return std::nullopt;
-  const std::int64_t unit = num_chunks(config.parallel);
+  const std::int64_t unit = config.parallel.num_chunks();
   const auto fit = [&](std::int64_t layers_of_chunk) { return fits(shortened(config, layers_of_chunk * unit), bytes); };
   std::int64_t fitting = 0;  // layers of a chunk
   std::int64_t too_many = (config.model.num_layers + unit - 1) / unit;

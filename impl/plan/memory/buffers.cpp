@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/memory/buffers.hpp"
+#include "impl/plan/memory/memory_parts.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include "impl/plan/memory/activations.hpp"
 #include "impl/plan/precision.hpp"
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/plan/userbuffers.hpp"
@@ -61,10 +57,6 @@ double attention_exchange_bytes(const Config& c, const RankShape& s) {
   return most;
 }
 
-bool uses_userbuffers(const Config& c) {
-  return std::ranges::any_of(c.tensor_overlap.slots, in_userbuffers, &TensorSlotOverlap::method);
-}
-
 /// cuBLAS's, which Transformer Engine and PyTorch each hold one of, and userbuffers one for each of its three streams.
 /// Sources: Transformer Engine, get_cublas_workspace_size_bytes and _NUM_MAX_UB_STREAMS; PyTorch,
 /// CUBLAS_WORKSPACE_CONFIG.
@@ -72,7 +64,7 @@ double gemm_workspaces(const Config& c) {
   const bool is_hopper_or_later = architecture_of(c.environment.gpu_arch) >= 90;
   const double of_engine = (is_hopper_or_later ? 32 : 4) * kMib;
   const double of_torch = is_hopper_or_later ? 32 * kMib : 8.125 * kMib;
-  return of_torch + of_engine * (uses_userbuffers(c) ? 1 + 3 : 1);
+  return of_torch + of_engine * (uses_userbuffers(c.tensor_overlap) ? 1 + 3 : 1);
 }
 
 /// Workspace of attention's backward pass: the sums of dq in fp32. If they are added in a fixed order, also 2 bytes per

@@ -51,11 +51,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "impl/plan/memory/activations.hpp"
-#include "impl/plan/memory/buffers.hpp"
-#include "impl/plan/memory/state.hpp"
+#include "impl/plan/memory/memory_parts.hpp"
 #include "impl/plan/rules/resolution.hpp"
 
 namespace underlap::plan {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/memory/stage_layers.hpp"
-
-#include <algorithm>
 #include <set>
 
+#include "impl/plan/memory/memory_parts.hpp"
 #include "impl/plan/precision.hpp"
 
 namespace underlap::plan {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/memory/state.hpp"
-
-#include <algorithm>
+#include "impl/plan/memory/memory_parts.hpp"
 
 #include "impl/plan/precision.hpp"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "impl/plan/config.hpp"
 #include "impl/plan/modes/mode_rules.hpp"
 #include "impl/plan/tensor_slots.hpp"
@@ -15,11 +13,6 @@ constexpr const char* kOverlap = "comm_overlap.tp_comm_overlap";
 bool tensor_ranks_are_worth_trying(const ModelConfig& model, const ParallelConfig& /*parallel*/, std::int64_t size,
                                    const SearchedMachine& machine) {
   return size <= machine.gpus_per_node && model.num_attention_heads % size == 0;
-}
-
-bool has_userbuffers(const Config& config) {
-  return std::ranges::any_of(config.tensor_overlap.slots,
-                             [](const TensorSlotOverlap& slot) { return in_userbuffers(slot.method); });
 }
 
 /// Published presets for this layer and GPU; the first is none.
@@ -46,7 +39,7 @@ std::vector<std::string> settings_of(TensorSlotKind kind) {
 }
 
 std::vector<SearchAxis> tensor_axes(const Config& layout, const IsOpen& is_open) {
-  if (!layout.parallel.sequence_parallel || !(is_open(kOverlap) || has_userbuffers(layout))) return {};
+  if (!layout.parallel.sequence_parallel || !(is_open(kOverlap) || uses_userbuffers(layout.tensor_overlap))) return {};
   std::vector<SearchAxis> axes{{kOverlap, {"true", "false"}}, {"comm_overlap.tp_comm_overlap_cfg", presets(layout)}};
   for (std::size_t i = 0; i < kNumTensorSlots; ++i)
     axes.push_back({std::string(kTensorSlotPaths[i]), settings_of(kind_of(static_cast<TensorSlot>(i)))});
@@ -72,7 +65,9 @@ ModeRules tensor_rules() {
             return {{"model.sequence_parallel", p.tensor_model_parallel_size > 1 ? "true" : "false"}};
           },
           .axes = tensor_axes,
-          .switches = {{"tp_comm_overlap", has_userbuffers, {{kOverlap, "false"}}}}};
+          .switches = {{"tp_comm_overlap",
+                        [](const Config& c) { return uses_userbuffers(c.tensor_overlap); },
+                        {{kOverlap, "false"}}}}};
 }
 
 }  // namespace underlap::plan

@@ -48,7 +48,7 @@ void read_types(Resolution& r) {
 
 bool uses(const Resolution& r, CpCommType type) {
   const auto& types = r.plan.config.context.cp_comm_type;
-  return std::find(types.begin(), types.end(), type) != types.end();
+  return std::ranges::find(types, type) != types.end();
 }
 
 /// Two sizes whose product is `cp`; nullopt where `written` is anything else.

@@ -8,6 +8,7 @@
 #include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/rules/resolution.hpp"
 #include "impl/plan/schema/paths.hpp"
+#include "impl/plan/tensor_slots.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -36,9 +37,7 @@ void expose_tensor(Resolution& r) {
   const ParallelConfig& p = r.config().parallel;
   if (!in_scope(Scope::tp, r)) return;
   const auto& slots = r.config().tensor_overlap.slots;
-  const auto uses_nccl = [](const TensorSlotOverlap& slot) {
-    return slot.method == TensorMethod::nccl || slot.method == TensorMethod::waited;
-  };
+  const auto uses_nccl = [](const TensorSlotOverlap& slot) { return !in_userbuffers(slot.method); };
   if (!p.sequence_parallel)
     r.expose({"model.sequence_parallel", kTp},
              "every all-reduce of a forward pass is exposed: sequence_parallel is false, and without it no "

@@ -24,11 +24,6 @@ constexpr std::string_view kLayers = "model.num_layers";
 
 using Counts = std::vector<std::int32_t>;
 
-std::int32_t num_ranges(const Resolution& r) {
-  const ParallelConfig& p = r.plan.config.parallel;
-  return p.pipeline_model_parallel_size * p.virtual_pipeline_model_parallel_size;
-}
-
 /// Layers of each stage, divided among its chunks; nothing, and an error, if they do not divide.
 std::optional<Counts> by_stage(Resolution& r, const Counts& of_stage) {
   const std::int32_t chunks = r.config().parallel.virtual_pipeline_model_parallel_size;
@@ -68,7 +63,7 @@ std::optional<Counts> with_other_ends(Resolution& r) {
 
 std::optional<Counts> with_ends_counted(Resolution& r, bool embedding, bool loss) {
   const std::int64_t layers = r.config().model.num_layers + embedding + loss;
-  const std::int32_t ranges = num_ranges(r);
+  const std::int64_t ranges = r.config().parallel.num_chunks();
   if (layers % ranges != 0) {
     r.error({kLayers, kEmbedding, kLoss},
             fmt::format("{} layers, counting embedding and loss, are not divisible by pipeline_model_parallel_size * "
@@ -167,7 +162,7 @@ std::optional<Counts> by_layout(Resolution& r) {
     return refuse(
         fmt::format("pipeline_model_parallel_layout has {} layers, but model.num_layers is {}; make them agree", layers,
                     r.config().model.num_layers));
-  if (size % p.pipeline_model_parallel_size != 0 || (r.settings.given(kVpp) && size != num_ranges(r)))
+  if (size % p.pipeline_model_parallel_size != 0 || (r.settings.given(kVpp) && size != p.num_chunks()))
     return refuse(
         fmt::format("pipeline_model_parallel_layout has {} ranges, but {} stages of {} chunks need a different number; "
                     "make them agree",

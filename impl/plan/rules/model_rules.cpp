@@ -161,7 +161,7 @@ void resolve_model(Resolution& r) {
   if (r.settings.invalid(kPreset)) return;
   if (!r.settings.given(kPreset)) return report_missing_sizes(r);
   const std::string name = r.settings.text(kPreset, "");
-  if (const auto preset = find_preset(name)) {
+  if (const ModelConfig* preset = find_preset(name)) {
     r.config().model = *preset;
     return;
   }

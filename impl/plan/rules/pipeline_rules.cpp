@@ -238,7 +238,7 @@ void check_split_backward(Resolution& r) {
     r.error({path, kSchedule},
             fmt::format("{} {} defers weight gradients, and {}", kSchedule, schedule_in_effect(c), why));
   };
-  if (std::ranges::any_of(c.tensor_overlap.slots, in_userbuffers, &TensorSlotOverlap::method))
+  if (uses_userbuffers(c.tensor_overlap))
     refuse("comm_overlap.tp_comm_overlap", "tp_comm_overlap runs collectives during them; change one of the two");
   if (is_fp8(scaling_of(c)))
     refuse("mixed_precision.recipe", "this version keeps no fp8 gradients for them; choose bf16_mixed");

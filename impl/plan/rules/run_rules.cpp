@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 #include <utility>
 
 #include "impl/plan/link_setting.hpp"
@@ -16,6 +14,7 @@
 #include "impl/plan/rules/tensor_checks.hpp"
 #include "impl/plan/schema/paths.hpp"
 #include "impl/plan/usual_hardware.hpp"
+#include "platform/text/digits.hpp"
 
 namespace underlap::plan {
 namespace {
@@ -139,10 +138,9 @@ void read_traces(Resolution& r) {
     return;
   }
   kept.which = Which::sample;
-  const char* const end = text.data() + text.size();
-  const char* const number = text.starts_with(kSample) ? text.data() + kSample.size() : end;
-  const auto [behind, error] = std::from_chars(number, end, kept.num_ranks);
-  if (error != std::errc() || behind != end || kept.num_ranks < 1)
+  if (text.starts_with(kSample))
+    kept.num_ranks = parse_number<std::int64_t>(std::string_view(text).substr(kSample.size())).value_or(0);
+  if (kept.num_ranks < 1)
     r.error({kPath},
             fmt::format("{} is \"{}\", must be all, none, worst or sample:N with N of at least 1", kPath, text));
 }

@@ -7,12 +7,9 @@
 
 #include "impl/plan/schema/paths.hpp"
 #include "impl/plan/slots/slot_fields.hpp"
-#include "impl/plan/userbuffers.hpp"
 
 namespace underlap::plan {
 namespace {
-
-bool is_of_userbuffers(TensorMethod method) { return method != TensorMethod::nccl && method != TensorMethod::waited; }
 
 /// The reason why collectives' kernels do not run in clusters; empty if NCCL is asked for clusters.
 std::string why_no_clusters(const Config& c) {
@@ -68,8 +65,7 @@ void check_tensor_nodes(Resolution& r, std::int64_t gpus_per_node) {
   for (std::int64_t group = 0; group < std::min(groups, gpus_per_node); ++group)
     crosses |= group * tp / gpus_per_node != ((group + 1) * tp - 1) / gpus_per_node;
   if (!crosses) return;
-  const auto& slots = r.config().tensor_overlap.slots;
-  if (std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return is_of_userbuffers(slot.method); }))
+  if (uses_userbuffers(r.config().tensor_overlap))
     r.error({kNode, kTp}, fmt::format("{} is {}, so its groups cross nodes of {} GPUs: userbuffers need the ranks of a "
                                       "group in one NVLink domain; lower it, or leave tp_comm_overlap out",
                                       kTp, tp, gpus_per_node));

@@ -151,7 +151,7 @@ class EntryReader {
   void check_method(Place place) {
     using enum TensorMethod;
     const TensorMethod method = method_of(request_).value_or(nccl);
-    if (method == nccl || method == waited) return;
+    if (!in_userbuffers(method)) return;
     const auto wrong = [&](std::string_view why) {
       r_.problems.add(place, fmt::format("{} has no {}: {}", path_, kTensorMethodNames[method], why));
     };

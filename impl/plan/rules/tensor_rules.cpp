@@ -8,7 +8,7 @@
 #include "impl/plan/pipeline_schedules.hpp"
 #include "impl/plan/precision.hpp"
 #include "impl/plan/rules/resolution.hpp"
-#include "impl/plan/rules/tensor_switches.hpp"
+#include "impl/plan/rules/tensor_request.hpp"
 #include "impl/plan/schema/paths.hpp"
 
 namespace underlap::plan {
@@ -93,7 +93,7 @@ void decide_async_collectives(Resolution& r) {
 
 bool has_tensor_config(const Resolution& r) {
   const auto given = [&](std::string_view path) { return r.settings.given(path); };
-  return given(kTensorOverlapConfig) || std::any_of(kTensorSlotPaths.begin(), kTensorSlotPaths.end(), given);
+  return given(kTensorOverlapConfig) || std::ranges::any_of(kTensorSlotPaths, given);
 }
 
 }  // namespace

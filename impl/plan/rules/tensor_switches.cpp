@@ -6,7 +6,7 @@
 //   tp_comm_overlap_rs_dgrad          qkv and fc1: dgrad reduces its own output, and both bulk overlaps are off
 //   tp_comm_overlap_disable_qkv, _fc1 that layer's forward gather and its rs_dgrad are off; bulk overlaps stay
 // A slot that is switched off communicates through NCCL, as without userbuffers.
-#include "impl/plan/rules/tensor_switches.hpp"
+#include "impl/plan/rules/tensor_request.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ class Switches {
 
   Outcome apply(TensorSlot slot, const TensorSlotRequest& request, bool is_fp8) const {
     const TensorSlotOverlap overlap = set_up(slot, request, is_fp8);
-    if (overlap.method == TensorMethod::nccl || overlap.method == TensorMethod::waited) return outside(overlap.method);
+    if (!in_userbuffers(overlap.method)) return outside(overlap.method);
     switch (kind_of(slot)) {
       case TensorSlotKind::gather_gemm: return apply_to_gather(slot, overlap);
       case TensorSlotKind::gemm_scatter: return on(kReduce, true) ? Outcome{overlap} : off(is_false(kReduce));

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dump contains every field of every dataclass, so a value may not be the user's choice: `ddp.overlap_grad_reduce:
 // false` is a default that CommOverlapConfig overwrites. Some fields have other names than ours, or none.
-#include "impl/plan/schema/bridge_dump.hpp"
+#include "impl/plan/schema/foreign_configs.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
-#include <utility>
 
 #include "platform/text/list.hpp"
 
@@ -23,7 +21,7 @@ bool is_ours(std::string_view section) {
 bool is_read_for_the_model(std::string_view path) {
   constexpr std::array<std::string_view, 4> kFields = {"model.activation_func", "model.gated_linear_unit",
                                                        "model.should_pad_vocab", "model.make_vocab_size_divisible_by"};
-  return std::find(kFields.begin(), kFields.end(), path) != kFields.end();
+  return std::ranges::find(kFields, path) != kFields.end();
 }
 
 /// Bridge's GPT config since 2026 keeps the fields of Megatron Core's TransformerConfig in a mapping of their own.
@@ -243,9 +241,9 @@ class DumpReader {
 }  // namespace
 
 bool is_bridge_dump(const Node& root) {
-  return find_entry(root, "_target_") != nullptr ||
-         std::any_of(root.entries.begin(), root.entries.end(),
-                     [](const Entry& entry) { return find_entry(*entry.value, "_target_") != nullptr; });
+  return find_entry(root, "_target_") != nullptr || std::ranges::any_of(root.entries, [](const Entry& entry) {
+           return find_entry(*entry.value, "_target_") != nullptr;
+         });
 }
 
 void read_bridge_dump(Settings& settings, const Node& root, Problems& problems) {

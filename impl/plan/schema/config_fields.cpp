@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/schema/config_fields.hpp"
+#include "impl/plan/schema/schema.hpp"
 
-#include <array>
 #include <tuple>
 #include <type_traits>
 
-#include "impl/plan/value.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -31,10 +29,8 @@ template <class Field>
 void assign(Field& field, const Value& value) {
   if constexpr (std::is_enum_v<Field>)
     from_word(field, std::get<std::string>(value));
-  else if constexpr (std::is_same_v<Field, bool> || std::is_same_v<Field, std::string>)
+  else if constexpr (std::is_same_v<Field, bool> || std::is_same_v<Field, std::string> || std::is_same_v<Field, double>)
     field = std::get<Field>(value);
-  else if constexpr (std::is_same_v<Field, double>)
-    field = std::get<double>(value);
   else if constexpr (std::is_integral_v<Field>)
     field = static_cast<Field>(std::get<std::int64_t>(value));
   else if (is_null(value))

@@ -2,19 +2,14 @@
 // Megatron-LM's command line. Each argument is a setting with its own name, some switches turn a setting off, and
 // omitted arguments have other defaults than in Megatron-Bridge. The list becomes a document with the sections of a
 // configuration and the places of its words, and is read as one.
-#include "impl/plan/schema/megatron_arguments.hpp"
+#include "impl/plan/schema/foreign_configs.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <functional>
-#include <map>
-#include <set>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
 #include "impl/plan/schema/knobs_text.hpp"
 #include "impl/plan/schema/paths.hpp"
@@ -124,35 +119,29 @@ std::int64_t size_of(const std::string& digits, std::int64_t otherwise) {
 /// Builds the document of a configuration from paths and values.
 class ArgumentDocument {
  public:
-  explicit ArgumentDocument(Document& document) : document_(document) {
-    document_.root = &add_node(Node::Kind::mapping, {});
+  explicit ArgumentDocument(Document& document) : document_(document), root_(document.add(Node::Kind::mapping, {})) {
+    document_.root = &root_;
   }
 
   /// The last value of a path wins, as in argparse.
   void put(std::string_view path, Place place, const Node& value) {
     const std::size_t dot = path.find('.');
-    if (dot == path.npos) return put_entry(root(), path, place, &value);
+    if (dot == path.npos) return put_entry(root_, path, place, &value);
     const std::string section(path.substr(0, dot));
     auto& node = sections_[section];
     if (node == nullptr) {
-      node = &add_node(Node::Kind::mapping, place);
-      root().entries.push_back({section, place, node});
+      node = &document_.add(Node::Kind::mapping, place);
+      root_.entries.push_back({section, place, node});
     }
     put_entry(*node, path.substr(dot + 1), place, &value);
   }
   void put(std::string_view path, Place place, std::string text) {
-    Node& node = add_node(Node::Kind::scalar, place);
-    node.text = std::move(text);
-    put(path, place, node);
+    put(path, place, document_.add(Node::Kind::scalar, place, std::move(text)));
   }
-  void put_null(std::string_view path, Place place) { put(path, place, add_node(Node::Kind::null, place)); }
+  void put_null(std::string_view path, Place place) { put(path, place, document_.add(Node::Kind::null, place)); }
   void put(std::string_view path, Place place, std::span<const Word> list) {
-    Node& node = add_node(Node::Kind::sequence, place);
-    for (const Word& word : list) {
-      Node& item = add_node(Node::Kind::scalar, word.place);
-      item.text = word.text;
-      node.items.push_back(&item);
-    }
+    Node& node = document_.add(Node::Kind::sequence, place);
+    for (const Word& word : list) node.items.push_back(&document_.add(Node::Kind::scalar, word.place, word.text));
     put(path, place, node);
   }
 
@@ -169,14 +158,6 @@ class ArgumentDocument {
   std::int64_t size(std::string_view path, std::int64_t otherwise) const { return size_of(text(path), otherwise); }
 
  private:
-  Node& root() { return *root_; }
-  Node& add_node(Node::Kind kind, Place place) {
-    Node& node = document_.nodes.emplace_back();
-    node.kind = kind;
-    node.place = place;
-    if (root_ == nullptr) root_ = &node;
-    return node;
-  }
   static void put_entry(Node& mapping, std::string_view key, Place place, const Node* value) {
     const auto old = std::ranges::find(mapping.entries, key, &Entry::key);
     if (old == mapping.entries.end())
@@ -186,7 +167,7 @@ class ArgumentDocument {
   }
 
   Document& document_;
-  Node* root_ = nullptr;
+  Node& root_;
   std::map<std::string, Node*> sections_;
 };
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // NeMo 2.0 keeps the same dataclasses in other places. The strategy has the parallel sizes and ddp, a plugin the
 // precision, and a callback the communication overlap. The model's class implies its sizes.
-#include "impl/plan/schema/nemo_dump.hpp"
+#include "impl/plan/schema/foreign_configs.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <initializer_list>
 #include <iterator>
-#include <utility>
 
 namespace underlap::plan {
 namespace {
@@ -51,7 +49,7 @@ class NemoBuilder {
   /// model: {config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config8B, num_layers: 16}}
   /// trainer: {num_nodes: 2, devices: 8, strategy: {tensor_model_parallel_size: 2, ddp: {...}}, plugins: {...}, ...}
   Document build() {
-    Node& root = add(Node::Kind::mapping, nemo_.place);
+    Node& root = document_.add(Node::Kind::mapping, nemo_.place);
     document_.root = &root;
     section(root, "model", {find_mapping(nemo_, {"model", "config"}), find_mapping(nemo_, {"trainer", "strategy"})});
     section(root, "ddp", {find_mapping(nemo_, {"trainer", "strategy", "ddp"})});
@@ -71,21 +69,13 @@ class NemoBuilder {
            key == "world_size" || key == "matrix";
   }
 
-  Node& add(Node::Kind kind, Place place) {
-    Node& node = document_.nodes.emplace_back();
-    node.kind = kind;
-    node.place = place;
-    return node;
-  }
   const Node& scalar(std::string text, Place place) {
-    Node& node = add(Node::Kind::scalar, place);
-    node.text = std::move(text);
-    return node;
+    return document_.add(Node::Kind::scalar, place, std::move(text));
   }
 
   /// One section, merged from several mappings. The first occurrence of a key wins.
   void section(Node& root, const char* name, std::initializer_list<const Node*> parts) {
-    Node& node = add(Node::Kind::mapping, nemo_.place);
+    Node& node = document_.add(Node::Kind::mapping, nemo_.place);
     for (const Node* part : parts)
       if (part != nullptr)
         for (const Entry& entry : part->entries)
@@ -122,7 +112,7 @@ class NemoBuilder {
       for (const Node* callback : callbacks->value->items)
         if (class_of(*callback) == "MegatronCommOverlapCallback")
           return root.entries.push_back({"comm_overlap", callback->place, callback});
-    root.entries.push_back({"comm_overlap", trainer->place, &add(Node::Kind::null, trainer->place)});
+    root.entries.push_back({"comm_overlap", trainer->place, &document_.add(Node::Kind::null, trainer->place)});
   }
 
   void add_world(Node& root) {

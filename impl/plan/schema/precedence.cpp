@@ -25,9 +25,9 @@ bool is_of(const Setting& copy, std::string_view section) { return section_of(co
 
 bool is_of_mixed_precision(const Row& row) {
   const auto spellings = split_words(row.spellings);
-  return section_of(row.path) == "mixed_precision" ||
-         std::any_of(spellings.begin(), spellings.end(),
-                     [](std::string_view spelling) { return section_of(spelling) == "mixed_precision"; });
+  return section_of(row.path) == "mixed_precision" || std::ranges::any_of(spellings, [](std::string_view spelling) {
+           return section_of(spelling) == "mixed_precision";
+         });
 }
 
 /// The section whose copy alone counts; empty: all count.
@@ -43,8 +43,7 @@ const Setting* chosen(const Settings& settings, const Row& row, const std::vecto
   const std::string_view path = row.path, owner = owner_of(settings, row);
   const bool is_skipped =
       owner.empty() && section_of(path) == "comm_overlap" && is_one_of(kOfDistributedOptimizer, path);
-  const bool has_others =
-      std::any_of(copies.begin(), copies.end(), [](const Setting& copy) { return !is_of(copy, "comm_overlap"); });
+  const bool has_others = std::ranges::any_of(copies, [](const Setting& copy) { return !is_of(copy, "comm_overlap"); });
   const Setting* best = nullptr;
   for (const Setting& copy : copies) {
     if (!owner.empty() && !is_of(copy, owner)) continue;

@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "impl/plan/pipeline_schedules.hpp"
-#include "impl/plan/schema/config_fields.hpp"
 #include "impl/plan/schema/knobs_text.hpp"
+#include "platform/text/digits.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -52,10 +51,9 @@ class TableReader {
   }
 
   double number_of(const Node& node) const {
-    double value = 0;
-    const char* const end = node.text.data() + node.text.size();
-    if (std::from_chars(node.text.data(), end, value).ptr != end) fail(node, "no number");
-    return value;
+    const auto value = parse_number<double>(node.text);
+    if (!value) fail(node, "no number");
+    return *value;
   }
 
   template <class Enum, std::size_t kCount>

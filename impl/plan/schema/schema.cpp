@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "impl/plan/schema/paths.hpp"
 #include "platform/suggestion.hpp"
+#include "platform/text/digits.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::plan {
@@ -61,10 +60,7 @@ std::optional<Number> read_number(const Node& node) {
   if (node.kind != Node::Kind::scalar || node.is_quoted || node.text.empty()) return std::nullopt;
   std::string_view text = node.text;
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_number<Number>(text);
 }
 
 bool in_range(const Range& range, double number) {
@@ -78,7 +74,7 @@ std::optional<Value> read_choice(const Row& row, const Node& node) {
   std::string with_underscores = node.text;
   std::replace(with_underscores.begin(), with_underscores.end(), '-', '_');
   for (const std::string& word : {node.text, with_underscores})
-    if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+    if (std::ranges::find(choices, word) != choices.end()) return word;
   return std::nullopt;
 }
 
@@ -119,7 +115,7 @@ Value any_value(const Node& node) {
   }
   ValueMapping mapping;
   for (const Entry& entry : node.entries) mapping.emplace_back(entry.key, any_value(*entry.value));
-  std::sort(mapping.begin(), mapping.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(mapping, [](const auto& a, const auto& b) { return a.first < b.first; });
   return mapping;
 }
 
@@ -174,8 +170,8 @@ std::string elsewhere_by_another_name(std::string_view word) {
   for (const std::string_view path : all_paths()) names.push_back(last_component(path));
   const auto near = suggestions(word, names);
   if (near.empty()) return "; underlap list knobs shows every key";
-  const auto found = std::find_if(all_paths().begin(), all_paths().end(),
-                                  [&](std::string_view path) { return last_component(path) == near.front(); });
+  const auto found =
+      std::ranges::find_if(all_paths(), [&](std::string_view path) { return last_component(path) == near.front(); });
   return fmt::format("; did you mean {}?", *found);
 }
 
@@ -200,7 +196,7 @@ std::string suggestion(std::string_view path) {
 
 bool is_used_by(const Row& row, Backend backend) {
   const auto backends = split_words(row.backends);
-  return backends.empty() || std::find(backends.begin(), backends.end(), to_string(backend)) != backends.end();
+  return backends.empty() || std::ranges::find(backends, to_string(backend)) != backends.end();
 }
 
 std::string expectation(const Row& row) {

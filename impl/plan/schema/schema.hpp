@@ -54,6 +54,15 @@ struct ConfigField {
   Value (*read)(const Config&) = nullptr;
 };
 
+/// A key, and the field of Config that holds its value.
+struct KeyField {
+  std::string_view key;
+  ConfigField field;
+};
+
+/// All keys that set one field as it is written; the others are left to the rules.
+std::span<const KeyField> key_fields();
+
 /// One key. Adding a key needs one row in one of the files schema/knobs/NAME.yaml, and a line in config_fields.cpp if a
 /// field of Config holds the written value.
 struct Row {

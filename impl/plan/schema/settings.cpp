@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "impl/plan/schema/bridge_dump.hpp"
+#include "impl/plan/schema/foreign_configs.hpp"
 
 namespace underlap::plan {
 namespace {

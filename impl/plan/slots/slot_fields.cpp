@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <vector>
 
 #include "impl/plan/rules/tensor_checks.hpp"
 #include "impl/plan/schema/paths.hpp"

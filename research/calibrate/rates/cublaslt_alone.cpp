@@ -2,10 +2,7 @@
 #include "research/calibrate/rates/cublaslt_alone.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 #include "kernels/gemm_fp8/gemm_fp8_parameters.hpp"
 #include "platform/errors.hpp"

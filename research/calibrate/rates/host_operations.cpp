@@ -11,8 +11,6 @@
 #include <map>
 #include <random>
 
-#include "kernels/elementwise/elementwise.hpp"
-#include "kernels/random/random.hpp"
 #include "research/calibrate/rates/benchmarks.hpp"
 #include "research/calibrate/rates/operation_works.hpp"
 #include "research/calibrate/rates/roofline.hpp"
@@ -61,10 +59,7 @@ class HostWork {
       });
       return;
     }
-    // Random fp8 values come from earlier operations, which quantize.
-    const bool has_deviates = tensor.dtype == DataType::f32 || tensor.dtype == DataType::bf16;
-    const Operation values =
-        has_deviates ? kernels::random_normal(flat(tensor), tensor.id, 0, 0.02) : kernels::fill(flat(tensor), 1);
+    const Operation values = filling(tensor);
     const BoundView view{data, tensor.dtype, 1, tensor.elements, tensor.elements};
     values.cpu()(Arguments({&view, 1}, values.parameters()));
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
 
 #include "kernels/activation/activation.hpp"
 #include "kernels/adam/adam.hpp"

@@ -49,14 +49,12 @@ constexpr LayerShape kTiny{.sequence = 128,
                            .ffn = 384,
                            .vocabulary = 256,
                            .parameters = std::int64_t{1} << 19};
-constexpr LayerShape kEightTiny{.sequence = 8 * kTiny.sequence,
-                                .hidden = kTiny.hidden,
-                                .heads = kTiny.heads,
-                                .groups = kTiny.groups,
-                                .head_size = kTiny.head_size,
-                                .ffn = kTiny.ffn,
-                                .vocabulary = kTiny.vocabulary,
-                                .parameters = 2 * kTiny.parameters};
+constexpr LayerShape kEightTiny = [] {
+  LayerShape shape = kTiny;
+  shape.sequence *= 8;
+  shape.parameters *= 2;
+  return shape;
+}();
 
 /// Every operation of kernels/registry.hpp, at each shape that a layer has of it.
 std::vector<Work> operation_works(const LayerShape& layer);

@@ -3,16 +3,15 @@
 // underlap-calibrate rates: each operation on the host and on a GPU against the roofline measured in the same run, and
 // collectives by size.
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "platform/exit_code.hpp"
+#include "platform/text/digits.hpp"
 #include "platform/text/output.hpp"
 #include "research/calibrate/commands.hpp"
 #include "research/calibrate/rates/benchmarks.hpp"
@@ -72,8 +71,8 @@ int measure_rates(int argc, char** argv) {
   CudaBenchmarks cuda;
   cuda.is_trial = take_argument(argc, argv, "--trial").has_value();
   if (const auto seconds = take_argument(argc, argv, "--warm-up")) {
-    const char* const end = seconds->data() + seconds->size();
-    if (std::from_chars(seconds->data(), end, cuda.warm_up_s).ptr != end || seconds->empty() || cuda.warm_up_s < 0) {
+    cuda.warm_up_s = parse_number<double>(*seconds).value_or(-1);
+    if (cuda.warm_up_s < 0) {
       print_error("underlap-calibrate: --warm-up is \"{}\"; use seconds, such as --warm-up=2\n", *seconds);
       return kBadInput;
     }

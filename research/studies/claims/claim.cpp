@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "research/studies/claims/claim.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "profiler/trace/enum_names.hpp"
@@ -29,7 +27,7 @@ std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
 Verdict verdict_of(const Evidence& evidence, const Finding& finding) {
   if (!evidence.not_run.empty()) return Verdict::not_run;
   assert(!finding.cases.empty());
-  const auto count = std::count_if(finding.cases.begin(), finding.cases.end(), [](const Case& c) { return c.holds; });
+  const auto count = std::ranges::count_if(finding.cases, [](const Case& c) { return c.holds; });
   if (count == 0) return Verdict::does_not_hold;
   return count == std::ssize(finding.cases) ? Verdict::holds : Verdict::holds_where;
 }

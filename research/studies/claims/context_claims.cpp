@@ -2,7 +2,6 @@
 // How claims of the NeMo Framework user guide on context parallelism are judged.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <initializer_list>
 

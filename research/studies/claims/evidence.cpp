@@ -3,19 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <set>
-#include <span>
 #include <stdexcept>
 
 #include "bench/ranks/session.hpp"
 #include "impl/plan/layout/chunk_buckets.hpp"
-#include "impl/plan/plan.hpp"
-#include "platform/numbers/median.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
-#include "profiler/analysis/windows.hpp"
 #include "profiler/report/samples.hpp"
 
 namespace underlap::bench {
@@ -24,15 +17,15 @@ namespace {
 constexpr double kNsPerMs = 1e6;
 
 bool stands_in(const plan::Plan& plan, const plan::Message& error) {
-  return std::any_of(plan.errors.begin(), plan.errors.end(), [&](const plan::Message& other) {
+  return std::ranges::any_of(plan.errors, [&](const plan::Message& other) {
     return other.where == error.where && other.message == error.message;
   });
 }
 
 // Whether only some of the cells have the error: what a claim may say of them, and no mistake in the file.
 bool sets_cells_apart(const plan::Message& error, const plan::Matrix& matrix) {
-  const auto count = std::count_if(matrix.cells.begin(), matrix.cells.end(),
-                                   [&](const plan::Cell& cell) { return stands_in(cell.plan, error); });
+  const auto count =
+      std::ranges::count_if(matrix.cells, [&](const plan::Cell& cell) { return stands_in(cell.plan, error); });
   return count > 0 && count < std::ssize(matrix.cells);
 }
 
@@ -40,8 +33,7 @@ plan::Matrix read_matrix(const std::string& file, bool runs) {
   plan::Matrix matrix = plan::parse(plan::read_config(file), file);
   std::string errors;
   for (const plan::Message& error : matrix.errors)
-    if (runs || !sets_cells_apart(error, matrix))
-      errors += fmt::format("{}{}: {}", errors.empty() ? "" : "\n", error.where, error.message);
+    if (runs || !sets_cells_apart(error, matrix)) errors += (errors.empty() ? "" : "\n") + error.text();
   if (!errors.empty()) throw std::invalid_argument(errors);
   for (const plan::Cell& cell : matrix.cells)
     if (cell.plan.config.run.traits().measures_time)

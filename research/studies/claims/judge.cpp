@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace underlap::bench {
@@ -119,7 +118,7 @@ std::vector<plan::TensorSlot> slots_of(std::initializer_list<plan::TensorSlotKin
   std::vector<plan::TensorSlot> slots;
   for (std::size_t i = 0; i < plan::kNumTensorSlots; ++i) {
     const auto slot = static_cast<plan::TensorSlot>(i);
-    if (std::find(kinds.begin(), kinds.end(), plan::kind_of(slot)) != kinds.end()) slots.push_back(slot);
+    if (std::ranges::find(kinds, plan::kind_of(slot)) != kinds.end()) slots.push_back(slot);
   }
   return slots;
 }

@@ -2,8 +2,6 @@
 // How claims of both documents on pipeline parallelism, and on all overlaps at once, are judged.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "research/studies/claims/judge.hpp"
 
 namespace underlap::bench {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <stdexcept>
 
 #include "research/studies/claims/judge.hpp"

@@ -21,7 +21,7 @@ bool is_throughput(const ModelledTable& table) {
 // A row that others are multiples of has no error of its own.
 bool is_unit(const ModelledRow& row) { return row.row.relative_to == row.row.name; }
 
-bool is_of_ratios(const ModelledTable& table) { return std::any_of(table.rows.begin(), table.rows.end(), is_unit); }
+bool is_of_ratios(const ModelledTable& table) { return std::ranges::any_of(table.rows, is_unit); }
 
 // A fitted figure is not a prediction.
 std::string error_text(const ModelledRow& row) {
@@ -29,12 +29,10 @@ std::string error_text(const ModelledRow& row) {
   return row.is_fit ? "fitted" : signed_percent(row.error());
 }
 
-bool has_fit(const ModelledTable& table) {
-  return std::any_of(table.rows.begin(), table.rows.end(), [](const ModelledRow& row) { return row.is_fit; });
-}
+bool has_fit(const ModelledTable& table) { return std::ranges::any_of(table.rows, &ModelledRow::is_fit); }
 
 bool names_choices(const ModelledTable& table) {
-  return std::any_of(table.rows.begin(), table.rows.end(), [](const ModelledRow& row) { return !row.chosen.empty(); });
+  return std::ranges::any_of(table.rows, [](const ModelledRow& row) { return !row.chosen.empty(); });
 }
 
 Table throughput_table(const ModelledTable& table) {

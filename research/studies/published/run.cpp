@@ -30,10 +30,9 @@ constexpr const char* kIteration = "iteration";  // the part of a matrix with wh
 plan::Matrix read_matrix(const std::string& file) {
   plan::Matrix matrix = plan::parse(plan::read_config(file), file);
   std::string errors;
-  for (const plan::Message& error : matrix.errors) errors += fmt::format("{}: {}\n", error.where, error.message);
+  for (const plan::Message& error : matrix.errors) errors += error.text() + "\n";
   for (const plan::Cell& cell : matrix.cells) {
-    for (const plan::Message& message : cell.plan.not_run)
-      errors += fmt::format("{}: {}\n", message.where, message.message);
+    for (const plan::Message& message : cell.plan.not_run) errors += message.text() + "\n";
     if (cell.plan.config.run.traits().measures_time) errors += fmt::format("{}: run.backend must be sim\n", file);
   }
   if (!errors.empty()) throw std::invalid_argument(errors.substr(0, errors.size() - 1));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <stdexcept>
 
 #include "profiler/trace/enum_names.hpp"
 #include "research/studies/study_parser.hpp"
@@ -67,7 +66,7 @@ class PublishedReader {
   }
 
   static bool has_row(const PublishedTable& table, const std::string& name) {
-    return std::any_of(table.rows.begin(), table.rows.end(), [&](const PublishedRow& row) { return row.name == name; });
+    return std::ranges::find(table.rows, name, &PublishedRow::name) != table.rows.end();
   }
 
   // Of the last table: a row of its own, or of one before with the same figure.
@@ -78,7 +77,7 @@ class PublishedReader {
     const auto is_fitted = [&](const PublishedTable& table) {
       return table.speed == last.speed && table.fitted_to == last.fitted_to && has_row(table, last.fitted_to);
     };
-    if (!last.fitted_to.empty() && std::none_of(study.tables.begin(), study.tables.end(), is_fitted))
+    if (!last.fitted_to.empty() && std::ranges::none_of(study.tables, is_fitted))
       parser_.error(node.Mark(), fmt::format("fitted_to is {}, which is not a row", last.fitted_to));
   }
 

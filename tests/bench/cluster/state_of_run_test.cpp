@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cluster/state_of_run.hpp"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "platform/file_lock.hpp"
@@ -13,12 +12,6 @@ namespace underlap::bench {
 namespace {
 
 using Stage = StateOfRun::Stage;
-
-std::string this_host() {
-  utsname names{};
-  ::uname(&names);
-  return names.nodename;
-}
 
 class RunState : public ::testing::Test {
  protected:

@@ -3,8 +3,6 @@
 // expected figures of each.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -26,10 +24,7 @@ struct Case {
   friend void PrintTo(const Case& of, std::ostream* out) { *out << of.name; }
 };
 
-std::string cases() {
-  const char* folder = std::getenv("UNDERLAP_CASES");
-  return folder == nullptr ? "" : folder + std::string("/");
-}
+std::string cases() { return folder_in("UNDERLAP_CASES"); }
 
 class AnalyzeCase : public ::testing::TestWithParam<Case> {
  protected:

@@ -2,7 +2,6 @@
 // Traces that other tools wrote: which files are the ranks of one job, and what is said of their steps.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <initializer_list>
 
 #include "tests/bench/commands/program.hpp"
@@ -210,12 +209,6 @@ const std::map<std::string, std::vector<RealRank>> kRealTraces{
     {"nsys_2gpu_h100",
      {{0, 33, 1960, 17172.652, 17172.652, 253690.832, 0, 299848.812, 26031.025},
       {1, 33, 1984, 8229.1, 8229.1, 256095.624, 0, 298661.551, 31385.635}}}};
-
-// The folder that a variable names; empty where it is not set.
-std::string folder_in(const char* variable) {
-  const char* folder = std::getenv(variable);
-  return folder == nullptr ? "" : std::string(folder) + "/";
-}
 
 class AnalyzeRealTraces : public ::testing::Test {
  protected:

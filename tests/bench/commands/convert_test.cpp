@@ -27,7 +27,7 @@ Words files_beside(const fs::path& file) {
   Words files;
   for (const auto& entry : fs::directory_iterator(file.parent_path()))
     if (entry.path().filename().string().starts_with(file.stem().stem().string())) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <thread>
 
@@ -41,6 +42,10 @@ void surround(const Surroundings& surroundings, const std::string& out, const st
     if (::setrlimit(resource, &limit) != 0) ::_exit(127);
   }
 }
+
+constexpr const char* kTinyModel =  // tests make configurations of it before main()
+    "model: {num_layers: 1, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
+    "vocab_size: 256, seq_length: 16";
 
 std::string text_of(const report::StepSample& sample) {
   std::string text = std::to_string(sample.block) + " " + std::to_string(sample.step) + " " +
@@ -142,9 +147,14 @@ void expect_fits_a_terminal(const Words& arguments) {
 }
 
 std::string tiny_config(const std::string& more, const std::string& model) {
-  return "model: {num_layers: 1, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
-         "vocab_size: 256, seq_length: 16" +
-         model + "}\nrun: {steps: 2, blocks: 2, warmup: 1}\n" + more;
+  return kTinyModel + model + "}\nrun: {steps: 2, blocks: 2, warmup: 1}\n" + more;
+}
+
+std::string sim_config(const std::string& more) { return std::string(kTinyModel) + "}\nrun: {backend: sim}\n" + more; }
+
+std::string folder_in(const char* variable) {
+  const char* folder = std::getenv(variable);
+  return folder == nullptr ? "" : std::string(folder) + "/";
 }
 
 Words RunFolder::arguments(const Words& more) const { return joined({"run", config(), "-o", run()}, more); }
@@ -157,7 +167,7 @@ report::RunResults RunFolder::measured(const Words& more) const {
 std::vector<fs::path> RunFolder::traces() const {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder / "run/traces")) paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   return paths;
 }
 

@@ -87,6 +87,12 @@ std::string tiny_config(const std::string& more = "", const std::string& model =
 inline constexpr const char* kOffAndOn =
     "data_parallel_size: 2\nmatrix: {comm_overlap.overlap_grad_reduce: [false, true]}\n";
 
+/// The same model in virtual time.
+std::string sim_config(const std::string& more = kOffAndOn);
+
+/// The folder that a variable names, with a slash at its end; empty where it is not set.
+std::string folder_in(const char* variable);
+
 /// A folder with `config` in it as config.yaml.
 struct RunFolder {
   explicit RunFolder(const std::string& config) { write_text(folder / "config.yaml", config); }

@@ -8,12 +8,6 @@
 namespace underlap::bench {
 namespace {
 
-std::string sim_config(const std::string& more) {
-  return "model: {num_layers: 2, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
-         "vocab_size: 256, seq_length: 16}\nrun: {backend: sim}\n" +
-         more;
-}
-
 std::string off_and_on(const std::string& axis, const std::string& off, const std::string& on,
                        const std::string& without) {
   return fmt::format(

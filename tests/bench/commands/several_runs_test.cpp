@@ -88,9 +88,9 @@ TEST(Compare, SumsToTheNanosecond) {
 }
 
 TEST(CompareRealTraces, OfTwoMachinesSumToTheNanosecond) {
-  const char* folder = std::getenv("UNDERLAP_REAL_TRACES");
-  if (folder == nullptr) GTEST_SKIP() << "UNDERLAP_REAL_TRACES is not set";
-  const std::string pair = std::string(folder) + "/pair_a100_v100/";
+  const std::string folder = folder_in("UNDERLAP_REAL_TRACES");
+  if (folder.empty()) GTEST_SKIP() << "UNDERLAP_REAL_TRACES is not set";
+  const std::string pair = folder + "pair_a100_v100/";
   const Words words{"compare", pair + "control.json.gz", pair + "test.json.gz"};
   EXPECT_THAT(underlap_program(words), fails_with(2, "ranks is 8 in the baseline and 2 in the candidate"));
   const Json json = json_of(joined(words, {"--force"}));

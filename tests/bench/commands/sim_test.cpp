@@ -11,12 +11,6 @@
 namespace underlap::bench {
 namespace {
 
-std::string sim_config(const std::string& more = kOffAndOn) {
-  return "model: {num_layers: 1, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_query_groups: 2, "
-         "vocab_size: 256, seq_length: 16}\nrun: {backend: sim}\n" +
-         more;
-}
-
 nlohmann::json cells_of(const fs::path& run) {
   return nlohmann::json::parse(read_text(run / "results.json")).at("cells");
 }

@@ -51,9 +51,12 @@ StepBound bound_of(const plan::Config& config, const Trace& no_comm, const Trace
   return step_bound(config, {.no_comm = compute, .off = off == nullptr ? nullptr : &alone});
 }
 
-std::int64_t num_compute_slices_of_a_step(const Trace& trace) {
+// Of one purpose, or of all.
+std::int64_t num_compute_slices_of_a_step(const Trace& trace, std::optional<NameId> purpose = {}) {
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < trace.size(); ++i) count += trace.tag(i).step == 1 && trace.communication(i) == nullptr;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    count += trace.tag(i).step == 1 && trace.communication(i) == nullptr &&
+             trace.tag(i).purpose == purpose.value_or(trace.tag(i).purpose);
   return count;
 }
 
@@ -146,14 +149,6 @@ TEST(StepBound, TheIdealOfASlowLinkIsWhatItCarries) {
   EXPECT_GT(bound.ns->schedule_ns, bound.ns->ideal_ns);
 }
 
-// Compute slices of the step with this purpose.
-std::int64_t num_slices_of(const Trace& trace, NameId purpose) {
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    count += trace.tag(i).step == 1 && trace.communication(i) == nullptr && trace.tag(i).purpose == purpose;
-  return count;
-}
-
 // Rings copy and sum; a run without transfers multiplies whole and does neither.
 class StepBoundOfATechnique : public testing::Test {
  protected:
@@ -170,9 +165,9 @@ class StepBoundOfATechnique : public testing::Test {
     std::int64_t ns = num_compute_slices_of_a_step(no_comm_) * 1000;
     std::set<NameId> added;
     for (std::size_t i = 0; i < own_.size(); ++i)
-      if (own_.communication(i) == nullptr && num_slices_of(no_comm_, own_.tag(i).purpose) == 0)
+      if (own_.communication(i) == nullptr && num_compute_slices_of_a_step(no_comm_, own_.tag(i).purpose) == 0)
         added.insert(own_.tag(i).purpose);
-    for (const NameId purpose : added) ns += num_slices_of(own_, purpose) * 5000;
+    for (const NameId purpose : added) ns += num_compute_slices_of_a_step(own_, purpose) * 5000;
     return ns;
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of gpt3-175b in virtual time against the bounds of their schedules.
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -13,8 +12,7 @@ namespace underlap::bench {
 namespace {
 
 const ClaimCell& cell_named(const Evidence& evidence, const std::string& name) {
-  const auto found = std::find_if(evidence.cells.begin(), evidence.cells.end(),
-                                  [&](const ClaimCell& cell) { return cell.name == name; });
+  const auto found = std::ranges::find_if(evidence.cells, [&](const ClaimCell& cell) { return cell.name == name; });
   if (found == evidence.cells.end() || !found->run) throw std::invalid_argument("no cell " + name + " that ran");
   return *found;
 }

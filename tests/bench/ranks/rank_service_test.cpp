@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ranks/rank_service.hpp"
 
-#include <gmock/gmock.h>
 #include <sys/socket.h>
 
 #include <future>

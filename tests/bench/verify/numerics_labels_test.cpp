@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/verify/numerics_labels.hpp"
 
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <tuple>
@@ -33,6 +32,16 @@ class LossLabels : public testing::Test {
           {.block = 0, .step = static_cast<std::int32_t>(i), .loss = losses[i], .transfer_cpu_ns = {}, .ranks = {}});
   }
   std::vector<std::string> label() { return label_numerics(cells_, results_); }
+  /// Of the second of two cells, whose losses differ in the last bits.
+  NumericsLabel label_of_pair(const std::function<void(plan::Config&)>& off,
+                              const std::function<void(plan::Config&)>& both) {
+    cells_.clear();
+    results_.clear();
+    add("off", {5, 4}, off);
+    add("both", {5, 4.0001}, both);
+    label();
+    return of(1);
+  }
   NumericsLabel of(std::size_t cell) const { return results_[cell].label; }
 
   std::vector<plan::Cell> cells_;
@@ -62,16 +71,11 @@ TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
                                                          std::tuple(Backend::cuda, true, NumericsLabel::mismatch),
                                                          std::tuple(Backend::host, false, NumericsLabel::mismatch),
                                                          std::tuple(Backend::sim, false, NumericsLabel::mismatch)}) {
-    cells_.clear();
-    results_.clear();
     const auto change = [&](plan::Config& c) {
       c.run.backend = backend;
       c.model.deterministic_mode = deterministic;
     };
-    add("off", {5, 4}, change);
-    add("both", {5, 4.0001}, change);
-    label();
-    EXPECT_EQ(of(1), expected) << to_string(backend) << deterministic;
+    EXPECT_EQ(label_of_pair(change, change), expected) << to_string(backend) << deterministic;
   }
   cells_.clear();
   results_.clear();
@@ -84,20 +88,15 @@ TEST_F(LossLabels, AttentionOnGpusAddsInAnyOrderButInDeterministicMode) {
 class TensorLossLabels : public LossLabels {
  protected:
   NumericsLabel label_of(Backend backend, int ranks, plan::TensorSlot slot, plan::TensorMethod method) {
-    cells_.clear();
-    results_.clear();
     const auto group = [&](plan::Config& c) {
       c.run.backend = backend;
       c.model.deterministic_mode = true;
       c.parallel.tensor_model_parallel_size = ranks;
     };
-    add("off", {5, 4}, group);
-    add("both", {5, 4.0001}, [&](plan::Config& c) {
+    return label_of_pair(group, [&](plan::Config& c) {
       group(c);
       c.tensor_overlap[slot].method = method;
     });
-    label();
-    return of(1);
   }
 };
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "impl/device/recording_device.hpp"
-#include "impl/plan/config.hpp"
-#include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/layout/parameters.hpp"
+#include "impl/plan/precision.hpp"
 #include "kernels/bf16.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/fp8.hpp"

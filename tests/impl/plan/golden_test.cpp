@@ -29,7 +29,7 @@ std::string render(const Matrix& matrix) {
 std::vector<std::string> cases() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

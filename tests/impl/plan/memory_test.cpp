@@ -2,7 +2,7 @@
 // Predicted memory against sums that can be made by hand.
 #include "impl/plan/memory/memory.hpp"
 
-#include "impl/plan/memory/activations.hpp"
+#include "impl/plan/memory/memory_parts.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {

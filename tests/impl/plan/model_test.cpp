@@ -6,7 +6,7 @@ namespace {
 
 TEST(ModelPreset, NamesAreSortedAndEachPlans) {
   const auto names = preset_names();
-  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_TRUE(std::ranges::is_sorted(names));
   EXPECT_EQ(names.size(), 8U);
   for (const std::string& name : names) EXPECT_EQ(plan_of("model: {preset: " + name + "}").config.model.preset, name);
 }

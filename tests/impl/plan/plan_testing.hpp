@@ -11,7 +11,7 @@ namespace underlap::plan {
 /// "file:line:column: message" of each message.
 inline std::vector<std::string> lines_of(const std::vector<Message>& messages) {
   std::vector<std::string> lines;
-  for (const Message& message : messages) lines.push_back(message.where + ": " + message.message);
+  for (const Message& message : messages) lines.push_back(message.text());
   return lines;
 }
 
@@ -50,7 +50,7 @@ inline std::string text_of(const Plan& plan) { return to_text(plan, {.width = 16
 
 /// The knob named `name`; fails the test where the plan does not report it.
 inline Knob knob_of(const Plan& plan, const std::string& name) {
-  const auto found = std::find_if(plan.knobs.begin(), plan.knobs.end(), [&](const Knob& k) { return k.name == name; });
+  const auto found = std::ranges::find_if(plan.knobs, [&](const Knob& k) { return k.name == name; });
   if (found != plan.knobs.end()) return *found;
   ADD_FAILURE() << "no knob " << name;
   return {};

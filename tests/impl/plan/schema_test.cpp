@@ -153,7 +153,7 @@ TEST(Schema, KnobsOfPipelinesAndContextsAreHonoured) {
 TEST(Schema, KnownKnobsListEveryRow) {
   const auto knobs = known_knobs();
   ASSERT_EQ(knobs.size(), rows().size());
-  const auto steps = std::find_if(knobs.begin(), knobs.end(), [](const KnobInfo& k) { return k.name == "run.steps"; });
+  const auto steps = std::ranges::find_if(knobs, [](const KnobInfo& k) { return k.name == "run.steps"; });
   ASSERT_NE(steps, knobs.end());
   EXPECT_EQ(steps->status, "honoured");
   EXPECT_EQ(steps->type, "a whole number from 1 to 4095");

@@ -113,7 +113,7 @@ TEST(ShippedCollectives, SegmentsOfTheDescriptionsFollowFromTheLogs) {
   for (const CollectiveLog& log : logs) {
     const sim::Hardware hardware = sim::load_hardware(log.hardware);
     for (const FittedTimes& fit : fit_collective_times(log, logs)) {
-      const auto found = std::find_if(hardware.collectives.begin(), hardware.collectives.end(), [&](const auto& times) {
+      const auto found = std::ranges::find_if(hardware.collectives, [&](const auto& times) {
         return times.collective == log.collective && times.algorithm == fit.algorithm && times.nodes == log.nodes;
       });
       ASSERT_NE(found, hardware.collectives.end()) << log.name;

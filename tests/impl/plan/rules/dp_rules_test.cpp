@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/layout/fp8_weights.hpp"
+#include "impl/plan/precision.hpp"
 #include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::plan {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules by which claims of pipeline and context parallelism are judged, on made-up evidence.
-#include <gmock/gmock.h>
 
 #include "tests/research/studies/claims/claims_testing.hpp"
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The parts of a rank's memory, in bytes. Formulas: impl/plan/memory/memory.cpp.
 #pragma once
-
-#include <cstdint>
-#include <vector>
 
 #include "impl/plan/layout/layer_range.hpp"
 #include "impl/plan/memory/rank_shape.hpp"
+#include "impl/plan/pipeline_schedules.hpp"
 
 namespace underlap::plan {
-
-struct Config;
 
 /// A pipeline stage and the layers of its chunks.
 struct Stage {
@@ -35,5 +32,24 @@ StageParameters stage_parameters(const Config& config, const RankShape& shape, c
 /// The stages that may have the largest need: all of them if layers are split unevenly. Otherwise the first, the second
 /// and the last, because the others hold as much as the second, for fewer microbatches.
 std::vector<Stage> stages_to_compare(const Config& config);
+
+/// What a stage keeps from step to step, and what of it is whole at a time.
+struct StateBytes {
+  double parameters = 0, gradients = 0, optimizer = 0;
+};
+StateBytes state_bytes(const Config& config, const RankShape& shape, const Stage& stage);
+
+/// The most microbatches of the stage's chunks, all together, that are between forward and backward at once.
+InFlight chunks_in_flight(const Config& config, const Stage& stage);
+
+/// What a stage keeps between forward and backward passes, the logits of the last included.
+double activation_bytes(const Config& config, const RankShape& shape, const Stage& stage);
+
+// What a rank allocates once, whatever it trains on, and what libraries hold.
+double userbuffers_bytes(const Config& config, const RankShape& shape);
+double exchange_bytes(const Config& config, const RankShape& shape, const Stage& stage);
+double workspace_bytes(const Config& config, const RankShape& shape);
+double communicator_bytes(const Config& config);
+double context_bytes();
 
 }  // namespace underlap::plan
