@@ -8,6 +8,7 @@
 #include "impl/device/sim/time_alone.hpp"
 #include "impl/plan/config.hpp"
 #include "impl/step/record_programs.hpp"
+#include "profiler/analysis/mode_name.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -134,8 +135,7 @@ StepBound bound_of(const std::vector<Program>& stages, const TimeOf& time_of, st
   });
   std::map<std::string, std::int64_t> kernel_ns;
   for (const auto& [purpose, ns] : purpose_ns)
-    kernel_ns[purpose == kNoName ? "unattributed" : std::string(name_of(purpose))] =
-        ns / static_cast<std::int64_t>(stages.size());
+    kernel_ns[analysis::purpose_name(purpose)] = ns / static_cast<std::int64_t>(stages.size());
   return {bounds, std::move(source), std::move(kernel_ns)};
 }
 

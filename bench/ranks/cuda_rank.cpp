@@ -12,6 +12,7 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/gemm/matrix_products.hpp"
 #include "platform/errors.hpp"
+#include "platform/numbers/median.hpp"
 #include "profiler/analysis/windows.hpp"
 
 namespace underlap::bench {
@@ -166,9 +167,12 @@ void CudaRank::take_trace(BuiltCell& built) const {
   const std::vector<std::int64_t> timed = window_lengths(built.timed_marks);
   const auto is_positive = [](std::int64_t length) { return length > 0; };
   if (traced.size() == timed.size() && !traced.empty() && std::ranges::all_of(traced, is_positive) &&
-      std::ranges::all_of(timed, is_positive))
-    note(built, fmt::format("windows traced to event-timed: median ratio {:.4f}",
-                            analysis::compare_windows(traced, timed).median_ratio));
+      std::ranges::all_of(timed, is_positive)) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < traced.size(); ++i)
+      ratios.push_back(static_cast<double>(traced[i]) / static_cast<double>(timed[i]));
+    note(built, fmt::format("windows traced to event-timed: median ratio {:.4f}", median(std::move(ratios))));
+  }
   if (built.result.trace.marks.size() != built.timed_marks.size()) {
     built.result.trace.marks = built.timed_marks;
     note(built, "the capture lacks step marks: windows are timed by events");

@@ -3,16 +3,10 @@
 
 #include <utility>
 
-#include "impl/plan/config.hpp"
-
 namespace underlap::cp {
 
 Communicators::Communicators(Device& device, const Group& group, Stream compute, const plan::Config& config)
-    : whole_(this),
-      device_(device),
-      group_(group),
-      compute_(compute),
-      nccl_priority_(config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal) {}
+    : whole_(this), device_(device), group_(group), compute_(compute), nccl_priority_(nccl_priority(config)) {}
 
 Communicators::Communicators(Communicators& whole, const Group& group, std::string name)
     : whole_(whole.whole_),

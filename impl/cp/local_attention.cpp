@@ -19,8 +19,7 @@ class LocalAttention final : public Attention {
 
   std::unique_ptr<Saved> allocate_saved() override {
     auto saved = std::make_unique<Kept>();
-    saved->lse = matrix(communicators_.device().allocate("lse", DataType::f32, shape_.heads * shape_.tokens()),
-                        shape_.heads, shape_.tokens());
+    saved->lse = allocate_matrix(communicators_.device(), "lse", DataType::f32, shape_.heads, shape_.tokens());
     return saved;
   }
 
@@ -61,9 +60,7 @@ const Attentions::Register kRegistered{{
     .exposed = "nothing",
     .keys = {{.alone = true}},
     .facts = {.knob = "extensions.cp_overlap", .overlaps = false},
-    .make = [](const Context& context) -> std::unique_ptr<Attention> {
-      return std::make_unique<LocalAttention>(context);
-    },
+    .make = make_of<LocalAttention>,
 }};
 
 }  // namespace

@@ -3,20 +3,6 @@
 
 namespace underlap::cp {
 
-View rows_of(const View& view, std::int64_t first, std::int64_t num) {
-  View part = view;
-  part.offset += first * view.leading_dimension;
-  part.rows = num;
-  return part;
-}
-
-View columns_of(const View& view, std::int64_t first, std::int64_t num) {
-  View part = view;
-  part.offset += first;
-  part.cols = num;
-  return part;
-}
-
 Tile zigzag_tile(const AttentionShape& shape, std::int32_t rank, std::int32_t source) {
   const std::int64_t all = shape.seq_here, half = all / 2;
   if (source == rank) return {.queries = {0, all}, .keys = {0, all}, .causal = true};

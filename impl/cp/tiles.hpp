@@ -18,10 +18,6 @@ struct Rows {
   std::int64_t num = 0;
 };
 
-/// `num` rows, or columns, of a view from `first` on.
-View rows_of(const View& view, std::int64_t first, std::int64_t num);
-View columns_of(const View& view, std::int64_t first, std::int64_t num);
-
 /// Calls f(first, num) for the places of `rows` in a tensor of `sequences` times `length` rows: once where they are all
 /// of it, else for each sequence.
 template <class F>

@@ -1,7 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/device/scope.hpp"
 
+#include "impl/plan/config.hpp"
+
 namespace underlap {
+
+View allocate_matrix(Device& device, std::string_view name, DataType dtype, std::int64_t rows, std::int64_t cols) {
+  return matrix(device.allocate(name, dtype, rows * cols), rows, cols);
+}
+
+View rows_of(const View& view, std::int64_t first, std::int64_t num) {
+  View part = view;
+  part.offset += first * view.leading_dimension;
+  part.rows = num;
+  return part;
+}
+
+View columns_of(const View& view, std::int64_t first, std::int64_t num) {
+  View part = view;
+  part.offset += first;
+  part.cols = num;
+  return part;
+}
+
+Transfer send_to(std::int32_t peer, const View& view) {
+  return {.collective = Collective::send, .input = view, .output = {}, .peer = peer};
+}
+
+Transfer receive_from(std::int32_t peer, const View& view) {
+  return {.collective = Collective::receive, .input = {}, .output = view, .peer = peer};
+}
+
+Priority nccl_priority(const plan::Config& config) {
+  return config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
+}
 
 void Scope::follow(Stream stream, Stream other) const {
   if (stream.id != other.id) device_->wait(stream, device_->record(other));

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 
 #include "impl/device/device.hpp"
 
+namespace underlap::plan {
+struct Config;
+}
+
 namespace underlap {
+
+/// A new [rows, cols] tensor.
+View allocate_matrix(Device& device, std::string_view name, DataType dtype, std::int64_t rows, std::int64_t cols);
+
+/// `num` rows, or columns, of a view from `first` on.
+View rows_of(const View& view, std::int64_t first, std::int64_t num);
+View columns_of(const View& view, std::int64_t first, std::int64_t num);
+
+/// One message of an exchange; `peer` is an index in the group.
+Transfer send_to(std::int32_t peer, const View& view);
+Transfer receive_from(std::int32_t peer, const View& view);
+
+/// That of the streams of communicators which are NCCL's in PyTorch.
+Priority nccl_priority(const plan::Config& config);
 
 /// The work of one mode around one rank's compute stream. It starts after the work that this stream holds and ends
 /// before its next work.

@@ -41,6 +41,10 @@ struct Technique {
   std::function<std::unique_ptr<Interface>(const Context&)> make;
 };
 
+/// `make` of a technique whose class is made of its context, and of `more`.
+template <class T, auto... more>
+constexpr auto make_of = [](const auto& context) { return std::make_unique<T>(context, more...); };
+
 template <auto selector>
 struct SelectorTypes;
 template <class K, class C, K (*selector)(const C&)>

@@ -14,8 +14,6 @@
 // the compute stream then waits. The sums are compute, not communication: they lengthen the step without counting as
 // exposed. Without overlap all buckets are exchanged in one group after the backward pass. Source: Megatron Core's
 // reduce_scatter_with_fp32_accumulation.
-#include <numeric>
-
 #include "impl/dp/reduction.hpp"
 #include "impl/plan/config.hpp"
 #include "kernels/reduction/reduction.hpp"
@@ -39,11 +37,7 @@ class Fp32AccumulationGradReduce final : public GradReduce {
   void finish() override {
     start();
     reduction_.check_all_ready();
-    if (!context_.config->ddp.overlap_grad_reduce) {
-      std::vector<std::int32_t> all(static_cast<std::size_t>(reduction_.num_buckets()));
-      std::iota(all.begin(), all.end(), 0);
-      send(all);
-    }
+    if (!context_.config->ddp.overlap_grad_reduce) send(reduction_.all_buckets());
     drain();
   }
 
@@ -100,9 +94,7 @@ const GradReduces::Register kRegistered{
      .exposed = "the last bucket, and an all-to-all longer than the backward pass until the next complete bucket",
      .keys = {{.overlap = false, .fp32_accumulation = true}, {.overlap = true, .fp32_accumulation = true}},
      .facts = {.knob = "comm_overlap.overlap_grad_reduce", .purposes = {"grad_all_to_all"}},
-     .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
-       return std::make_unique<Fp32AccumulationGradReduce>(context);
-     }}};
+     .make = make_of<Fp32AccumulationGradReduce>}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -9,8 +9,6 @@
 // bucket by bucket, all buckets are reduced in one group, which costs what one collective of their sum costs. With
 // several optimizer instances a group of all-reduces across them follows. Source: Megatron Core's finish_grad_sync with
 // overlap_grad_reduce off.
-#include <numeric>
-
 #include "impl/dp/reduction.hpp"
 
 namespace underlap::dp {
@@ -26,10 +24,7 @@ class GradReduceAfterBackward final : public GradReduce {
 
   void finish() override {
     reduction_.check_all_ready();
-    std::vector<std::int32_t> buckets(static_cast<std::size_t>(reduction_.num_buckets()));
-    std::iota(buckets.begin(), buckets.end(), 0);
-    for (const std::int32_t b : buckets) reduction_.scale(b);
-    reduction_.send(buckets);
+    reduction_.send(reduction_.all_buckets());
     reduction_.wait();
   }
 
@@ -44,9 +39,7 @@ const GradReduces::Register kRegistered{{.name = "grad_reduce_after_backward",
                                          .facts = {.knob = "comm_overlap.overlap_grad_reduce",
                                                    .overlaps = false,
                                                    .purposes = {"grad_reduce_scatter", "grad_all_reduce"}},
-                                         .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
-                                           return std::make_unique<GradReduceAfterBackward>(context);
-                                         }}};
+                                         .make = make_of<GradReduceAfterBackward>}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -40,10 +40,7 @@ class OverlappedGradReduce final : public GradReduce {
 
  private:
   void send(const std::vector<std::vector<std::int32_t>>& groups) {
-    for (const std::vector<std::int32_t>& buckets : groups) {
-      for (const std::int32_t b : buckets) reduction_.scale(b);
-      reduction_.send(buckets);
-    }
+    for (const std::vector<std::int32_t>& buckets : groups) reduction_.send(buckets);
   }
 
   BucketReduction reduction_;
@@ -55,9 +52,7 @@ const GradReduces::Register kRegistered{
      .exposed = "the last bucket, and transfers longer than the concurrent backward pass",
      .keys = {{.overlap = true}},
      .facts = {.knob = "comm_overlap.overlap_grad_reduce", .purposes = {"grad_reduce_scatter", "grad_all_reduce"}},
-     .make = [](const Context& context) -> std::unique_ptr<GradReduce> {
-       return std::make_unique<OverlappedGradReduce>(context);
-     }}};
+     .make = make_of<OverlappedGradReduce>}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -7,9 +7,7 @@
 //
 // Exposed: all of it. It follows the end of the optimizer's last update, so it counts to the step that uses the
 // parameters. Source: Megatron Core's distributed optimizer with overlap_param_gather off.
-#include <numeric>
-
-#include "impl/dp/gather.hpp"
+#include "impl/dp/technique.hpp"
 
 namespace underlap::dp {
 namespace {
@@ -19,10 +17,8 @@ class ParamGatherBeforeForward final : public ParamGather {
   explicit ParamGatherBeforeForward(const Context& context) : context_(context) {}
 
   void begin_step(std::int32_t step) override {
-    std::vector<std::int32_t> buckets(context_.buffers->layout.buckets.size());
-    std::iota(buckets.begin(), buckets.end(), 0);
     context_.scope().fork({context_.gather.stream});
-    context_.device->wait(context_.compute, gather(context_, buckets, step));
+    context_.device->wait(context_.compute, gather(context_, context_.buffers->all_buckets(), step));
   }
 
   void before_use(std::span<const std::int32_t>) override {}
@@ -37,9 +33,7 @@ const ParamGathers::Register kRegistered{
      .exposed = "all of it",
      .keys = {{.is_sharded = true}},
      .facts = {.knob = "comm_overlap.overlap_param_gather", .overlaps = false, .purposes = {"param_all_gather"}},
-     .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
-       return std::make_unique<ParamGatherBeforeForward>(context);
-     }}};
+     .make = make_of<ParamGatherBeforeForward>}};
 
 }  // namespace
 }  // namespace underlap::dp

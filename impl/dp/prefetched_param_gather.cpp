@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "impl/dp/gather.hpp"
+#include "impl/dp/technique.hpp"
 #include "impl/plan/config.hpp"
 
 namespace underlap::dp {
@@ -93,9 +93,7 @@ const ParamGathers::Register kRegistered{
      .exposed = "the first bucket, and the time by which a gather exceeds the forward pass of the previous bucket",
      .keys = {{.is_sharded = true, .overlap = true}},
      .facts = {.knob = "comm_overlap.overlap_param_gather", .purposes = {"param_all_gather"}},
-     .make = [](const Context& context) -> std::unique_ptr<ParamGather> {
-       return std::make_unique<PrefetchedParamGather>(context);
-     }}};
+     .make = make_of<PrefetchedParamGather>}};
 
 }  // namespace
 }  // namespace underlap::dp

@@ -64,6 +64,7 @@ void BucketReduction::send(const std::vector<std::int32_t>& buckets) {
   static const NameId kReduceScatter = intern("grad_reduce_scatter");
   static const NameId kAllReduce = intern("grad_all_reduce");
   const Buffers& buffers = *context_.buffers;
+  for (const std::int32_t b : buckets) scale(b);
   std::vector<Transfer> transfers;
   for (const std::int32_t b : buckets)
     transfers.push_back(reduction(buffers.is_sharded ? Collective::reduce_scatter : Collective::all_reduce,

@@ -39,15 +39,17 @@ class BucketReduction {
   /// is.
   std::vector<std::vector<std::int32_t>> release();
 
-  std::int32_t num_buckets() const { return context_.buffers->layout.num_buckets(); }
+  std::vector<std::int32_t> all_buckets() const { return context_.buffers->all_buckets(); }
 
   /// Scales bucket `b` on the compute stream, unless the collective averages.
   void scale(std::int32_t b);
 
-  /// Sends buckets as one group, after what the compute stream holds now: a `wait` where that is a gradient or its
-  /// scaling, a `throttle` where the stream has waited for these before. Then sums them over the instances.
+  /// Scales buckets and sends them as one group, after what the compute stream holds now: a `wait` where that is a
+  /// gradient or its scaling, a `throttle` where the stream has waited for these before. Then sums them over the
+  /// instances.
   void send(const std::vector<std::int32_t>& buckets);
-  /// The same with transfers of the caller's making, one a bucket, and within the instance alone.
+  /// The same of buckets that are scaled, with transfers of the caller's making, one a bucket, and within the instance
+  /// alone.
   void send(const std::vector<std::int32_t>& buckets, NameId purpose, const std::vector<Transfer>& transfers);
 
   /// Makes the compute stream wait for all that was sent.

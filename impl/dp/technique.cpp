@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/dp/technique.hpp"
 
+#include <numeric>
+
 #include "impl/plan/config.hpp"
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 
 namespace underlap::dp {
+
+std::vector<std::int32_t> Buffers::all_buckets() const {
+  std::vector<std::int32_t> all(layout.buckets.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
 
 View Buffers::bucket(const Tensor& buffer, std::int32_t b) const {
   const plan::Bucket& bucket = layout.buckets[static_cast<std::size_t>(b)];
@@ -43,6 +51,17 @@ View Buffers::inverse_scales_from(std::int64_t first, std::int64_t num) const {
 View Buffers::main_grad(std::int32_t parameter) const {
   const auto i = static_cast<std::size_t>(parameter);
   return matrix(grads, parameters[i].rows, parameters[i].cols, layout.offset_of[i]);
+}
+
+Event gather(const Context& context, const std::vector<std::int32_t>& buckets, std::int32_t step) {
+  static const NameId kPurpose = intern("param_all_gather");
+  const Buffers& buffers = *context.buffers;
+  std::vector<Transfer> transfers;
+  for (const std::int32_t b : buckets)
+    transfers.push_back(
+        {.collective = Collective::all_gather, .input = buffers.param_shard(b), .output = buffers.param_bucket(b)});
+  const Tag tag{.direction = Direction::forward, .bucket = buckets.size() == 1 ? buckets[0] : -1, .step = step};
+  return context.scope().communicate(context.gather, tag, kPurpose, transfers);
 }
 
 GradReduceKey grad_reduce_key(const plan::Config& config) {

@@ -29,6 +29,7 @@ struct Buffers {
   Tensor grads;            ///< f32 or bf16 [layout.elements]: accumulated and sent in this type
   bool is_sharded = true;  ///< the distributed optimizer: each rank updates its shard of every bucket
 
+  std::vector<std::int32_t> all_buckets() const;
   /// `buffer` is laid out as the gradients are.
   View bucket(const Tensor& buffer, std::int32_t b) const;
   /// What this rank updates: its part of the bucket, or all of it without the distributed optimizer.
@@ -113,6 +114,10 @@ ParamGatherKey param_gather_key(const plan::Config& config);
 
 using GradReduces = Techniques<GradReduce, Context, grad_reduce_key>;
 using ParamGathers = Techniques<ParamGather, Context, param_gather_key>;
+
+/// Gathers the parameters of `buckets` as one group on the gather communicator. The caller orders it after the shards'
+/// update on the compute stream. Returns when they are there.
+Event gather(const Context& context, const std::vector<std::int32_t>& buckets, std::int32_t step);
 
 /// The one that `context.config` puts in effect.
 inline std::unique_ptr<GradReduce> make_grad_reduce(const Context& context) {

@@ -49,8 +49,7 @@ Fp8Linear::Fp8Linear(const Fp8Context& context)
   Device& device = *context.device;
   scales_ = device.allocate("fp8_scales", DataType::f32, 2 * kernels::kScaleStride * (kOfInput + context.num_slots));
   if (!context.weight_is_fp8) own_weight_ = device.allocate("fp8_weight", DataType::f8e4m3, context.out * context.in);
-  transposed_weight_ = matrix(device.allocate("fp8_transposed_weight", DataType::f8e4m3, context.in * context.out),
-                              context.in, context.out);
+  transposed_weight_ = allocate_matrix(device, "fp8_transposed_weight", DataType::f8e4m3, context.in, context.out);
   context_.name = {};  // the caller's text need not outlive this
 }
 

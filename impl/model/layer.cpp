@@ -144,10 +144,7 @@ View Layer::by_token_here(const Tensor& tensor) const {
 }
 
 View Layer::heads(const Tensor& packed, std::int64_t first_head, std::int64_t num_heads) const {
-  View view = by_token(packed);
-  view.offset = first_head * shape_.head_size;
-  view.cols = num_heads * shape_.head_size;
-  return view;
+  return columns_of(by_token(packed), first_head * shape_.head_size, num_heads * shape_.head_size);
 }
 
 cp::Qkv Layer::qkv(const Tensor& packed) const {

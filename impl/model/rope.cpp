@@ -8,7 +8,7 @@ namespace underlap::model {
 Rope::Rope(const cp::Communicators& context, const plan::ModelConfig& model)
     : head_size_(model.head_size()), base_(model.rotary_base), part_(model.seq_length, context.group()) {
   const std::int64_t tokens = model.seq_length / context.group().size(), features = model.rotary_features();
-  table_ = matrix(context.device().allocate("rope_table", DataType::f32, tokens * features), tokens, features);
+  table_ = allocate_matrix(context.device(), "rope_table", DataType::f32, tokens, features);
 }
 
 void Rope::initialise(const Enqueue& enqueue) const {

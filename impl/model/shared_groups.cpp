@@ -8,10 +8,6 @@
 namespace underlap::model {
 namespace {
 
-View allocate(tp::Communicators& communicators, std::string_view name, std::int64_t rows, std::int64_t cols) {
-  return matrix(communicators.device().allocate(name, DataType::bf16, rows * cols), rows, cols);
-}
-
 void launch(const Enqueue& enqueue, const Operation& copy) {
   static const NameId kOrder = intern("qkv_order");
   Enqueue own = enqueue;
@@ -25,15 +21,15 @@ void launch(const Enqueue& enqueue, const Operation& copy) {
 SharedGroups::SharedGroups(tp::Communicators& communicators, const Shape& shape)
     : shape_(shape),
       collectives_(communicators),
-      part_(allocate(communicators, "qkv_part", shape.tokens, shape.qkv_out_features())),
-      blocks_(allocate(communicators, "qkv_parts", shape.tensor.size * shape.tokens, shape.qkv_out_features())),
-      group_(allocate(communicators, "qkv_of_group", shape.tokens, shape.group_ranks * shape.qkv_out_features())) {}
+      part_(
+          allocate_matrix(communicators.device(), "qkv_part", DataType::bf16, shape.tokens, shape.qkv_out_features())),
+      blocks_(allocate_matrix(communicators.device(), "qkv_parts", DataType::bf16, shape.tensor.size * shape.tokens,
+                              shape.qkv_out_features())),
+      group_(allocate_matrix(communicators.device(), "qkv_of_group", DataType::bf16, shape.tokens,
+                             shape.group_ranks * shape.qkv_out_features())) {}
 
 View SharedGroups::heads(const View& of, std::int64_t first, std::int64_t num) const {
-  View part = of;
-  part.offset += first * shape_.head_size;
-  part.cols = num * shape_.head_size;
-  return part;
+  return columns_of(of, first * shape_.head_size, num * shape_.head_size);
 }
 
 View SharedGroups::own_queries() const {

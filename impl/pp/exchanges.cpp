@@ -37,8 +37,7 @@ Links::Links(const Context& context)
     : stage_(context.group.my_index),
       num_stages_(context.group.size()),
       is_batched_(context.config->pipeline.batch_p2p_comm) {
-  const CommunicatorHints hints{.priority = context.config->environment.torch_nccl_high_priority ? Priority::high
-                                                                                                 : Priority::normal};
+  const CommunicatorHints hints{.priority = nccl_priority(*context.config)};
   if (is_batched_) {
     communicators_[0] = context.device->declare("pp", context.group, hints);
     return;
@@ -64,8 +63,7 @@ Transfer Links::transfer(const Message& message, const View& view) const {
   const bool is_with_next = message.is_send() == message.is_forward();
   const std::int32_t neighbour = (stage_ + (is_with_next ? 1 : num_stages_ - 1)) % num_stages_;
   const std::int32_t peer = is_batched_ ? neighbour : (message.is_send() ? 1 : 0);
-  if (message.is_send()) return {.collective = Collective::send, .input = view, .output = {}, .peer = peer};
-  return {.collective = Collective::receive, .input = {}, .output = view, .peer = peer};
+  return message.is_send() ? send_to(peer, view) : receive_from(peer, view);
 }
 
 std::vector<Message> Links::in_order(std::vector<Message> messages) const {
@@ -84,11 +82,12 @@ Exchanges::Exchanges(const Context& context, const std::array<std::int64_t, Mess
   if (context.config->extensions.scatter_gather_tensors_in_pipeline) parts_.emplace(context);
   for (std::size_t kinds = 1; kinds < purposes_.size(); ++kinds) purposes_.at(kinds) = intern(purpose_of(kinds));
   for (std::size_t kind = 0; kind < Message::kNumKinds; ++kind)
-    for (std::int64_t i = 0; i < num_buffers.at(kind); ++i) {
-      const Tensor tensor = device_.allocate(kBuffers.at(kind), DataType::bf16, context.rows * context.cols);
+    for (std::int64_t i = 0; i < num_buffers.at(kind); ++i)
       pools_.at(kind).free.push_back(
-          {.view = matrix(tensor, context.rows, context.cols), .read = {}, .call = {}, .gather = {}});
-    }
+          {.view = allocate_matrix(device_, kBuffers.at(kind), DataType::bf16, context.rows, context.cols),
+           .read = {},
+           .call = {},
+           .gather = {}});
 }
 
 void Exchanges::begin_step(std::int32_t step) {

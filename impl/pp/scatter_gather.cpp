@@ -5,8 +5,6 @@
 
 #include <stdexcept>
 
-#include "impl/plan/config.hpp"
-
 namespace underlap::pp {
 
 ScatterGather::ScatterGather(const Context& context)
@@ -17,9 +15,7 @@ ScatterGather::ScatterGather(const Context& context)
   if (size_ < 2 || context.rows * context.cols % size_ != 0)
     throw std::invalid_argument(fmt::format("an activation of {} x {} elements for {} tensor-parallel ranks",
                                             context.rows, context.cols, size_));
-  group_ = context.device->declare(
-      "pp_gather", context.tensor,
-      {.priority = context.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal});
+  group_ = context.device->declare("pp_gather", context.tensor, {.priority = nccl_priority(*context.config)});
 }
 
 View ScatterGather::part(const View& whole) const {

@@ -28,11 +28,6 @@ struct Folding {
 
   /// The rank that is simulated for `rank`, which may be itself.
   std::int32_t simulated_for(const plan::ParallelConfig& parallel, std::int32_t rank) const;
-
-  /// The number of ranks that a simulated rank represents, including itself; the same for each.
-  std::int32_t num_alike(const plan::ParallelConfig& parallel) const {
-    return parallel.world_size() / static_cast<std::int32_t>(simulated.size());
-  }
 };
 
 /// The folding of `config` where `gpus_per_node` ranks share a node; with run.fold false every rank is simulated.

@@ -226,8 +226,7 @@ void ModelStage::declare_tied_embedding() {
   const bool is_end = stages.my_index == 0 || stages.my_index == stages.size() - 1;
   if (!rank_.config->model.share_embeddings_and_output_weights || stages.size() == 1 || !is_end) return;
   const Group ends{{stages.members.front(), stages.members.back()}, stages.my_index == 0 ? 0 : 1};
-  const Priority priority = rank_.config->environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
-  tied_embedding_ = rank_.device->declare("embedding", ends, {.priority = priority});
+  tied_embedding_ = rank_.device->declare("embedding", ends, {.priority = nccl_priority(*rank_.config)});
   const ChunkOfStage& chunk = stages.my_index == 0 ? *chunks_.front() : *chunks_.back();
   tied_gradient_ =
       chunk.buffers.main_grad(stages.my_index == 0 ? chunk.parameters.word_embedding : chunk.parameters.head);

@@ -10,13 +10,6 @@
 #include "platform/errors.hpp"
 
 namespace underlap {
-namespace {
-
-Priority nccl_priority(const plan::Config& config) {
-  return config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal;
-}
-
-}  // namespace
 
 Trainer::Trainer(Device& device, const plan::Config& config, const ParallelGroups& groups, const model::TextData& data,
                  std::int32_t first_step)

@@ -42,9 +42,7 @@ const GatherGemms::Register kRegistered{{
     .exposed = "the all-gather",
     .keys = {},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"all_gather"}},
-    .make = [](const Context& context) -> std::unique_ptr<GatherGemm> {
-      return std::make_unique<BlockingGather>(context);
-    },
+    .make = make_of<BlockingGather>,
 }};
 
 }  // namespace

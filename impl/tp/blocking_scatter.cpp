@@ -24,8 +24,7 @@ class BlockingScatter final : public GemmScatter {
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     device_.launch(compute_, gemm.tag, gemm.rows(in, context_.is_in_place() ? out : partial_));
-    const Transfer transfer = context_.transfer(out, partial_);
-    collectives_.run(gemm.tag, purpose_, {&transfer, 1});
+    collectives_.run(gemm.tag, purpose_, context_.transfer(out, partial_));
   }
 
  private:
@@ -43,9 +42,7 @@ const GemmScatters::Register kRegistered{{
     .exposed = "the reduce-scatter or all-reduce",
     .keys = {},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .overlaps = false, .purposes = {"reduce_scatter", "all_reduce"}},
-    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
-      return std::make_unique<BlockingScatter>(context);
-    },
+    .make = make_of<BlockingScatter>,
 }};
 
 }  // namespace

@@ -62,9 +62,7 @@ const CollectivesDuringGemm::Register kRegistered{{
     .facts = {.knob = "comm_overlap.tp_comm_overlap",
               .sums = SumOrder::may_differ,
               .purposes = {"all_gather", "reduce_scatter"}},
-    .make = [](const Context& context) -> std::unique_ptr<CollectiveDuringGemm> {
-      return std::make_unique<BulkCollective>(context);
-    },
+    .make = make_of<BulkCollective>,
 }};
 
 }  // namespace

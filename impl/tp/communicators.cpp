@@ -11,7 +11,7 @@ Communicators::Communicators(Device& device, const Group& group, Stream compute,
     : device_(device),
       group_(group),
       compute_(compute),
-      nccl_priority_(config.environment.torch_nccl_high_priority ? Priority::high : Priority::normal),
+      nccl_priority_(nccl_priority(config)),
       copy_engine_(config.extensions.tp_ring_transport == "copy_engine") {}
 
 Communicator Communicators::declare(std::string_view purpose, const CommunicatorHints& hints) {
@@ -43,28 +43,25 @@ std::span<const Stream> Communicators::gemm_streams() {
 Collectives::Collectives(Communicators& communicators)
     : communicators_(communicators), scope_(communicators.scope()), communicator_(communicators.collectives()) {}
 
-Event Collectives::start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const {
+Event Collectives::start(const Tag& tag, NameId purpose, const Transfer& transfer) const {
   scope_.fork({communicator_.stream});
-  return scope_.communicate(communicator_, tag, purpose, transfers);
+  return scope_.communicate(communicator_, tag, purpose, {transfer});
 }
 
-void Collectives::run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const {
-  scope_.communicate_at_once(communicator_, tag, purpose, transfers);
+void Collectives::run(const Tag& tag, NameId purpose, const Transfer& transfer) const {
+  scope_.communicate_at_once(communicator_, tag, purpose, {transfer});
 }
 
 void Collectives::all_gather(const Tag& tag, NameId purpose, const View& shard, const View& full) const {
-  const Transfer transfer{.collective = Collective::all_gather, .input = shard, .output = full};
-  run(tag, purpose, {&transfer, 1});
+  run(tag, purpose, {.collective = Collective::all_gather, .input = shard, .output = full});
 }
 
 void Collectives::reduce_scatter(const Tag& tag, NameId purpose, const View& full, const View& shard) const {
-  const Transfer transfer{.collective = Collective::reduce_scatter, .input = full, .output = shard};
-  run(tag, purpose, {&transfer, 1});
+  run(tag, purpose, {.collective = Collective::reduce_scatter, .input = full, .output = shard});
 }
 
 void Collectives::all_reduce(const Tag& tag, NameId purpose, const View& x, ReduceOp op) const {
-  const Transfer transfer{.collective = Collective::all_reduce, .input = x, .output = x, .op = op};
-  run(tag, purpose, {&transfer, 1});
+  run(tag, purpose, {.collective = Collective::all_reduce, .input = x, .output = x, .op = op});
 }
 
 }  // namespace underlap::tp

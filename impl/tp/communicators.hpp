@@ -52,8 +52,7 @@ class Communicators {
   bool has_gemm_streams_ = false;
 };
 
-/// One collective of the group, or some that are issued as one, with everything on the compute stream before and
-/// after it.
+/// One collective of the group, with everything on the compute stream before and after it.
 class Collectives {
  public:
   /// `communicators` outlives this.
@@ -61,11 +60,11 @@ class Collectives {
 
   const Group& group() const { return communicators_.group(); }
 
-  /// Enqueues `transfers` after what the compute stream holds. `tag` gives all but kind and mode. Returns the event of
-  /// their completion.
-  Event start(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
+  /// Enqueues `transfer` after what the compute stream holds. `tag` gives all but kind and mode. Returns the event of
+  /// its completion.
+  Event start(const Tag& tag, NameId purpose, const Transfer& transfer) const;
   /// The same, and the compute stream waits: exposed whole.
-  void run(const Tag& tag, NameId purpose, std::span<const Transfer> transfers) const;
+  void run(const Tag& tag, NameId purpose, const Transfer& transfer) const;
 
   /// full [T, F] from every rank's shard [T/n, F].
   void all_gather(const Tag& tag, NameId purpose, const View& shard, const View& full) const;

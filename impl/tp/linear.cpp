@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "impl/plan/tensor_slots.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm_fp8/gemm_fp8.hpp"
 #include "kernels/transpose/transpose.hpp"
@@ -135,9 +136,9 @@ class ColumnLinear final : public Linear {
         scatter_context_(
             slot_context(context, "dgrad", overlap.dgrad, context.in, DataType::f8e5m2, Collective::reduce_scatter)),
         fprop_(GatherGemms::make(overlap.fprop, fprop_context_)),
-        gather_(CollectivesDuringGemm::make(scatters_in_dgrad(overlap.dgrad) ? overlap.wgrad : overlap.dgrad,
+        gather_(CollectivesDuringGemm::make(plan::splits_gemm(overlap.dgrad.method) ? overlap.wgrad : overlap.dgrad,
                                             dgrad_context_)) {
-    if (scatters_in_dgrad(overlap.dgrad))
+    if (plan::splits_gemm(overlap.dgrad.method))
       dgrad_ = GemmScatters::make(overlap.dgrad, scatter_context_);
     else
       scatter_ = CollectivesDuringGemm::make(overlap.wgrad, wgrad_context_);
@@ -180,17 +181,13 @@ class ColumnLinear final : public Linear {
     products_.wgrad(stream, tag, b.dy, {gather_->full(), b.x.inverse_scale}, b.main_grad, wgrad_context_.sm_margin());
   }
 
-  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are split together. NCCL then gathers the
-  // input, as the wgrad slot requires, and that slot reduces nothing itself.
-  static bool scatters_in_dgrad(const plan::TensorSlotOverlap& dgrad) {
-    return dgrad.method == plan::TensorMethod::ring_exchange || dgrad.method == plan::TensorMethod::pipeline;
-  }
-
   Products products_;
   Context fprop_context_, dgrad_context_, wgrad_context_, scatter_context_;
   std::unique_ptr<GatherGemm> fprop_;
   std::unique_ptr<CollectiveDuringGemm> gather_;
-  std::unique_ptr<GemmScatter> dgrad_;             // with tp_comm_overlap_rs_dgrad, and then no scatter_
+  // With tp_comm_overlap_rs_dgrad the dgrad GEMM and its reduce-scatter are split together. NCCL then gathers the
+  // input, as the wgrad slot requires, and that slot reduces nothing itself: there is no scatter_.
+  std::unique_ptr<GemmScatter> dgrad_;
   std::unique_ptr<CollectiveDuringGemm> scatter_;  // during wgrad
 };
 
@@ -245,9 +242,8 @@ class WholeColumnLinear final : public LocalLinear {
  public:
   WholeColumnLinear(const LinearContext& context, const ColumnOverlap& overlap)
       : LocalLinear(context),
-        wgrad_context_(
-            slot_context(context, "wgrad", overlap.wgrad, context.in, DataType::bf16, Collective::all_reduce)),
-        all_reduce_(CollectivesDuringGemm::make(overlap.wgrad, wgrad_context_)) {}
+        all_reduce_(CollectivesDuringGemm::make(overlap.wgrad, slot_context(context, "wgrad", overlap.wgrad, context.in,
+                                                                            DataType::bf16, Collective::all_reduce))) {}
 
   void backward(const Tag& tag, const Backward& b) override {
     LocalLinear::dgrad(tag, b);
@@ -260,7 +256,6 @@ class WholeColumnLinear final : public LocalLinear {
   }
 
  private:
-  Context wgrad_context_;
   std::unique_ptr<CollectiveDuringGemm> all_reduce_;
 };
 
@@ -269,16 +264,14 @@ class WholeRowLinear final : public LocalLinear {
  public:
   WholeRowLinear(const LinearContext& context, const RowOverlap& overlap)
       : LocalLinear(context),
-        fprop_context_(
-            slot_context(context, "fprop", overlap.fprop, context.out, DataType::bf16, Collective::all_reduce)),
-        fprop_(GemmScatters::make(overlap.fprop, fprop_context_)) {}
+        fprop_(GemmScatters::make(overlap.fprop, slot_context(context, "fprop", overlap.fprop, context.out,
+                                                              DataType::bf16, Collective::all_reduce))) {}
 
   void fprop(const Tag& tag, const Operand& weight, const Operand& x, const View& y) override {
     fprop_->run(products().fprop(tag, weight, x), x.values, y);
   }
 
  private:
-  Context fprop_context_;
   std::unique_ptr<GemmScatter> fprop_;
 };
 

@@ -17,10 +17,25 @@
 // additional work, and so are buffers of 2n - 1 parts. GEMM i waits for GEMM i-2, which keeps GEMMs in the order that
 // the exchanges need.
 // Source: Transformer Engine's userbuffers, ring exchange reduce-scatter (pairwise, and not round a ring, as there).
+//
+// fp8_ring_exchange_scatter makes the same exchanges with half the bytes: a rank casts its results for other ranks to
+// fp8 first.
+//
+//   gemm 0  | gemm r+1 | cast |                 | gemm r | cast |
+//   gemm 1  |          | gemm r+2 | cast |      |
+//   gemm 2  |                     | gemm r+3 | cast |
+//   tp_ring |                 | to r+1 |   | to r+2 | to r+3 |
+//   compute |                                                   | sum |
+//
+// Exposed: the time by which the last exchange, or any before it, is longer than the GEMM and the cast during it. Casts
+// and the sum are additional work; a cast fills the tail of the next GEMM. Each part has a scale, which is sent with
+// it. The sum is computed in fp32 and is bf16.
+// Source: Transformer Engine's userbuffers, ring exchange reduce-scatter with fp8_buf.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
-#include "impl/tp/technique.hpp"
+#include "impl/tp/fp8_parts.hpp"
 #include "kernels/reduction/reduction.hpp"
 
 namespace underlap::tp {
@@ -28,16 +43,20 @@ namespace {
 
 class RingExchangeScatter final : public GemmScatter {
  public:
-  explicit RingExchangeScatter(const Context& context)
+  RingExchangeScatter(const Context& context, bool in_fp8)
       : context_(context),
         scope_(context.communicators->scope()),
         ring_(context.communicators->ring()),
         streams_(context.communicators->gemm_streams()),
         hop_(context.purpose("ring_hop")),
-        sum_(context.purpose("ring_sum")),
-        partials_(context.communicators->device().allocate(
-            context.slot, DataType::bf16,
-            (2 * context.num_parts() - 1) * context.tokens_of_part() * context.features)) {}
+        sum_(context.purpose("ring_sum")) {
+    const std::int64_t num_slots = 2 * context.num_parts() - 1;
+    if (in_fp8)
+      fp8_.emplace(context, num_slots, context.num_parts(), context.tokens_of_part(), context.features);
+    else
+      partials_ = context.communicators->device().allocate(context.slot, DataType::bf16,
+                                                           num_slots * context.tokens_of_part() * context.features);
+  }
 
   void run(const TokenGemm& gemm, const View& in, const View& out) override {
     Device& device = context_.communicators->device();
@@ -47,15 +66,20 @@ class RingExchangeScatter final : public GemmScatter {
     scope_.fork(used);
     std::vector<Event> done;
     for (std::int32_t i = 0; i < n; ++i) {
-      const Stream stream = used[static_cast<std::size_t>(i) % used.size()];
-      if (i >= 2) device.throttle(stream, done[static_cast<std::size_t>(i - 2)]);
+      const std::size_t s = static_cast<std::size_t>(i) % used.size();
+      if (i >= 2) device.throttle(used[s], done[static_cast<std::size_t>(i - 2)]);
       const std::int64_t first = (me + i + 1) % n * context_.tokens_of_part();
-      device.launch(stream, gemm.tag, gemm.rows(rows_of(in, first, context_.tokens_of_part()), slot(i)));
-      done.push_back(device.record(stream));
+      device.launch(used[s], gemm.tag,
+                    gemm.rows(rows_of(in, first, context_.tokens_of_part()), fp8_ ? fp8_->product(s) : slot(i)));
+      if (fp8_) fp8_->cast(gemm.tag, used[s], s, i);
+      done.push_back(device.record(used[s]));
       if (i > 0) exchange(gemm.tag, i, done[static_cast<std::size_t>(i - 1)]);
     }
     scope_.join({used[static_cast<std::size_t>(n - 1) % used.size()], ring_.stream});  // exchanges follow all others
-    scope_.launch(gemm.tag, Kind::compute, sum_, kernels::sum_slots(own_slots(), flat_of(out), 1));
+    // This rank's rows, from itself and then from every other.
+    scope_.launch(gemm.tag, Kind::compute, sum_,
+                  fp8_ ? kernels::sum_fp8_slots(fp8_->values(n - 1, n), fp8_->inverse_scales(n - 1, n), out)
+                       : kernels::sum_slots(own_slots(), flat_of(out), 1));
   }
 
  private:
@@ -63,7 +87,6 @@ class RingExchangeScatter final : public GemmScatter {
     return matrix(partials_, context_.tokens_of_part(), context_.features,
                   i * context_.tokens_of_part() * context_.features);
   }
-  // This rank's rows, from itself and then from every other.
   View own_slots() const {
     const std::int64_t elements = context_.tokens_of_part() * context_.features;
     return matrix(partials_, context_.num_parts(), elements, (context_.num_parts() - 1) * elements);
@@ -73,10 +96,17 @@ class RingExchangeScatter final : public GemmScatter {
   // Sends what GEMM i-1 made to the rank whose rows it is, once it is `made`.
   void exchange(const Tag& tag, std::int32_t i, Event made) {
     const std::int32_t n = context_.communicators->group().size();
-    const std::int32_t me = context_.communicators->group().my_index;
+    const std::int32_t to = (context_.communicators->group().my_index + i) % n;
+    const std::int32_t from = (context_.communicators->group().my_index - i + n) % n;
+    const std::int32_t arriving = i - 1 + n;
     context_.communicators->device().wait(ring_.stream, made);
-    scope_.communicate(ring_, tag, hop_,
-                       {send_to((me + i) % n, slot(i - 1)), receive_from((me - i + n) % n, slot(i - 1 + n))});
+    if (!fp8_)
+      scope_.communicate(ring_, tag, hop_, {send_to(to, slot(i - 1)), receive_from(from, slot(arriving))});
+    else
+      scope_.communicate(
+          ring_, tag, hop_,
+          {send_to(to, fp8_->values(i - 1)), send_to(to, fp8_->inverse_scales(i - 1)),
+           receive_from(from, fp8_->values(arriving)), receive_from(from, fp8_->inverse_scales(arriving))});
   }
 
   Context context_;
@@ -85,7 +115,9 @@ class RingExchangeScatter final : public GemmScatter {
   std::span<const Stream> streams_;
   NameId hop_;
   NameId sum_;
-  Tensor partials_;  // bf16 [2n - 1, T/n, F]: what this rank makes for the others and for itself, then what it is sent
+  // [2n - 1, T/n, F]: what this rank makes for the others and for itself, then what it is sent.
+  Tensor partials_;  // bf16
+  std::optional<Fp8Parts> fp8_;
 };
 
 const GemmScatters::Register kRegistered{{
@@ -94,9 +126,16 @@ const GemmScatters::Register kRegistered{{
     .exposed = "the time by which an exchange exceeds the GEMM of one rank's rows, and the sum",
     .keys = {{.method = plan::TensorMethod::ring_exchange}},
     .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
-    .make = [](const Context& context) -> std::unique_ptr<GemmScatter> {
-      return std::make_unique<RingExchangeScatter>(context);
-    },
+    .make = make_of<RingExchangeScatter, false>,
+}};
+
+const GemmScatters::Register kInFp8{{
+    .name = "fp8_ring_exchange_scatter",
+    .summary = "sends each rank its rows in fp8 during the GEMM of the next rank's, and sums what arrives",
+    .exposed = "the time by which an exchange exceeds the GEMM of one rank's rows, the casts and the sum",
+    .keys = {{.method = plan::TensorMethod::ring_exchange, .with = {"fp8_buf"}}},
+    .facts = {.knob = "comm_overlap.tp_comm_overlap", .sums = SumOrder::differs, .purposes = {"ring_hop"}},
+    .make = make_of<RingExchangeScatter, true>,
 }};
 
 }  // namespace

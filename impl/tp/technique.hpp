@@ -120,11 +120,4 @@ using CollectivesDuringGemm =
     Techniques<CollectiveDuringGemm, Context, key_of<plan::SlotTechnique::collective_during_gemm>>;
 using WgradDrains = Techniques<WgradDrain, Context, key_of<plan::SlotTechnique::wgrad_drain>>;
 
-/// `num` rows of a view from `first` on.
-View rows_of(const View& view, std::int64_t first, std::int64_t num);
-
-/// One message of a ring's hop; `peer` is an index in the group.
-Transfer send_to(std::int32_t peer, const View& view);
-Transfer receive_from(std::int32_t peer, const View& view);
-
 }  // namespace underlap::tp

@@ -25,11 +25,9 @@ Operation TokenGemm::split(const View& in, std::int64_t first, const View& out) 
   TokenGemm part = *this;
   View& values = part.weight.values;
   if (reads_columns()) {
-    values.offset += first;
-    values.cols = out.cols;
+    values = columns_of(values, first, out.cols);
   } else {
-    values.offset += first * values.leading_dimension;
-    values.rows = out.cols;
+    values = rows_of(values, first, out.cols);
     if (part.weight.bias.tensor.id != 0)
       part.weight.bias = flat(weight.bias.tensor, weight.bias.offset + first, out.cols);
   }

@@ -39,8 +39,6 @@ bool is_wanted(const CommunicationRecord& record, Wanted wanted) {
   });
 }
 
-std::int32_t rank_of(const Trace& trace, std::size_t slice) { return trace.tracks[trace.track(slice)].rank; }
-
 // The collectives with every member in the trace once; if they end together, with at least two members.
 std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
   const CommunicationParts parts(trace);
@@ -52,7 +50,7 @@ std::vector<Members> complete_collectives(const Trace& trace, Wanted wanted) {
     // Each rank copies to its peers in its own order, so the ends of copies differ.
     if (wanted == Wanted::ends_together && parts.has_parts(i)) continue;
     const std::pair key(record->group, record->sequence);
-    if (!found[key].emplace(rank_of(trace, i), i).second) ambiguous.insert(key);
+    if (!found[key].emplace(trace.track_of(i).rank, i).second) ambiguous.insert(key);
   }
   std::vector<Members> complete;
   for (auto& [key, members] : found)
@@ -255,7 +253,6 @@ ClockAlignment align_clocks(const Trace& trace) {
   for (const Track& track : trace.tracks) ranks.insert(track.rank);
   const std::vector<Members> collectives = complete_collectives(trace, Wanted::ends_together);
   ClockAlignment alignment;
-  alignment.num_collectives = static_cast<std::int64_t>(collectives.size());
   const bool is_one_clock = alignment.is_one_clock = share_one_clock(trace, ranks);
   Differences differences;
   if (!is_one_clock) {
@@ -278,8 +275,7 @@ ClockAlignment align_clocks(const Trace& trace) {
   return alignment;
 }
 
-std::int64_t find_arrivals(Trace& trace, const ClockAlignment& alignment) {
-  std::int64_t found = 0;
+void find_arrivals(Trace& trace, const ClockAlignment& alignment) {
   for (const Members& members : complete_collectives(trace, Wanted::synchronising)) {
     if (!std::ranges::all_of(members, [&](const auto& member) {
           return alignment.uncertainty_ns(members.begin()->first, member.first).has_value();
@@ -288,13 +284,10 @@ std::int64_t find_arrivals(Trace& trace, const ClockAlignment& alignment) {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
     for (const auto& [rank, slice] : members)
       last = std::max(last, saturating_subtract(trace.start_ns()[slice], alignment.offset_ns.at(rank)));
-    for (const auto& [rank, slice] : members) {
-      if (trace.communication(slice)->last_arrival_ns != -1) continue;
-      trace.set_last_arrival(slice, saturating_add(last, alignment.offset_ns.at(rank)));
-      ++found;
-    }
+    for (const auto& [rank, slice] : members)
+      if (trace.communication(slice)->last_arrival_ns == -1)
+        trace.set_last_arrival(slice, saturating_add(last, alignment.offset_ns.at(rank)));
   }
-  return found;
 }
 
 }  // namespace underlap::analysis

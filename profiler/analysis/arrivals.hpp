@@ -42,8 +42,7 @@ struct ClockAlignment {
   std::optional<std::int64_t> residual_ns;
   /// The same distance on one clock, where all of it is threads that learn late that their collective has ended.
   std::optional<std::int64_t> lateness_ns;
-  std::int64_t num_collectives = 0;  ///< that both rest on
-  bool is_one_clock = false;         ///< all ranks read the same clock
+  bool is_one_clock = false;  ///< all ranks read the same clock
   /// By pair of ranks, the lower one first, of the second against the first; none on one clock. Members of a collective
   /// of more than eight are paired with its first one only. Each interval contains the offset that is used.
   std::map<std::pair<std::int32_t, std::int32_t>, ClockOffset> pairs;
@@ -68,8 +67,8 @@ ClockAlignment align_clocks(const Trace&);
 
 /// Sets the last arrival of collectives that have none: the latest start among the members, on each rank's own clock.
 /// Skips sends, receives, and collectives with a missing member or an unknown clock offset. A wait below the
-/// alignment's residual is not resolved. Returns how many slices were given a last arrival.
-std::int64_t find_arrivals(Trace&, const ClockAlignment&);
+/// alignment's residual is not resolved.
+void find_arrivals(Trace&, const ClockAlignment&);
 
 // Ranks that exchange no arrival stamps, as those of NCCL, learn from each other's starts when the last one came.
 

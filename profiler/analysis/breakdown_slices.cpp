@@ -11,44 +11,12 @@
 namespace underlap::analysis {
 namespace {
 
-// The windows of every rank that the summary shows.
-class ShownWindows {
- public:
-  explicit ShownWindows(const Summary& summary) {
-    for (const RankSummary& rank : summary.shown()) {
-      if (rank.windows.empty()) continue;
-      OfRank& of_rank = ranks_[rank.rank];
-      std::vector<Interval> intervals;
-      for (const Window& window : rank.windows) {
-        intervals.push_back({window.begin_ns, window.end_ns});
-        of_rank.begin_by_end.emplace(window.end_ns, window.begin_ns);
-      }
-      of_rank.all = IntervalSet(std::move(intervals));
-      of_rank.count = static_cast<double>(rank.windows.size());
-    }
-  }
+using RankWindows = std::map<std::int32_t, std::vector<Window>>;
 
-  /// 0: the rank is not shown.
-  double count(std::int32_t rank) const {
-    const auto found = ranks_.find(rank);
-    return found == ranks_.end() ? 0 : found->second.count;
-  }
-  const IntervalSet& all(std::int32_t rank) const { return ranks_.at(rank).all; }
-  bool holds_end(std::int32_t rank, std::int64_t end_ns) const {
-    const auto found = ranks_.find(rank);
-    if (found == ranks_.end()) return false;
-    const auto window = found->second.begin_by_end.lower_bound(end_ns);
-    return window != found->second.begin_by_end.end() && window->second < end_ns;
-  }
-
- private:
-  struct OfRank {
-    IntervalSet all;
-    std::map<std::int64_t, std::int64_t> begin_by_end;
-    double count = 0;
-  };
-  std::map<std::int32_t, OfRank> ranks_;
-};
+bool holds_end(const RankWindows& windows, std::int32_t rank, std::int64_t end_ns) {
+  const auto found = windows.find(rank);
+  return found != windows.end() && window_of_end(found->second, end_ns) != nullptr;
+}
 
 // Work of one stream of one rank.
 struct StreamWork {
@@ -64,11 +32,11 @@ struct MeanFigures {
 }  // namespace
 
 FigureTable stream_table(const Trace& trace, const Summary& summary) {
-  const ShownWindows windows(summary);
+  const RankWindows windows = windows_by_rank(summary.shown_windows());
   std::map<std::int32_t, std::map<std::pair<std::int32_t, std::string>, StreamWork>> ranks;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const Track& track = trace.track_of(i);
-    if (!trace.is_work(i) || windows.count(track.rank) == 0) continue;
+    if (!trace.is_work(i) || !windows.contains(track.rank)) continue;
     StreamWork& work = ranks[track.rank][{track.stream, track.name}];
     const Interval interval{trace.start_ns()[i], trace.end_ns(i)};
     const Kind kind = trace.tag(i).kind;
@@ -76,7 +44,7 @@ FigureTable stream_table(const Trace& trace, const Summary& summary) {
      : kind == Kind::communication ? work.communication
                                    : work.copy)
         .push_back(interval);
-    work.count += windows.holds_end(track.rank, interval.end) ? 1 : 0;
+    work.count += holds_end(windows, track.rank, interval.end) ? 1 : 0;
   }
   std::map<std::pair<std::int32_t, std::string>, MeanFigures> means;
   for (auto& [rank, streams] : ranks) {
@@ -86,13 +54,15 @@ FigureTable stream_table(const Trace& trace, const Summary& summary) {
       computes[&work] = IntervalSet(std::move(work.compute));
       compute = unite(compute, computes[&work]);
     }
+    std::vector<Interval> shown;
+    for (const Window& window : windows.at(rank)) shown.push_back({window.begin_ns, window.end_ns});
+    const IntervalSet in(std::move(shown));
     for (auto& [stream, work] : streams) {
-      const IntervalSet& in = windows.all(rank);
       const IntervalSet comm = intersect(IntervalSet(std::move(work.communication)), in);
       const IntervalSet own_compute = intersect(computes[&work], in);
       const IntervalSet copy = intersect(IntervalSet(std::move(work.copy)), in);
       const IntervalSet busy = unite(unite(own_compute, comm), copy);
-      const double steps = windows.count(rank);
+      const auto steps = static_cast<double>(windows.at(rank).size());
       MeanFigures& mean = means[stream];
       mean.sums.resize(6);
       mean.ranks += 1;
@@ -141,10 +111,10 @@ std::string short_name(NameId name) {
 }  // namespace
 
 FigureTable kernel_table(const Trace& trace, const Summary& summary) {
-  const ShownWindows windows(summary);
+  const RankWindows windows = windows_by_rank(summary.shown_windows());
   std::map<std::pair<NameId, std::pair<Kind, Mode>>, KernelFigures> kernels;
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (!trace.is_work(i) || !windows.holds_end(trace.track_of(i).rank, trace.end_ns(i))) continue;
+    if (!trace.is_work(i) || !holds_end(windows, trace.track_of(i).rank, trace.end_ns(i))) continue;
     const Tag& tag = trace.tag(i);
     KernelFigures& kernel = kernels[{trace.name(i), {tag.kind, tag.mode}}];
     const auto duration = static_cast<double>(trace.duration_ns()[i]);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/mode_name.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -15,8 +16,6 @@ KernelPlace place_of(const Trace& trace, std::size_t slice) {
   const Tag& tag = trace.tag(slice);
   return {trace.name(slice), tag.purpose, tag.direction, tag.layer, tag.microbatch};
 }
-
-std::string change_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
 
 std::int64_t sum_ns(const ComputeTimes::ByPiece& pieces) {
   std::int64_t sum = 0;
@@ -37,7 +36,7 @@ void add_place(const KernelPlace& place, const ComputeTimes::ByPiece& pieces,
   const auto counterpart = others.find(place);
   const bool is_same = counterpart != others.end() && has_same_kernels(pieces, counterpart->second);
   const std::int64_t ns = sum_ns(pieces);
-  KernelChange& change = purposes[change_key(place.purpose)];
+  KernelChange& change = purposes[purpose_name(place.purpose)];
   (is_same ? parts.same_kernels_ns : parts.other_kernels_ns) += ns;
   (is_same ? change.contention_ns : change.decomposition_ns) += sign * ns;
 }
@@ -96,7 +95,7 @@ ComputeTimes& ComputeTimes::operator+=(const ComputeTimes& other) {
 
 std::map<std::string, std::int64_t> ComputeTimes::kernels_ns_by_purpose() const {
   std::map<std::string, std::int64_t> purposes;
-  for (const auto& [place, pieces] : places_) purposes[change_key(place.purpose)] += sum_ns(pieces);
+  for (const auto& [place, pieces] : places_) purposes[purpose_name(place.purpose)] += sum_ns(pieces);
   return purposes;
 }
 

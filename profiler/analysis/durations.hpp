@@ -8,10 +8,14 @@
 #include <tuple>
 #include <vector>
 
+#include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::analysis {
+
+/// When each rank computes.
+std::map<std::int32_t, IntervalSet> compute_by_rank(const Trace&);
 
 /// A place of the model: pipeline stage (-1 for a layer's, which is what it is on whichever stage), purpose, layer,
 /// microbatch.

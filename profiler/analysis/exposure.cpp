@@ -9,6 +9,7 @@
 
 #include "platform/threads/on_all_cores.hpp"
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/mode_name.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -16,16 +17,10 @@ namespace {
 constexpr std::size_t kNumModes = static_cast<std::size_t>(Mode::other) + 1;
 constexpr std::size_t kManySlices = 200'000;  ///< fewer are split before other threads have begun
 
-std::string mode_key(std::size_t mode) {
-  return mode == 0 ? "unattributed" : std::string(to_string(static_cast<Mode>(mode)));
-}
-
-std::string purpose_key(NameId purpose) { return purpose == kNoName ? "unattributed" : std::string(name_of(purpose)); }
-
 std::string modes_key(unsigned modes) {
   std::string key;
   for (std::size_t mode = 0; mode < kNumModes; ++mode)
-    if (modes & (1U << mode)) key += (key.empty() ? "" : "+") + mode_key(mode);
+    if (modes & (1U << mode)) key += (key.empty() ? "" : "+") + mode_name(static_cast<Mode>(mode));
   return key;
 }
 
@@ -65,15 +60,6 @@ Interval cut(std::int64_t begin, std::int64_t end, const Window& window) {
 
 bool ends_in(std::int64_t end, const Window& window) { return window.begin_ns < end && end <= window.end_ns; }
 
-// A stage that receives waits until the stage before it has computed: that is the pipeline's own order, and no peer
-// that came late. Whether the peer kept to its schedule is not asked. A ring's members do alike, so there a wait is a
-// wait.
-bool waits_by_design(const Tag& tag, const CommunicationRecord& record) {
-  return tag.mode == Mode::pp && std::ranges::any_of(record.transfers, [](const TransferRecord& transfer) {
-           return transfer.collective == Collective::receive;
-         });
-}
-
 void add_communication(const Trace& trace, std::size_t slice, const Window& window, CommunicationIntervals& into) {
   const std::int64_t start = trace.start_ns()[slice];
   const std::int64_t end = trace.end_ns(slice);
@@ -83,8 +69,7 @@ void add_communication(const Trace& trace, std::size_t slice, const Window& wind
   if (arrival_known) {
     const std::int64_t arrival = std::clamp(record->last_arrival_ns, start, end);
     into.transfer.push_back(cut(arrival, end, window));
-    (waits_by_design(trace.tag(slice), *record) ? into.receive_wait : into.other_wait)
-        .push_back(cut(start, arrival, window));
+    (receives_in_pipeline(trace, slice) ? into.receive_wait : into.other_wait).push_back(cut(start, arrival, window));
   } else {
     into.unsplit.push_back(cut(start, end, window));
   }
@@ -210,14 +195,14 @@ Split measure(WindowContent& content, const Window& window) {
     CommunicationIntervals& intervals = content.by_mode[mode];
     if (intervals.active.empty()) continue;
     const CommunicationSets sets = sets_of(intervals);
-    split.modes[mode_key(mode)] = measure(intervals, sets, compute);
+    split.modes[mode_name(static_cast<Mode>(mode))] = measure(intervals, sets, compute);
     exposed[mode] = subtract(sets.active, compute);
     comm = unite(comm, sets.active);
     transfer = unite(transfer, sets.transfer);
     unsplit = unite(unsplit, sets.unsplit);
   }
   for (auto& [purpose, intervals] : content.by_purpose)
-    split.purposes[purpose_key(purpose)] = measure(intervals, sets_of(intervals), compute);
+    split.purposes[purpose_name(purpose)] = measure(intervals, sets_of(intervals), compute);
 
   const IntervalSet busy = unite(compute, comm);
   const IntervalSet copy(std::move(content.copy));
@@ -265,11 +250,18 @@ class RankSweep {
 
 }  // namespace
 
+bool receives_in_pipeline(const Trace& trace, std::size_t slice) {
+  const CommunicationRecord* record = trace.communication(slice);
+  return trace.tag(slice).kind == Kind::communication && trace.tag(slice).mode == Mode::pp && record != nullptr &&
+         std::ranges::any_of(record->transfers,
+                             [](const TransferRecord& transfer) { return transfer.collective == Collective::receive; });
+}
+
 Split split_window(const Trace& trace, const Window& window) {
   check_window(window);
   WindowContent content;
   for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.tracks[trace.track(i)].rank == window.rank) add_slice(trace, i, window, content);
+    if (trace.track_of(i).rank == window.rank) add_slice(trace, i, window, content);
   return measure(content, window);
 }
 

@@ -10,6 +10,11 @@
 
 namespace underlap::analysis {
 
+/// Whether a slice receives in a pipeline. Such a stage waits until the one before it has computed: that is the
+/// pipeline's own order, and no peer that came late. Whether the peer kept to its schedule is not asked. A ring's
+/// members do alike, so there a wait is a wait.
+bool receives_in_pipeline(const Trace&, std::size_t slice);
+
 /// Splits one window of one rank exactly, as bench/METRICS.md defines it; slices that cross the window are cut.
 ///
 /// Only Tag::kind decides what a slice is. Communication with Mode::none counts as "unattributed", and so does

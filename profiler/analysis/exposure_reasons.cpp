@@ -45,12 +45,6 @@ Exposed exposed_in(const Trace& trace, std::uint32_t slice, const CoveredTime& c
   return exposed;
 }
 
-bool is_pipeline_receive(const Trace& trace, std::uint32_t slice) {
-  return trace.tag(slice).mode == Mode::pp &&
-         std::ranges::any_of(trace.communication(slice)->transfers,
-                             [](const TransferRecord& transfer) { return transfer.collective == Collective::receive; });
-}
-
 void add_sums(const Trace& trace, ExposureReasons& found) {
   using Key = std::tuple<Mode, NameId, ExposureReason, NameId, NameId, bool>;
   std::map<Key, ExposureReasonSum> sums;
@@ -78,9 +72,7 @@ std::int64_t ExposureReasons::exposed_ns() const {
 
 ExposureReasons find_exposure_reasons(const Trace& trace, std::span<const ExposureCause> causes,
                                       std::span<const Window> windows) {
-  std::map<std::int32_t, std::vector<Window>> windows_of;
-  for (const Window& window : windows) windows_of[window.rank].push_back(window);
-  for (auto& [rank, list] : windows_of) std::ranges::sort(list, {}, &Window::begin_ns);
+  auto windows_of = windows_by_rank(windows);
   std::map<std::int32_t, CoveredTime> compute = compute_of_ranks(trace);
   const CommunicationParts parts(trace);
   std::map<std::uint32_t, Exposed> exposed;  // by first slice
@@ -100,7 +92,7 @@ ExposureReasons find_exposure_reasons(const Trace& trace, std::span<const Exposu
     found.communications.push_back({cause, trace.track_of(cause.slice).rank, exposed_ns});
     if (2 * wait_ns <= exposed_ns) continue;
     ExposedCommunication& waits = found.communications.back();
-    waits.reason = is_pipeline_receive(trace, cause.slice) ? ExposureReason::pipeline : ExposureReason::late_rank;
+    waits.reason = receives_in_pipeline(trace, cause.slice) ? ExposureReason::pipeline : ExposureReason::late_rank;
     waits.waits_for = kNoName;
     waits.is_guessed = false;
   }

@@ -59,11 +59,10 @@ void add(CauseShare& share, std::int64_t exposed_ns, const std::string& other) {
 // All slices of one rank, in every order that the search needs.
 class RankEvidence {
  public:
-  /// `slices`: the work of one rank, by start.
+  /// `slices`: the work of one rank, by start. `windows`: its windows, by their ends.
   RankEvidence(const Trace& trace, const std::vector<std::uint32_t>& slices, std::vector<Window> windows,
                const std::vector<std::uint32_t>& place_of_launch)
       : trace_(trace), windows_(std::move(windows)) {
-    std::sort(windows_.begin(), windows_.end(), [](const Window& a, const Window& b) { return a.end_ns < b.end_ns; });
     for (const std::uint32_t slice : slices) {
       add_piece(slice);
       if (place_of_launch[slice] != 0) pieces_.back().operation = place_of_launch[slice];
@@ -139,12 +138,6 @@ class RankEvidence {
     return std::clamp(record->last_arrival_ns, piece.start, piece.end);
   }
 
-  const Window* window_of(const Piece& piece) const {
-    const auto found = std::lower_bound(windows_.begin(), windows_.end(), piece.end,
-                                        [](const Window& w, std::int64_t end) { return w.end_ns < end; });
-    return found != windows_.end() && found->begin_ns < piece.end ? &*found : nullptr;
-  }
-
   void add_times(OverlapEvidence& evidence, std::vector<Interval> active, std::vector<Interval> transfer,
                  std::vector<Interval> unsplit) const {
     std::vector<Interval> measured;
@@ -164,7 +157,7 @@ class RankEvidence {
 
   void explain(std::size_t index, const EvidenceRequest& request, OverlapEvidence& evidence) const {
     const Piece& piece = pieces_[index];
-    const Window* window = window_of(piece);
+    const Window* window = window_of_end(windows_, piece.end);
     ++(window != nullptr ? evidence.operations : evidence.operations_outside);
     if (window == nullptr) return;
     const std::int64_t begin = std::max(piece.start, window->begin_ns);
@@ -277,8 +270,7 @@ std::string_view to_string(ExposedCause cause) { return kExposedCauses[cause]; }
 std::vector<OverlapEvidence> find_evidence(const Trace& trace, std::span<const Window> windows,
                                            std::span<const EvidenceRequest> requests) {
   const std::vector<std::uint32_t> places = places_of_launches(trace);
-  std::map<std::int32_t, std::vector<Window>> windows_of;
-  for (const Window& window : windows) windows_of[window.rank].push_back(window);
+  auto windows_of = windows_by_rank(windows);
   std::vector<OverlapEvidence> all(requests.size());
   for (const auto& [rank, slices] : work_by_rank(trace)) {
     const RankEvidence evidence(trace, slices, std::move(windows_of[rank]), places);

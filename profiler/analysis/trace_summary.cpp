@@ -10,28 +10,6 @@
 namespace underlap::analysis {
 namespace {
 
-// Windows of one rank follow each other in time, so the one that may hold a moment is found by bisection.
-bool ends_in_any(std::int64_t end_ns, const std::map<std::int64_t, std::int64_t>& begin_by_end) {
-  const auto window = begin_by_end.lower_bound(end_ns);
-  return window != begin_by_end.end() && window->second < end_ns;
-}
-
-void count_kernels(const Trace& trace, std::vector<RankSummary>& ranks) {
-  std::map<std::int32_t, std::map<std::int64_t, std::int64_t>> windows;
-  std::map<std::int32_t, RankSummary*> by_rank;
-  for (RankSummary& rank : ranks) {
-    by_rank[rank.rank] = &rank;
-    for (const Window& w : rank.windows) windows[rank.rank].emplace(w.end_ns, w.begin_ns);
-  }
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const std::int32_t rank = trace.tracks[trace.track(i)].rank;
-    const Kind kind = trace.tag(i).kind;
-    if (kind == Kind::copy || kind == Kind::none || trace.is_part(i) || !by_rank.contains(rank)) continue;
-    if (!ends_in_any(trace.end_ns(i), windows[rank])) continue;
-    ++(kind == Kind::compute ? by_rank[rank]->compute_kernels : by_rank[rank]->comm_kernels);
-  }
-}
-
 std::vector<Window> spans(const Trace& trace) {
   std::map<std::int32_t, Window> ranks;
   for (std::size_t i = 0; i < trace.size(); ++i) {
@@ -69,7 +47,15 @@ std::vector<RankSummary> over_windows(const Trace& trace, const std::vector<std:
     rank.splits.push_back(splits[i]);
     rank.total += splits[i];
   }
-  count_kernels(trace, list);
+  const auto windows_of = windows_by_rank(windows);
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const Kind kind = trace.tag(i).kind;
+    if (kind == Kind::copy || kind == Kind::none || trace.is_part(i)) continue;
+    const auto of_rank = windows_of.find(trace.track_of(i).rank);
+    if (of_rank == windows_of.end() || window_of_end(of_rank->second, trace.end_ns(i)) == nullptr) continue;
+    RankSummary& rank = list[index[of_rank->first]];
+    ++(kind == Kind::compute ? rank.compute_kernels : rank.comm_kernels);
+  }
   return list;
 }
 

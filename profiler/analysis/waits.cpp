@@ -8,6 +8,7 @@
 #include "profiler/analysis/waits/covered_time.hpp"
 #include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/enum_names.hpp"
+#include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
 namespace {
@@ -16,24 +17,12 @@ constexpr EnumNames<LateCause, 10> kLateCauses{{"longer_kernels", "more_kernels"
                                                 "longer_copies", "late_launch", "longer_idle", "longer_wait",
                                                 "pipeline", "transfer", "unresolved"}};
 
-// The step in which a moment of a rank lies: that of the window that holds it.
-class StepFinder {
- public:
-  explicit StepFinder(std::span<const Window> windows) {
-    for (const Window& window : windows) windows_[window.rank].emplace(window.end_ns, window);
-  }
-
-  std::int32_t step_of(const Trace& trace, std::uint32_t slice) const {
-    if (trace.tag(slice).step >= 0) return trace.tag(slice).step;
-    const auto rank = windows_.find(trace.track_of(slice).rank);
-    if (rank == windows_.end()) return -1;
-    const auto window = rank->second.upper_bound(trace.start_ns()[slice]);
-    return window == rank->second.end() || window->second.begin_ns > trace.start_ns()[slice] ? -1 : window->second.step;
-  }
-
- private:
-  std::map<std::int32_t, std::map<std::int64_t, Window>> windows_;
-};
+// The step in which a slice starts: that of the window that holds its start, unless its tag names one.
+std::int32_t step_of(const Trace& trace, std::map<std::int32_t, std::vector<Window>>& windows, std::uint32_t slice) {
+  if (trace.tag(slice).step >= 0) return trace.tag(slice).step;
+  const Window* window = window_of_end(windows[trace.track_of(slice).rank], saturating_add(trace.start_ns()[slice], 1));
+  return window == nullptr ? -1 : window->step;
+}
 
 LateArrival arrival_of(const Trace& trace, const CommunicationParts& parts, const Communications& communications,
                        std::size_t index) {
@@ -330,12 +319,12 @@ WaitReport find_waits(const Trace& trace, const Communications& communications, 
   find_late_causes(trace, communications, times, report.arrivals);
 
   const WindowList marked = steps.empty() ? find_windows(trace) : WindowList{};
-  const StepFinder finder(steps.empty() ? std::span(marked.windows) : steps);
+  auto windows = windows_by_rank(steps.empty() ? std::span(marked.windows) : steps);
   WaitCharges all_charges(trace, parts, communications, report.arrivals);
   for (std::size_t i = 0; i < report.arrivals.size(); ++i) {
     LateArrival& arrival = report.arrivals[i];
     const Match& match = communications.matching.matches[arrival.match];
-    arrival.step = finder.step_of(trace, match.members.front().slice);
+    arrival.step = step_of(trace, windows, match.members.front().slice);
     report.least_transfer_ns += arrival.transfer_ns;
     std::vector<Charge> charges;
     for (const MatchMember& member : match.members) {

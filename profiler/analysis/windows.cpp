@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
-#include "platform/numbers/median.hpp"
 #include "platform/threads/on_all_cores.hpp"
 
 namespace underlap::analysis {
@@ -44,14 +42,6 @@ void add_block(const std::vector<Mark>& marks, WindowList& list) {
   list.windows.insert(list.windows.end(), windows.begin(), windows.end());
 }
 
-double ratio(std::int64_t traced, std::int64_t timed) {
-  if (traced <= 0 || timed <= 0)
-    throw std::invalid_argument(fmt::format("windows of {} and {} ns: both must be above 0", traced, timed));
-  return static_cast<double>(traced) / static_cast<double>(timed);
-}
-
-double distance_from_one(double value) { return std::max(value, 1 / value); }
-
 }  // namespace
 
 WindowList find_windows(const Trace& trace) {
@@ -69,6 +59,18 @@ std::vector<std::int32_t> ranks_of(const Trace& trace) {
   return {ranks.begin(), ranks.end()};
 }
 
+std::map<std::int32_t, std::vector<Window>> windows_by_rank(std::span<const Window> windows) {
+  std::map<std::int32_t, std::vector<Window>> ranks;
+  for (const Window& window : windows) ranks[window.rank].push_back(window);
+  for (auto& [rank, of_rank] : ranks) std::ranges::stable_sort(of_rank, {}, &Window::end_ns);
+  return ranks;
+}
+
+const Window* window_of_end(std::span<const Window> windows, std::int64_t end_ns) {
+  const auto found = std::ranges::lower_bound(windows, end_ns, {}, &Window::end_ns);
+  return found != windows.end() && found->begin_ns < end_ns ? &*found : nullptr;
+}
+
 std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace& trace) {
   std::map<std::int32_t, std::vector<std::uint32_t>> ranks;
   std::vector<std::vector<std::uint32_t>*> of_track;
@@ -83,22 +85,6 @@ std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace& tra
       of_rank.size(), [&](std::size_t i) { std::ranges::stable_sort(*of_rank[i], {}, start_of); },
       trace.size() < kManyToSort ? 1 : 0);
   return ranks;
-}
-
-WindowAgreement compare_windows(std::span<const std::int64_t> traced_ns, std::span<const std::int64_t> timed_ns) {
-  if (traced_ns.size() != timed_ns.size() || traced_ns.empty())
-    throw std::invalid_argument(fmt::format("{} traced and {} timed windows: counts must be equal and at least 1",
-                                            traced_ns.size(), timed_ns.size()));
-  std::vector<double> ratios;
-  WindowAgreement agreement{.count = traced_ns.size()};
-  for (std::size_t i = 0; i < traced_ns.size(); ++i) {
-    ratios.push_back(ratio(traced_ns[i], timed_ns[i]));
-    if (distance_from_one(ratios[i]) <= distance_from_one(agreement.worst_ratio)) continue;
-    agreement.worst_ratio = ratios[i];
-    agreement.worst_index = i;
-  }
-  agreement.median_ratio = median(std::move(ratios));
-  return agreement;
 }
 
 }  // namespace underlap::analysis

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -39,22 +38,14 @@ WindowList find_windows(const Trace&);
 /// The ranks that have a track or a mark, in ascending order.
 std::vector<std::int32_t> ranks_of(const Trace&);
 
+/// The windows of each rank, in order of their ends.
+std::map<std::int32_t, std::vector<Window>> windows_by_rank(std::span<const Window>);
+
+/// Of one rank's windows, in order of their ends, the one that begins before `end_ns` and ends then or later; nullptr:
+/// none.
+const Window* window_of_end(std::span<const Window>, std::int64_t end_ns);
+
 /// The slices of each rank that are work of a device, in order of their starts.
 std::map<std::int32_t, std::vector<std::uint32_t>> work_by_rank(const Trace&);
-
-/// How two measurements of the same windows of one run agree: cut from its trace, and timed by separate events. Both
-/// include the cost of tracing, so only a comparison of two runs shows that cost.
-struct WindowAgreement {
-  std::size_t count = 0;
-  double median_ratio = 1;      ///< traced to timed; away from 1: the two clocks, or where they cut, differ
-  double worst_ratio = 1;       ///< the one furthest from 1, as a factor either way
-  std::size_t worst_index = 0;  ///< whose it is
-};
-
-/// Compares window by window. The mean of the two middle ratios is the median of an even number.
-///
-/// traced_ns, timed_ns   lengths of the same windows in the same order
-/// Throws std::invalid_argument where their numbers differ, there is none, or a length is not positive.
-WindowAgreement compare_windows(std::span<const std::int64_t> traced_ns, std::span<const std::int64_t> timed_ns);
 
 }  // namespace underlap::analysis

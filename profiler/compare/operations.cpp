@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/analysis/mode_name.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::compare {
@@ -17,8 +18,7 @@ constexpr std::array kMatches{Match::both, Match::added, Match::removed};
 
 void name(OperationChange& change, const OperationKey& key) {
   change.kind = to_string(key.kind);
-  if (key.kind == Kind::communication)
-    change.mode = key.mode == Mode::none ? "unattributed" : std::string(to_string(key.mode));
+  if (key.kind == Kind::communication) change.mode = analysis::mode_name(key.mode);
   change.purpose = name_of(key.purpose);
   change.name = name_of(key.purpose != kNoName ? key.purpose : key.name);
   change.stream = name_of(key.stream);

@@ -42,48 +42,33 @@ NameId symbol_name(const Trace& trace, std::size_t slice) {
   return what == kNoName ? trace.name(slice) : what;
 }
 
-std::vector<NameId> streams_of(const Trace& trace) {
-  std::vector<NameId> names;
-  for (const Track& track : trace.tracks) names.push_back(stream_of(track));
-  return names;
-}
-
-class Lanes {
- public:
-  Lanes(const Trace& trace, const std::vector<NameId>& streams, const std::vector<OwnedWindow>& windows)
-      : trace_(trace), streams_(streams) {
-    for (std::size_t w = 0; w < windows.size(); ++w)
-      for (const OwnedSlice& owned : windows[w].slices)
-        if (!owned.began_before) lane_of(owned.slice, windows.size()).by_window[w].push_back(owned.slice);
-  }
-
-  std::vector<Lane>& all() { return lanes_; }
-
- private:
-  Lane& lane_of(std::size_t slice, std::size_t num_windows) {
-    const NameId stream = streams_[trace_.track(slice)];
-    LaneKey key{.is_communication = is_communication(trace_, slice)};
-    std::int64_t bytes = 0;
-    if (key.is_communication) {
-      const CommunicationRecord* record = trace_.communication(slice);
-      key.mode = trace_.tag(slice).mode;
-      key.what = what_of(trace_, slice);
-      if (record != nullptr) key.communicator = record->group;
-      if (record != nullptr && !record->transfers.empty()) bytes = record->transfers.front().bytes;
+// In the order of their first work. `streams`: by slice.
+std::vector<Lane> lanes_of(const Trace& trace, const std::vector<NameId>& streams,
+                           const std::vector<OwnedWindow>& windows) {
+  std::vector<Lane> lanes;
+  std::map<LaneKey, std::size_t> index;
+  for (std::size_t w = 0; w < windows.size(); ++w)
+    for (const OwnedSlice& owned : windows[w].slices) {
+      if (owned.began_before) continue;
+      const std::size_t slice = owned.slice;
+      LaneKey key{.is_communication = is_communication(trace, slice)};
+      std::int64_t bytes = 0;
+      if (key.is_communication) {
+        const CommunicationRecord* record = trace.communication(slice);
+        key.mode = trace.tag(slice).mode;
+        key.what = what_of(trace, slice);
+        if (record != nullptr) key.communicator = record->group;
+        if (record != nullptr && !record->transfers.empty()) bytes = record->transfers.front().bytes;
+      }
+      if (key.what == kNoName) key.stream = streams[slice];
+      const auto [found, is_new] = index.try_emplace(key, lanes.size());
+      if (is_new) lanes.push_back({key, streams[slice], std::vector<std::vector<std::size_t>>(windows.size()), {}});
+      Lane& lane = lanes[found->second];
+      lane.by_window[w].push_back(slice);
+      ++lane.content[{symbol_name(trace, slice), bytes}];
     }
-    if (key.what == kNoName) key.stream = stream;
-    const auto [found, is_new] = index_.try_emplace(key, lanes_.size());
-    if (is_new) lanes_.push_back({key, stream, std::vector<std::vector<std::size_t>>(num_windows), {}});
-    Lane& lane = lanes_[found->second];
-    ++lane.content[{symbol_name(trace_, slice), bytes}];
-    return lane;
-  }
-
-  const Trace& trace_;
-  const std::vector<NameId>& streams_;
-  std::vector<Lane> lanes_;  // in the order of their first work
-  std::map<LaneKey, std::size_t> index_;
-};
+  return lanes;
+}
 
 std::int64_t in_common(const Lane& one, const Lane& other) {
   std::int64_t common = 0;
@@ -108,48 +93,41 @@ bool is_one_communicator(const Trace& from, std::uint32_t one, const Trace& to, 
   return from.groups[one] == to.groups[other];
 }
 
-class LanePairs {
- public:
-  LanePairs(const Trace& from, const Trace& to, const std::vector<Lane>& of_from, const std::vector<Lane>& of_to) {
-    for (std::size_t i = 0; i < of_from.size(); ++i)
-      for (std::size_t j = 0; j < of_to.size(); ++j) consider(from, to, {of_from[i], i}, {of_to[j], j});
-    std::ranges::stable_sort(candidates_, std::ranges::greater(), [](const Candidate& one) { return one.fit; });
-    std::vector<bool> from_taken(of_from.size()), to_taken(of_to.size());
-    for (const Candidate& candidate : candidates_) {
-      if (from_taken[candidate.from] || to_taken[candidate.to]) continue;
-      from_taken[candidate.from] = to_taken[candidate.to] = true;
-      pairs_.emplace_back(candidate.from, candidate.to);
-    }
-  }
+// How well they go together apart from their places; nullopt where they cannot be one lane.
+std::optional<Fit> fit_of(const Trace& from, const Lane& one, const Trace& to, const Lane& other) {
+  const LaneKey &a = one.key, &b = other.key;
+  if (a.is_communication != b.is_communication) return std::nullopt;
+  Fit fit{.is_of_one_mode = a.mode == b.mode, .common = in_common(one, other)};
+  // One side may know a mode that the other side does not.
+  const bool could_be_one = a.what == b.what && (fit.is_of_one_mode || a.mode == Mode::none || b.mode == Mode::none);
+  if (!could_be_one || (a.what == kNoName && fit.common == 0)) return std::nullopt;
+  fit.is_of_one_name = a.stream == b.stream && is_one_communicator(from, a.communicator, to, b.communicator);
+  return fit;
+}
 
-  const std::vector<std::pair<std::size_t, std::size_t>>& all() const { return pairs_; }
-
- private:
-  struct Placed {
-    const Lane& lane;
-    std::size_t place;
-  };
+std::vector<std::pair<std::size_t, std::size_t>> pair_lanes(const Trace& from, const std::vector<Lane>& of_from,
+                                                            const Trace& to, const std::vector<Lane>& of_to) {
   struct Candidate {
     Fit fit;
     std::size_t from, to;
   };
-
-  void consider(const Trace& from, const Trace& to, Placed one, Placed other) {
-    const LaneKey &a = one.lane.key, &b = other.lane.key;
-    if (a.is_communication != b.is_communication) return;
-    Fit fit{.is_of_one_mode = a.mode == b.mode, .common = in_common(one.lane, other.lane)};
-    // One side may know a mode that the other side does not.
-    const bool could_be_one = a.what == b.what && (fit.is_of_one_mode || a.mode == Mode::none || b.mode == Mode::none);
-    if (!could_be_one || (a.what == kNoName && fit.common == 0)) return;
-    fit.is_of_one_name = a.stream == b.stream && is_one_communicator(from, a.communicator, to, b.communicator);
-    const auto i = static_cast<std::int64_t>(one.place), j = static_cast<std::int64_t>(other.place);
-    fit.near = -std::max(i - j, j - i);
-    candidates_.push_back({fit, one.place, other.place});
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < of_from.size(); ++i)
+    for (std::size_t j = 0; j < of_to.size(); ++j)
+      if (auto fit = fit_of(from, of_from[i], to, of_to[j])) {
+        fit->near = -static_cast<std::int64_t>(std::max(i, j) - std::min(i, j));
+        candidates.push_back({*fit, i, j});
+      }
+  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::fit);
+  std::vector<bool> from_taken(of_from.size()), to_taken(of_to.size());
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const Candidate& candidate : candidates) {
+    if (from_taken[candidate.from] || to_taken[candidate.to]) continue;
+    from_taken[candidate.from] = to_taken[candidate.to] = true;
+    pairs.emplace_back(candidate.from, candidate.to);
   }
-
-  std::vector<Candidate> candidates_;
-  std::vector<std::pair<std::size_t, std::size_t>> pairs_;
-};
+  return pairs;
+}
 
 /// Kernels of one name and launch shape are one symbol; communication of one purpose is.
 class Symbols {
@@ -171,12 +149,22 @@ class Symbols {
 struct Left {
   std::vector<std::size_t> slices;
   std::vector<std::uint32_t> symbols;
+
+  template <class Keeps>
+  Left only(Keeps keeps) const {
+    Left kept;
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      if (keeps(i)) {
+        kept.slices.push_back(slices[i]);
+        kept.symbols.push_back(symbols[i]);
+      }
+    return kept;
+  }
 };
 
 class PairMatcher {
  public:
-  PairMatcher(const Trace& from, const Trace& to, Symbols& symbols, OrderMatches& matches)
-      : from_(from), to_(to), symbols_(symbols), matches_(matches) {}
+  PairMatcher(const Trace& from, const Trace& to, OrderMatches& matches) : from_(from), to_(to), matches_(matches) {}
 
   void match(const Lane& from, const Lane& to) {
     std::vector<Left> left_from = left_of(from_, from), left_to = left_of(to_, to);
@@ -203,23 +191,11 @@ class PairMatcher {
   static Left shared(const Left& one, const Left& other) {
     std::vector<std::uint32_t> known = other.symbols;
     std::ranges::sort(known);
-    Left kept;
-    for (std::size_t i = 0; i < one.slices.size(); ++i)
-      if (std::ranges::binary_search(known, one.symbols[i])) {
-        kept.slices.push_back(one.slices[i]);
-        kept.symbols.push_back(one.symbols[i]);
-      }
-    return kept;
+    return one.only([&](std::size_t i) { return std::ranges::binary_search(known, one.symbols[i]); });
   }
 
   static void drop_matched(Left& left, const Counterparts& counterparts) {
-    Left kept;
-    for (std::size_t i = 0; i < left.slices.size(); ++i)
-      if (counterparts.slice[left.slices[i]] == Counterparts::kNone) {
-        kept.slices.push_back(left.slices[i]);
-        kept.symbols.push_back(left.symbols[i]);
-      }
-    left = std::move(kept);
+    left = left.only([&](std::size_t i) { return counterparts.slice[left.slices[i]] == Counterparts::kNone; });
   }
 
   void match(Left& from, Left& to) {
@@ -236,38 +212,36 @@ class PairMatcher {
 
   const Trace& from_;
   const Trace& to_;
-  Symbols& symbols_;
+  Symbols symbols_;
   OrderMatches& matches_;
 };
 
-void are_on_own_streams(const Trace& trace, const std::vector<NameId>& streams, Counterparts& counterparts) {
-  counterparts.slice.assign(trace.size(), Counterparts::kNone);
-  counterparts.stream.resize(trace.size());
-  for (std::size_t i = 0; i < trace.size(); ++i) counterparts.stream[i] = streams[trace.track(i)];
+Counterparts on_own_streams(const Trace& trace) {
+  std::vector<NameId> streams;
+  for (const Track& track : trace.tracks) streams.push_back(stream_of(track));
+  Counterparts counterparts{std::vector<std::size_t>(trace.size(), Counterparts::kNone), {}};
+  for (std::size_t i = 0; i < trace.size(); ++i) counterparts.stream.push_back(streams[trace.track(i)]);
+  return counterparts;
 }
 
 }  // namespace
 
 NameId stream_of(const Track& track) { return intern(track.name.empty() ? std::to_string(track.stream) : track.name); }
 
-OrderMatching::OrderMatching(const Trace& from, const Trace& to)
-    : from_(from), to_(to), from_streams_(streams_of(from)), to_streams_(streams_of(to)) {
-  are_on_own_streams(from, from_streams_, matches_.from);
-  are_on_own_streams(to, to_streams_, matches_.to);
-}
-
-void OrderMatching::add_rank(const std::vector<OwnedWindow>& from, const std::vector<OwnedWindow>& to) {
-  Lanes of_from(from_, from_streams_, from), of_to(to_, to_streams_, to);
-  Symbols symbols;
-  PairMatcher matcher(from_, to_, symbols, matches_);
-  const LanePairs pairs(from_, to_, of_from.all(), of_to.all());
-  for (const auto& [i, j] : pairs.all()) {
-    const Lane &one = of_from.all()[i], &other = of_to.all()[j];
-    // Slices without a counterpart are listed on the same stream as the rest of their lane.
-    for (const std::vector<std::size_t>& slices : one.by_window)
-      for (const std::size_t slice : slices) matches_.from.stream[slice] = other.stream;
-    matcher.match(one, other);
+OrderMatches match_in_order(const Trace& from, const Trace& to, std::span<const SharedRank> ranks) {
+  OrderMatches matches{on_own_streams(from), on_own_streams(to)};
+  for (const SharedRank& rank : ranks) {
+    const std::vector<Lane> of_from = lanes_of(from, matches.from.stream, rank.from);
+    const std::vector<Lane> of_to = lanes_of(to, matches.to.stream, rank.to);
+    PairMatcher matcher(from, to, matches);
+    for (const auto& [i, j] : pair_lanes(from, of_from, to, of_to)) {
+      // Slices without a counterpart are listed on the same stream as the rest of their lane.
+      for (const std::vector<std::size_t>& slices : of_from[i].by_window)
+        for (const std::size_t slice : slices) matches.from.stream[slice] = of_to[j].stream;
+      matcher.match(of_from[i], of_to[j]);
+    }
   }
+  return matches;
 }
 
 }  // namespace underlap::compare

@@ -28,7 +28,13 @@ struct OrderMatches {
   Counterparts to;
 };
 
-/// Matches the work of one rank's windows, which are as many on both sides, by name, launch shape and order.
+/// The windows of both sides of one rank, shared out; as many on either.
+struct SharedRank {
+  std::vector<OwnedWindow> from;
+  std::vector<OwnedWindow> to;
+};
+
+/// Matches the work of each rank's windows by name, launch shape and order.
 ///
 /// Each window's work is cut in lanes: communication by mode, purpose (else collective) and communicator, everything
 /// else by stream. So work that overlaps other work differently keeps its place. A lane has its counterpart in the
@@ -36,18 +42,7 @@ struct OrderMatches {
 /// subsequence of each window is matched, then what is left of neighbouring windows: the end of a step moves work from
 /// one to the next.
 /// Fails when a kernel was renamed: it then counts as removed and added. Two lanes with the same work may be swapped.
-class OrderMatching {
- public:
-  OrderMatching(const Trace& from, const Trace& to);
-  void add_rank(const std::vector<OwnedWindow>& from, const std::vector<OwnedWindow>& to);
-  OrderMatches take() { return std::move(matches_); }
-
- private:
-  const Trace& from_;
-  const Trace& to_;
-  std::vector<NameId> from_streams_, to_streams_;  // names, by track
-  OrderMatches matches_;
-};
+OrderMatches match_in_order(const Trace& from, const Trace& to, std::span<const SharedRank> ranks);
 
 /// Places (in `a`, in `b`) of a longest common subsequence, in order. Where the two differ so much that finding a
 /// longest one would take longer than some hundred million steps, a long one.

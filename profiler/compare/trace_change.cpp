@@ -199,12 +199,6 @@ WindowPairs pair_windows(const analysis::Summary& from, const analysis::Summary&
   return pairs;
 }
 
-/// The windows of both sides of one rank, shared out.
-struct SharedRank {
-  std::vector<OwnedWindow> from;
-  std::vector<OwnedWindow> to;
-};
-
 class TraceComparison {
  public:
   TraceComparison(const Side& from, const Side& to) : from_(from), to_(to) {
@@ -232,9 +226,9 @@ class TraceComparison {
     change_.compute = analysis::compute_change(analysis::compute_times(from_.trace, all_from),
                                                analysis::compute_times(to_.trace, all_to));
     if (change_.is_matched_by_tags)
-      match_by_tags(ranks);
+      add_by_tags(ranks);
     else
-      match_in_order(ranks);
+      add_in_order(ranks);
     operations_.list(change_.operations, change_.net);
     return std::move(change_);
   }
@@ -261,7 +255,7 @@ class TraceComparison {
     return {tag.kind, tag.mode, name, tag.purpose, stream};
   }
 
-  void match_by_tags(const std::vector<SharedRank>& ranks) {
+  void add_by_tags(const std::vector<SharedRank>& ranks) {
     const auto each = [&](auto&& take) {
       for (const SharedRank& rank : ranks)
         for (const auto& [windows, is_to] : {std::pair{&rank.from, false}, std::pair{&rank.to, true}})
@@ -284,10 +278,8 @@ class TraceComparison {
     });
   }
 
-  void match_in_order(const std::vector<SharedRank>& ranks) {
-    OrderMatching matching(from_.trace, to_.trace);
-    for (const SharedRank& rank : ranks) matching.add_rank(rank.from, rank.to);
-    const OrderMatches matches = matching.take();
+  void add_in_order(const std::vector<SharedRank>& ranks) {
+    const OrderMatches matches = match_in_order(from_.trace, to_.trace, ranks);
     for (const SharedRank& rank : ranks) {
       for (const OwnedWindow& window : rank.from) add_matched(window, matches.from, false);
       for (const OwnedWindow& window : rank.to) add_matched(window, matches.to, true);

@@ -24,61 +24,50 @@ void check(std::span<const double> values) {
     throw std::invalid_argument(fmt::format("statistics: value {} is not a number", nan - values.begin()));
 }
 
-double sorted_quantile(const std::vector<double>& sorted, double p) {
-  const double position = p * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double share = position - static_cast<double>(below);
-  // Not the difference form alone: infinities would turn into NaN.
-  return share == 0 ? sorted[below] : sorted[below] * (1 - share) + sorted[above] * share;
-}
-
 // The rank, from 1, of the lower of two order statistics that hold the median so often; the upper has the same from the
 // other end. 0: no two do.
-std::int64_t lower_rank(std::int64_t count, double level) {
-  const auto covers = [&](std::int64_t rank) { return 1 - 2 * chance_of_at_most(rank - 1, count) >= level; };
-  const double deviations = quantile_of((1 + level) / 2, kInfinite) * std::sqrt(static_cast<double>(count)) / 2;
+std::int64_t lower_rank(std::int64_t count) {
+  const auto covers = [&](std::int64_t rank) { return 1 - 2 * chance_of_at_most(rank - 1, count) >= kLevel; };
+  const double deviations = quantile_of((1 + kLevel) / 2, kInfinite) * std::sqrt(static_cast<double>(count)) / 2;
   auto rank = std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(count) / 2 - deviations), 0);
   while (rank > 0 && !covers(rank)) --rank;
   while (rank < count / 2 && covers(rank + 1)) ++rank;
   return rank;
 }
 
-// Fails when few values are far from normal (skewed, heavy tails): it then covers less often than `level`.
-Interval student_interval(const std::vector<double>& values, double level) {
+// Fails when few values are far from normal (skewed, heavy tails): it then covers less often than kLevel.
+Interval student_interval(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
-  const double centre = mean(values);
+  const double centre = underlap::mean(values);
   const double half =
-      quantile_of((1 + level) / 2, count - 1) * std::sqrt(squares_around_mean(values) / (count - 1) / count);
+      quantile_of((1 + kLevel) / 2, count - 1) * std::sqrt(squares_around_mean(values) / (count - 1) / count);
   return {centre - half, centre + half};
 }
 
 // Half-width of the interval of so many blocks that scatter by 1, as they are on average.
 double usual_half_width(std::int64_t blocks) {
   const auto count = static_cast<double>(blocks);
-  const std::int64_t rank = lower_rank(blocks, kLevel);
+  const std::int64_t rank = lower_rank(blocks);
   if (rank == 0) return quantile_of((1 + kLevel) / 2, count - 1) / std::sqrt(count);
   // Source: Blom 1958, expected order statistics of normal figures.
   return quantile_of((count + 1 - static_cast<double>(rank) - 0.375) / (count + 0.25), kInfinite);
 }
 
-Estimate estimate(const std::vector<double>& block_values, double level) {
-  return {median(block_values), median_interval(block_values, level), static_cast<std::int32_t>(block_values.size())};
+Estimate estimate(const std::vector<double>& block_values) {
+  return {median(block_values), median_interval(block_values), static_cast<std::int32_t>(block_values.size())};
 }
 
-std::optional<Interval> interval_of(std::span<const double> block_values, double level, bool are_differences) {
+std::optional<Interval> interval_of(std::span<const double> block_values, bool are_differences) {
   check(block_values);
-  if (!(level > 0 && level < 1))
-    throw std::invalid_argument(fmt::format("median_interval: level is {}, must be in (0, 1)", level));
   std::vector<double> sorted(block_values.begin(), block_values.end());
   std::sort(sorted.begin(), sorted.end());
   if (sorted.size() == 1 || !std::isfinite(sorted.front()) || !std::isfinite(sorted.back())) return std::nullopt;
   if (sorted.front() == sorted.back()) return Interval{sorted.front(), sorted.back()};
-  if (const std::int64_t rank = lower_rank(static_cast<std::int64_t>(sorted.size()), level); rank > 0)
+  if (const std::int64_t rank = lower_rank(static_cast<std::int64_t>(sorted.size())); rank > 0)
     return Interval{sorted[static_cast<std::size_t>(rank - 1)], sorted[sorted.size() - static_cast<std::size_t>(rank)]};
-  if (are_differences || sorted.front() <= 0) return student_interval(sorted, level);
+  if (are_differences || sorted.front() <= 0) return student_interval(sorted);
   for (double& value : sorted) value = std::log(value);
-  const Interval of_logarithms = student_interval(sorted, level);
+  const Interval of_logarithms = student_interval(sorted);
   return Interval{std::exp(of_logarithms.low), std::exp(of_logarithms.high)};
 }
 
@@ -89,7 +78,12 @@ double quantile(std::span<const double> values, double p) {
   if (!(p >= 0 && p <= 1)) throw std::invalid_argument(fmt::format("quantile: p is {}, must be in [0, 1]", p));
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
-  return sorted_quantile(sorted, p);
+  const double position = p * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double share = position - static_cast<double>(below);
+  // Not the difference form alone: infinities would turn into NaN.
+  return share == 0 ? sorted[below] : sorted[below] * (1 - share) + sorted[above] * share;
 }
 
 double median(std::span<const double> values) {
@@ -97,25 +91,21 @@ double median(std::span<const double> values) {
   return underlap::median(std::vector<double>(values.begin(), values.end()));
 }
 
-double mean(std::span<const double> values) {
-  check(values);
-  return underlap::mean(values);
+std::optional<Interval> median_interval(std::span<const double> block_values) {
+  return interval_of(block_values, false);
 }
 
-std::optional<Interval> median_interval(std::span<const double> block_values, double level) {
-  return interval_of(block_values, level, false);
+std::optional<Interval> difference_interval(std::span<const double> block_values) {
+  return interval_of(block_values, true);
 }
 
-std::optional<Interval> difference_interval(std::span<const double> block_values, double level) {
-  return interval_of(block_values, level, true);
-}
-Estimate block_median(const Blocks& blocks, double level) {
+Estimate block_median(const Blocks& blocks) {
   std::vector<double> medians;
   for (const auto& [block, values] : blocks) medians.push_back(median(values));
-  return estimate(medians, level);
+  return estimate(medians);
 }
 
-Estimate paired_ratio(const Blocks& a, const Blocks& b, double level) {
+Estimate paired_ratio(const Blocks& a, const Blocks& b) {
   std::vector<double> ratios;
   for (const auto& [block, values] : a) {
     const auto other = b.find(block);
@@ -127,7 +117,7 @@ Estimate paired_ratio(const Blocks& a, const Blocks& b, double level) {
     ratios.push_back(median(values) / divisor);
   }
   if (ratios.empty()) throw std::invalid_argument("paired_ratio: the two cells have no block in common");
-  return estimate(ratios, level);
+  return estimate(ratios);
 }
 
 std::optional<std::int64_t> blocks_to_resolve(const Estimate& observed, double resolution) {

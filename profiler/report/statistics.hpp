@@ -33,31 +33,28 @@ double quantile(std::span<const double> values, double p);
 
 double median(std::span<const double> values);
 
-double mean(std::span<const double> values);
-
-/// Limits that hold the median of what blocks are drawn from in the share `level` of all cases, at least.
+/// Limits that hold the median of what blocks are drawn from in 95 % of all cases, at least.
 ///
 /// block_values  one figure a block: steps of one block are not independent of each other, blocks are
-/// level         in (0, 1)
-/// Where there are blocks enough (six for 0.95), two of the figures themselves, whatever they are distributed like;
+/// Where there are six blocks or more, two of the figures themselves, whatever they are distributed like;
 /// else Student's limits around their mean, of their logarithms where all are above 0, which suppose that blocks
 /// scatter nearly normally. Returns nullopt for a single block, and where figures are infinite.
-/// Throws std::invalid_argument as quantile does, and for a level outside (0, 1).
+/// Throws std::invalid_argument as quantile does.
 /// Source: Conover 1999, section 3.2 (order statistics).
-std::optional<Interval> median_interval(std::span<const double> block_values, double level = 0.95);
+std::optional<Interval> median_interval(std::span<const double> block_values);
 
 /// The same of figures that are differences, and so may lie on either side of 0 although none of them does: Student's
 /// limits are of the figures themselves. Limits of logarithms never reach 0.
-std::optional<Interval> difference_interval(std::span<const double> block_values, double level = 0.95);
+std::optional<Interval> difference_interval(std::span<const double> block_values);
 
 /// Median over blocks of each block's median, and its median_interval().
 /// Throws std::invalid_argument without a block, for a block without values, and for NaN.
-Estimate block_median(const Blocks& blocks, double level = 0.95);
+Estimate block_median(const Blocks& blocks);
 
 /// The ratio a / b, taken within each block that both have (median over median), so that a drift of the machine hits
 /// both sides alike; its median over blocks, and its median_interval().
 /// Throws std::invalid_argument where no block is common, where a median of b is not positive, and for NaN.
-Estimate paired_ratio(const Blocks& a, const Blocks& b, double level = 0.95);
+Estimate paired_ratio(const Blocks& a, const Blocks& b);
 
 /// How many blocks would bring the half-width of an interval at 95 % down to `resolution`, at the spread seen so far.
 /// At least the blocks measured where those suffice. Returns nullopt where `observed` has no interval. Throws

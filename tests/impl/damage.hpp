@@ -69,6 +69,13 @@ inline void drop_paces(std::vector<Program>& programs) {
       if (command.type == ProgramCommand::Type::throttle) command.awaited_position = 0;
 }
 
+/// As they are, and on any number of queues without throttles.
+inline void expect_well_also_without_paces(std::vector<Program>& programs) {
+  expect_well(programs);
+  drop_paces(programs);
+  expect_well(programs, {.connections = {}});
+}
+
 /// What the checker finds where one wait passes at once.
 struct WithoutWait {
   bool is_needed = false;  ///< it finds what the wait had ordered

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
 #include "profiler/trace/enum_names.hpp"
@@ -41,14 +42,6 @@ std::map<std::int32_t, CoveredTime> waits_by_rank(const Trace& trace) {
   std::map<std::int32_t, CoveredTime> covered;
   for (auto& [rank, intervals] : waits) covered.emplace(rank, CoveredTime(IntervalSet(std::move(intervals))));
   return covered;
-}
-
-bool receives_in_pipeline(const Trace& trace, std::uint32_t slice) {
-  if (trace.tag(slice).kind != Kind::communication || trace.tag(slice).mode != Mode::pp) return false;
-  const CommunicationRecord* record = trace.communication(slice);
-  return record != nullptr && std::ranges::any_of(record->transfers, [](const TransferRecord& transfer) {
-           return transfer.collective == Collective::receive;
-         });
 }
 
 class IdleFinder {

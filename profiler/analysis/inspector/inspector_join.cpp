@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "platform/numbers/median.hpp"
+#include "profiler/analysis/durations.hpp"
 #include "profiler/analysis/intervals.hpp"
 #include "profiler/analysis/matching/communication_matching.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
@@ -201,16 +202,12 @@ InspectorJoin join_inspector(const Trace& trace, std::span<const InspectorRecord
   const auto joined = Joiner(trace, parts, records).run(join);
   join.joined = static_cast<std::int64_t>(joined.size());
   std::map<std::int32_t, CoveredTime> covered = compute_of_ranks(trace);
-  std::map<std::int32_t, std::vector<Window>> windows_of;
-  for (const Window& window : windows) windows_of[window.rank].push_back(window);
-  for (auto& [rank, list] : windows_of) std::ranges::sort(list, {}, &Window::end_ns);
+  auto windows_of = windows_by_rank(windows);
   std::map<std::pair<Mode, NameId>, RowSamples> rows;
   for (const auto& [record, slice] : joined) {
     const std::int32_t rank = trace.track_of(slice).rank;
     const std::int64_t start = trace.start_ns()[slice], end = parts.end_ns(slice);
-    const std::vector<Window>& list = windows_of[rank];
-    const auto window = std::ranges::lower_bound(list, end, {}, &Window::end_ns);
-    if (window == list.end() || window->begin_ns >= end) continue;
+    if (window_of_end(windows_of[rank], end) == nullptr) continue;
     RowSamples& of = rows[{trace.tag(slice).mode, trace.tag(slice).purpose}];
     of.row.mode = trace.tag(slice).mode;
     of.row.purpose = trace.tag(slice).purpose;

@@ -96,13 +96,6 @@ HostSteps best_of(const Trace& trace, const std::vector<Family>& families) {
   return best == families.end() ? HostSteps{} : steps_of(trace, *best);
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 HostSteps named_by(const Trace& trace, const RankSlices& rank, const std::string& wanted) {
   auto families = families_of(trace, rank.ranges, [&](std::string_view name) -> std::optional<NumberedName> {
     NumberedName numbered = numbered_name(name);
@@ -129,8 +122,7 @@ HostSteps named_like_steps(const Trace& trace, const RankSlices& rank) {
   return best_of(trace, families_of(trace, rank.ranges, [](std::string_view name) -> std::optional<NumberedName> {
                    if (std::ranges::find(kLightningBatches, name) != kLightningBatches.end())
                      return NumberedName{std::string(name), std::nullopt};
-                   if (auto step = step_name(name)) return NumberedName{std::move(step->family), step->number};
-                   return std::nullopt;
+                   return step_name(name);
                  }));
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "profiler/analysis/steps/step_ranges.hpp"
+
 namespace underlap::analysis {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr std::array<std::string_view, 13> kWords{
     "dataloader",      "data_loader",     "validation",          "validate",
     "evaluat"};
 
-bool is_letter(char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); }
+bool is_letter(char c) { return 'a' <= c && c <= 'z'; }
 
 // "eval" alone, or in "eval_step" and "run_eval", but not in "retrieval" or "evaluated".
 bool has_word_eval(std::string_view small) {
@@ -44,11 +46,9 @@ std::map<NameId, std::int64_t> covered(const RankSteps& rank, const Window& wind
 }  // namespace
 
 bool is_pause(std::string_view name) {
-  std::string small(name);
-  for (char& c : small) {
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  std::string small = lower(name);
+  for (char& c : small)
     if (!is_letter(c)) c = '_';
-  }
   return small == "checkpoint" || small == "save" || has_word_eval(small) ||
          std::ranges::any_of(kWords, [&](std::string_view word) { return small.find(word) != std::string::npos; });
 }

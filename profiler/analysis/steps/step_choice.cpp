@@ -49,7 +49,7 @@ std::string to_string(const StepChoice& choice) {
 }
 
 NumberedName numbered_name(std::string_view name) {
-  if (auto step = step_name(name)) return {std::move(step->family), step->number};
+  if (const auto step = step_name(name)) return *step;
   const std::size_t last = name.find_last_not_of(kDigits);
   const std::size_t digits = last == std::string_view::npos ? 0 : last + 1;
   const auto number = number_of(name.substr(digits));

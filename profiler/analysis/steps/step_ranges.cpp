@@ -18,13 +18,6 @@ constexpr double kWhole = 0.8;  ///< of the work of a median step: a step at eit
 bool is_separator(char c) { return std::string_view(" _#:=-.").find(c) != std::string_view::npos; }
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 bool take(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
@@ -96,7 +89,14 @@ void leave_out_first_step(RankSteps& steps, bool is_begin_known) {
 
 }  // namespace
 
-std::optional<StepName> step_name(std::string_view name) {
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::optional<NumberedName> step_name(std::string_view name) {
   const std::string small = lower(name);
   std::string_view rest = small;
   if (!take(rest, "profiler"))
@@ -109,7 +109,7 @@ std::optional<StepName> step_name(std::string_view name) {
   if (!rest.empty() && !is_separator(rest.front()) && !is_digit(rest.front()) && rest.front() != '[')
     return std::nullopt;
   take_separators(rest);
-  StepName step{.family = std::string(name.substr(0, word_end)), .number = std::nullopt};
+  NumberedName step{.family = std::string(name.substr(0, word_end)), .number = std::nullopt};
   if (!is_number_and_remark(rest, step.number)) return std::nullopt;
   return step;
 }

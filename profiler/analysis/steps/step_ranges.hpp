@@ -14,15 +14,12 @@
 
 namespace underlap::analysis {
 
-/// The name of a range that is a step.
-struct StepName {
-  std::string family;                  ///< the name without its number
-  std::optional<std::int32_t> number;  ///< of the step
-};
+/// `text` with its ASCII letters in lower case.
+std::string lower(std::string_view text);
 
-/// Parses `name`: "ProfilerStep#12", "step_12", "Iteration 12", "train_step", "iteration[12, 16)". nullopt if it is not
-/// the name of a whole step, such as "Optimizer.step#Adam.step".
-std::optional<StepName> step_name(std::string_view name);
+/// Parses the name of a range that is a step: "ProfilerStep#12", "step_12", "Iteration 12", "train_step",
+/// "iteration[12, 16)". nullopt if it is not the name of a whole step, such as "Optimizer.step#Adam.step".
+std::optional<NumberedName> step_name(std::string_view name);
 
 /// One rank's slices, by their indices into its trace.
 struct RankSlices {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/waits/covered_time.hpp"
 
+#include "profiler/analysis/durations.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::analysis {
@@ -25,12 +26,8 @@ std::int64_t CoveredTime::within(std::int64_t begin, std::int64_t end) const {
 }
 
 std::map<std::int32_t, CoveredTime> compute_of_ranks(const Trace& trace) {
-  std::map<std::int32_t, std::vector<Interval>> computing;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.tag(i).kind == Kind::compute)
-      computing[trace.track_of(i).rank].push_back({trace.start_ns()[i], trace.end_ns(i)});
   std::map<std::int32_t, CoveredTime> ranks;
-  for (auto& [rank, intervals] : computing) ranks.emplace(rank, CoveredTime(IntervalSet(std::move(intervals))));
+  for (const auto& [rank, compute] : compute_by_rank(trace)) ranks.emplace(rank, compute);
   return ranks;
 }
 

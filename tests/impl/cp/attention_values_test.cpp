@@ -53,18 +53,10 @@ class RankedAttention {
     std::vector<std::unique_ptr<Attention::Saved>> saved;
     for (int layer = 0; layer < 2; ++layer) saved.push_back(attention->allocate_saved());
     const std::int64_t tokens = shape.tokens(), packed = shape.query_features() + 2 * shape.kv_features();
-    const auto allocate = [&](std::int64_t cols) {
-      return matrix(device.allocate("x", DataType::bf16, tokens * cols), tokens, cols);
-    };
+    const auto allocate = [&](std::int64_t cols) { return allocate_matrix(device, "x", DataType::bf16, tokens, cols); };
     const auto parts_of = [&](const View& qkv) {  // columns of one tensor, as a layer has them
-      const auto columns = [&](std::int64_t first, std::int64_t num) {
-        View view = qkv;
-        view.offset += first;
-        view.cols = num;
-        return view;
-      };
       const std::int64_t q = shape.query_features(), kv = shape.kv_features();
-      return Qkv{columns(0, q), columns(q, kv), columns(q + kv, kv)};
+      return Qkv{columns_of(qkv, 0, q), columns_of(qkv, q, kv), columns_of(qkv, q + kv, kv)};
     };
     const View qkv = allocate(packed), d_qkv = allocate(packed);
     const View out = allocate(shape.query_features()), d_out = allocate(shape.query_features());
@@ -98,8 +90,7 @@ class RankedAttention {
   }
 
   void take(Device& device, std::int32_t rank, const View& view, std::int64_t first, Whole& whole) {
-    std::vector<bf16> values(static_cast<std::size_t>(view.elements()));
-    device.download(view, std::as_writable_bytes(std::span(values)));
+    const std::vector<bf16> values = testing_support::read<bf16>(device, view);
     const std::lock_guard lock(mutex_);
     for (std::int64_t row = 0; row < view.rows; ++row)
       std::copy_n(values.begin() + row * view.cols + first, whole.features,

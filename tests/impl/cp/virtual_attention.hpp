@@ -102,7 +102,7 @@ class VirtualAttention {
   };
 
   static View allocate(Rank& rank, const char* name, std::int64_t rows, std::int64_t cols) {
-    return matrix(rank.device.allocate(name, DataType::bf16, rows * cols), rows, cols);
+    return allocate_matrix(rank.device, name, DataType::bf16, rows, cols);
   }
   Qkv allocate_qkv(Rank& rank) const {
     const AttentionShape shape = case_.shape();

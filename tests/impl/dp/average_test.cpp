@@ -23,16 +23,12 @@ constexpr std::int32_t kRanks = 4;
 // Ranks of an instance are neighbours; those of one shard stand at the same place of each.
 Group instance_of(std::int32_t rank, std::int32_t num_instances) {
   const std::int32_t size = kRanks / num_instances;
-  Group group{{}, rank % size};
-  for (std::int32_t i = 0; i < size; ++i) group.members.push_back(rank - rank % size + i);
-  return group;
+  return testing_support::group_of(size, rank % size, rank - rank % size);
 }
 
 Group across_instances(std::int32_t rank, std::int32_t num_instances) {
   const std::int32_t size = kRanks / num_instances;
-  Group group{{}, rank / size};
-  for (std::int32_t i = 0; i < num_instances; ++i) group.members.push_back(rank % size + i * size);
-  return group;
+  return testing_support::group_of(num_instances, rank / size, rank % size, size);
 }
 
 class Average : public testing::TestWithParam<std::tuple<Reduction, bool, bool>> {
@@ -94,8 +90,7 @@ TEST_P(Average, IsOverAllRanksInEveryShard) {
     reduce(device, all.my_index, buffers);
     for (std::int32_t b = 0; b < buffers.layout.num_buckets(); ++b) {
       const View shard = buffers.shard(buffers.grads, b);
-      std::vector<float> values(static_cast<std::size_t>(shard.elements()));
-      device.download(shard, std::as_writable_bytes(std::span(values)));
+      const std::vector<float> values = testing_support::read(device, shard);
       for (std::size_t i = 0; i < values.size(); ++i)
         ASSERT_EQ(values[i], 2.5F * static_cast<float>(shard.offset + static_cast<std::int64_t>(i))) << "bucket " << b;
     }

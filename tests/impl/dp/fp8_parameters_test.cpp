@@ -58,6 +58,17 @@ Buffers buffers_of(Device& device, const Group& group, bool with_fp8) {
   return buffers;
 }
 
+/// With one communicator for both kinds of collectives.
+Context context_of(Device& device, const Buffers& buffers, const plan::Config& config) {
+  Context context;
+  context.device = &device;
+  context.buffers = &buffers;
+  context.config = &config;
+  context.compute = device.create_stream("compute");
+  context.reduce = context.gather = device.declare("dp", buffers.group);
+  return context;
+}
+
 /// What rank 1 of 2 tells its device in one step.
 class Fp8Schedule : public testing::Test {
  protected:
@@ -66,12 +77,7 @@ class Fp8Schedule : public testing::Test {
     config_.ddp.average_in_collective = true;
     RecordingDevice device;
     const Buffers buffers = buffers_of(device, {.members = {0, 1}, .my_index = 1}, with_fp8);
-    Context context;
-    context.device = &device;
-    context.buffers = &buffers;
-    context.config = &config_;
-    context.compute = device.create_stream("compute");
-    context.reduce = context.gather = device.declare("dp", buffers.group);
+    const Context context = context_of(device, buffers, config_);
     const auto gather = make_param_gather(context);
     const auto reduce = make_grad_reduce(context);
     const auto note = [&](std::string_view what, std::int32_t p) {
@@ -137,13 +143,6 @@ TEST_F(Fp8Schedule, WithoutFp8ParametersNothingIsEnqueued) {
     EXPECT_EQ(line.find("param_amax"), std::string::npos) << line;
 }
 
-template <class T>
-std::vector<T> download(Device& device, const View& view) {
-  std::vector<T> values(static_cast<std::size_t>(view.elements()));
-  device.download(view, std::as_writable_bytes(std::span(values)));
-  return values;
-}
-
 /// The main parameter at `offset` of the buffer: no two alike, and each rank's shard with a peak of its own.
 float main_value(std::int64_t offset) { return std::sin(static_cast<float>(offset)) * static_cast<float>(offset % 97); }
 
@@ -155,12 +154,7 @@ TEST_P(Fp8Gather, EveryRankHoldsEveryWeightQuantisedByTheLargestValueOfAllShards
   ranks.run([](Device& device, const Group& group) {
     plan::Config config;
     const Buffers buffers = buffers_of(device, group, true);
-    Context context;
-    context.device = &device;
-    context.buffers = &buffers;
-    context.config = &config;
-    context.compute = device.create_stream("compute");
-    context.reduce = context.gather = device.declare("dp", group);
+    const Context context = context_of(device, buffers, config);
     const Tensor main = device.allocate("main", DataType::f32, buffers.layout.elements);
     Fp8Parameters fp8(context);
     const auto gather = make_param_gather(context);
@@ -181,8 +175,9 @@ TEST_P(Fp8Gather, EveryRankHoldsEveryWeightQuantisedByTheLargestValueOfAllShards
       float amax = 0;
       for (std::int64_t i = 0; i < weight.elements(); ++i)
         amax = std::max(amax, std::abs(main_value(buffers.main_grad(p).offset + i)));
-      EXPECT_EQ(download<float>(device, buffers.inverse_scale(p))[0], amax / 448) << p;
-      const auto got = download<std::uint8_t>(device, flat(weight.tensor, weight.offset, weight.elements()));
+      EXPECT_EQ(testing_support::read(device, buffers.inverse_scale(p))[0], amax / 448) << p;
+      const auto got =
+          testing_support::read<std::uint8_t>(device, flat(weight.tensor, weight.offset, weight.elements()));
       for (std::int64_t i = 0; i < weight.elements(); ++i) {
         const float value = main_value(buffers.main_grad(p).offset + i);
         ASSERT_EQ(got[static_cast<std::size_t>(i)], f8e4m3(value * (1.0F / (amax / 448))).bits) << p << ", " << i;

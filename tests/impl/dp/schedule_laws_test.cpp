@@ -152,21 +152,6 @@ TEST(GradReduceLaws, EveryPaceBehindAnotherInstanceHoldsSomethingBack) {
   expect_that_every_pace_shows({c});
 }
 
-TEST(GradReduceLaws, NothingIsSentBeforeTheLastMicrobatch) {
-  ScheduleCase c = overlapping(true, false);
-  c.reduce_ns = 50;
-  c.num_microbatches = 3;
-  const Trace trace = VirtualSchedule(c).play();
-  const std::int64_t begin = analysis::find_windows(trace).windows.at(0).begin_ns;
-  const std::int64_t of_a_microbatch = kBuckets * (c.forward_ns + c.backward_ns);
-  std::int64_t first = -1;
-  for (std::size_t i = 0; i < trace.size(); ++i)
-    if (trace.tag(i).kind == Kind::communication && trace.tag(i).step == 1 && first < 0 &&
-        trace.tag(i).direction == Direction::backward)
-      first = trace.start_ns()[i];
-  EXPECT_EQ(first, begin + 2 * of_a_microbatch + kBuckets * c.forward_ns + c.backward_ns);
-}
-
 TEST(GradReduceLaws, OneConnectionHoldsUpTheBackwardPassBehindALongReduceEightDoNot) {
   ScheduleCase c = overlapping(true, false);
   c.reduce_ns = 250;

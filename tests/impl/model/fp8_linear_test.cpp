@@ -34,10 +34,8 @@ struct Values {
 
 template <class T>
 std::vector<double> read(Device& device, const View& view) {
-  std::vector<T> values(static_cast<std::size_t>(view.elements()));
-  device.download(view, std::as_writable_bytes(std::span(values)));
   std::vector<double> result;
-  for (const T value : values) result.push_back(static_cast<float>(value));
+  for (const T value : testing_support::read<T>(device, view)) result.push_back(static_cast<float>(value));
   return result;
 }
 

@@ -27,8 +27,7 @@ TEST(Rope, TurnsTheTokensOfEachRankByTheirPositionsAndTheirGradientsBack) {
     const cp::Communicators communicators(device, group, compute, {});
     const Rope rope(communicators, model);
     const auto ones = [&](const char* name, std::int64_t heads) {
-      return matrix(device.allocate(name, DataType::bf16, kRopeTokens * heads * kHeadSize), kRopeTokens,
-                    heads * kHeadSize);
+      return allocate_matrix(device, name, DataType::bf16, kRopeTokens, heads * kHeadSize);
     };
     const cp::Qkv qkv{.q = ones("q", kHeads), .k = ones("k", 1), .v = {}};
     device.begin();
@@ -38,8 +37,7 @@ TEST(Rope, TurnsTheTokensOfEachRankByTheirPositionsAndTheirGradientsBack) {
     }
     const auto values = [&](const View& x) {
       device.synchronize();
-      std::vector<bf16> bits(static_cast<std::size_t>(x.elements()));
-      device.download(x, std::as_writable_bytes(std::span(bits)));
+      const std::vector<bf16> bits = testing_support::read<bf16>(device, x);
       return std::vector<float>(bits.begin(), bits.end());
     };
     const Enqueue enqueue{.device = &device, .stream = compute, .tag = {.kind = Kind::compute}};

@@ -59,9 +59,8 @@ struct OnRank {
         compute(device.create_stream("compute")),
         communicators(device, group, compute, {}),
         groups(communicators, Shape(config_of(), {kRanks, group.my_index})),
-        qkv(matrix(device.allocate("qkv", DataType::bf16, kGroupTokens * 6), kGroupTokens, 6)),
-        d_part(matrix(device.allocate("d_part", DataType::bf16, groups.part().elements()), kGroupTokens,
-                      groups.part().cols)) {
+        qkv(allocate_matrix(device, "qkv", DataType::bf16, kGroupTokens, 6)),
+        d_part(allocate_matrix(device, "d_part", DataType::bf16, kGroupTokens, groups.part().cols)) {
     device.begin();
   }
   Enqueue enqueue() const { return {.device = &device, .stream = compute, .tag = {.kind = Kind::compute}}; }
@@ -71,8 +70,7 @@ struct OnRank {
   }
   std::vector<float> download(const View& view) const {
     device.synchronize();
-    std::vector<bf16> bits(static_cast<std::size_t>(view.elements()));
-    device.download(view, std::as_writable_bytes(std::span(bits)));
+    const std::vector<bf16> bits = testing_support::read<bf16>(device, view);
     return {bits.begin(), bits.end()};
   }
 

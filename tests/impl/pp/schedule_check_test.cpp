@@ -64,9 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Techniques, CheckedPipeline, testing::ValuesIn(checked_
 
 TEST_P(CheckedPipeline, IsWellAlsoWithoutItsPaces) {
   record(3);
-  testing_support::expect_well(programs_);
-  testing_support::drop_paces(programs_);
-  testing_support::expect_well(programs_, {.connections = {}});
+  testing_support::expect_well_also_without_paces(programs_);
 }
 
 TEST_P(CheckedPipeline, NeedsEachOfItsWaits) {

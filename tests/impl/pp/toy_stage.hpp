@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/device/scope.hpp"
 #include "impl/plan/config.hpp"
 #include "impl/pp/technique.hpp"
 #include "kernels/bf16.hpp"
@@ -86,19 +87,15 @@ class ToyStage final : public Stage {
   }
 
   void backward(std::int32_t chunk, std::int64_t microbatch, const View& d_output, const View& d_input) override {
-    const Kept kept = keep_gradient(chunk, microbatch, d_output);
-    std::vector<Use> uses{{kept.input, Access::in},
-                          {kept.saved, Access::in},
-                          {kept.d_output, Access::in},
-                          {grads_[static_cast<std::size_t>(chunk)], Access::inout}};
+    std::vector<Use> uses = keep_gradient(chunk, microbatch, d_output);
+    uses.push_back({grads_[static_cast<std::size_t>(chunk)], Access::inout});
     if (d_input.tensor.id != 0) uses.push_back({d_input, Access::out});
     launch("backward", times_.backward_ns, microbatch, uses, &run_backward, 0);
     forget(chunk, microbatch);
   }
 
   void dgrad(std::int32_t chunk, std::int64_t microbatch, const View& d_output, const View& d_input) override {
-    const Kept kept = keep_gradient(chunk, microbatch, d_output);
-    std::vector<Use> uses{{kept.input, Access::in}, {kept.saved, Access::in}, {kept.d_output, Access::in}};
+    std::vector<Use> uses = keep_gradient(chunk, microbatch, d_output);
     if (d_input.tensor.id != 0) uses.push_back({d_input, Access::out});
     launch("dgrad", times_.backward_ns - times_.wgrad_ns, microbatch, uses, &run_dgrad, 0);
   }
@@ -127,10 +124,11 @@ class ToyStage final : public Stage {
     View input, saved, d_output;
   };
 
-  const Kept& keep_gradient(std::int32_t chunk, std::int64_t microbatch, const View& d_output) {
+  /// What either form of the backward pass reads.
+  std::vector<Use> keep_gradient(std::int32_t chunk, std::int64_t microbatch, const View& d_output) {
     Kept& kept = kept_.at({chunk, microbatch});
     kept.d_output = d_output.tensor.id == 0 ? of(losses_, microbatch) : d_output;
-    return kept;
+    return {{kept.input, Access::in}, {kept.saved, Access::in}, {kept.d_output, Access::in}};
   }
   void forget(std::int32_t chunk, std::int64_t microbatch) {
     const View saved = kept_.extract({chunk, microbatch}).mapped().saved;
@@ -139,7 +137,7 @@ class ToyStage final : public Stage {
   }
 
   View allocate(const char* name, DataType dtype, std::int64_t count) {
-    return matrix(device_.allocate(name, dtype, count * rows_ * cols_), count * rows_, cols_);
+    return allocate_matrix(device_, name, dtype, count * rows_, cols_);
   }
   View of(const View& all, std::int64_t microbatch) const {
     return matrix(all.tensor, rows_, cols_, microbatch * rows_ * cols_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every product of tensor, context, pipeline, virtual-pipeline and data parallelism trains as one rank does.
-#include "impl/plan/plan.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/step_times.hpp"
 
@@ -37,10 +37,9 @@ plan::Config config_of(const Layout& l, const std::string& more = "") {
       l.layers, l.groups, l.sequence_parallel, l.tensor, l.context, l.pipeline,
       l.virtual_pipeline > 1 ? fmt::format("{}", l.virtual_pipeline) : "null", l.data, l.sequences / l.data,
       l.instances, more);
-  const plan::Matrix matrix = plan::parse(yaml, "f");
-  for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
-  for (const plan::Message& refusal : matrix.cells.front().plan.not_run) ADD_FAILURE() << refusal.message;
-  return matrix.cells.front().plan.config;
+  const plan::Plan plan = plan::plan_of(yaml);
+  EXPECT_THAT(plan::lines_of(plan.not_run), IsEmpty());
+  return plan.config;
 }
 
 std::vector<double> losses_of(const plan::Config& config, double ns_per_byte = 0.5, std::int32_t steps = kSteps) {

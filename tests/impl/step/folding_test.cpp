@@ -7,12 +7,11 @@
 
 #include "impl/device/recording_device.hpp"
 #include "impl/device/sim/machine.hpp"
-#include "impl/plan/plan.hpp"
 #include "impl/step/groups.hpp"
 #include "impl/step/simulation.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/windows.hpp"
-#include "tests/testing.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap {
 namespace {
@@ -29,11 +28,10 @@ constexpr const char* kModel =
     "preset: tiny, num_layers: 4, num_attention_heads: 8, num_query_groups: 4, hidden_size: 256, ffn_hidden_size: 512";
 
 plan::Config config_of(const FoldingCase& c, const std::string& run = "") {
-  const plan::Matrix matrix = plan::parse(
-      fmt::format("{}\nrun: {{backend: sim, gpus_per_node: {}{}}}\n", c.yaml, c.gpus_per_node, run), "folding");
-  EXPECT_TRUE(matrix.errors.empty()) << matrix.errors.front().message;
-  EXPECT_TRUE(matrix.cells.at(0).plan.not_run.empty()) << matrix.cells.at(0).plan.not_run.front().message;
-  return matrix.cells.at(0).plan.config;
+  const plan::Plan plan =
+      plan::plan_of(fmt::format("{}\nrun: {{backend: sim, gpus_per_node: {}{}}}\n", c.yaml, c.gpus_per_node, run));
+  EXPECT_THAT(plan::lines_of(plan.not_run), IsEmpty());
+  return plan.config;
 }
 
 std::string yaml_of(const std::string& model, std::int32_t replicas, std::int32_t microbatches,
@@ -212,7 +210,7 @@ TEST_P(Folded, RanksRecordWhatTheOneSimulatedForThemRecords) {
     expect_equal(steps_of(config, data, rank), steps_of(config, data, simulated), rank);
   }
   EXPECT_EQ(num_alike.size(), folding.simulated.size());
-  for (const auto& [simulated, count] : num_alike) EXPECT_EQ(count, folding.num_alike(config.parallel));
+  for (const auto& [simulated, count] : num_alike) EXPECT_EQ(count, num_alike.begin()->second);
 }
 
 TEST(Folding, ContextParallelRanksRecordOtherPrograms) {
@@ -224,11 +222,11 @@ TEST(Folding, ContextParallelRanksRecordOtherPrograms) {
 
 TEST(Folding, ValuesAndJitterNeedEveryRank) {
   plan::Config config = config_of({"", yaml_of("", 4, 1)});
-  EXPECT_EQ(fold_ranks(config, 8).num_alike(config.parallel), 4);
+  EXPECT_EQ(fold_ranks(config, 8).simulated.size(), 1U);
   const auto is_whole = [&](auto&& change) {
     plan::Config changed = config;
     change(changed.run);
-    return fold_ranks(changed, 8).num_alike(changed.parallel) == 1;
+    return fold_ranks(changed, 8).simulated.size() == 4;
   };
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.fold = false; }));
   EXPECT_TRUE(is_whole([](plan::RunConfig& run) { run.numerics = true; }));
@@ -255,7 +253,6 @@ TEST(Folding, PlaysSixteenOf16384) {
   for (std::int32_t stage = 0; stage < 16; ++stage)
     EXPECT_EQ(folding.simulated[static_cast<std::size_t>(stage)], stage * 1024);
   EXPECT_EQ(folding.simulated_for(config.parallel, 1023), 0);
-  EXPECT_EQ(folding.num_alike(config.parallel), 1024);
 }
 
 // Where each rank's groups are written out rank by rank, this does not end.

@@ -2,9 +2,8 @@
 // What a layer enqueues for the shapes that a model can have, in order.
 #include <fmt/format.h>
 
-#include "impl/plan/plan.hpp"
 #include "impl/step/record_programs.hpp"
-#include "tests/testing.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap {
 namespace {
@@ -19,11 +18,10 @@ std::string described(const Program& program, const ProgramCommand& command) {
 
 /// The operations of the first layer in a step, in one direction.
 std::string operations_of(const std::string& model, Direction direction) {
-  const plan::Matrix matrix =
-      plan::parse(fmt::format("model: {{preset: tiny, num_layers: 2, {}}}\nddp: {{bucket_size: null}}\n", model), "f");
-  for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
+  const plan::Plan plan =
+      plan::plan_of(fmt::format("model: {{preset: tiny, num_layers: 2, {}}}\nddp: {{bucket_size: null}}\n", model));
   std::string names;
-  const Program program = record_step(matrix.cells.front().plan.config);
+  const Program program = record_step(plan.config);
   for (const ProgramCommand& c : program.commands)
     if (c.type == ProgramCommand::Type::launch && c.tag.layer == 0 && c.tag.direction == direction)
       names += fmt::format("{}{}", names.empty() ? "" : " ", described(program, c));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recomputed layers: what runs again, what it costs, and what is not kept any more.
 #include "impl/device/makespan.hpp"
-#include "impl/plan/plan.hpp"
 #include "impl/step/record_programs.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 #include "tests/impl/step/step_times.hpp"
 #include "tests/impl/step/tensor_overlaps.hpp"
 
@@ -120,10 +120,7 @@ struct StepTime {
   std::int64_t layers_forward_ns = 0;
 };
 StepTime step_time(const plan::Config& config) {
-  const auto data = model::TextData::open({}, config.model.seq_length, config.run.seed);
-  const testing_support::StepTimes times(1);
-  Simulation simulation(config, data, times);
-  const Trace trace = simulation.play(0, 2);
+  const Trace trace = testing_support::simulated_trace(config, 1);
   StepTime time;
   time.step_ns = trace.marks[1].time_ns - trace.marks[0].time_ns;
   for (std::size_t i = 0; i < trace.size(); ++i)
@@ -164,13 +161,10 @@ TEST(Recompute, IsWorkThatBoundsCount) {
 // Memory --------------------------------------------------------------------------------------------------------------
 
 plan::Plan plan_of(const std::string& sizes, const std::string& more = "") {
-  const plan::Matrix matrix = plan::parse(
+  return plan::plan_of(
       "model: {num_layers: 8, hidden_size: 512, ffn_hidden_size: 96, num_attention_heads: 4, num_query_groups: 2, "
       "vocab_size: 256, seq_length: 32, sequence_parallel: true, " +
-          sizes + "}\ntrain: {num_microbatches: 4}\n" + more,
-      "f");
-  for (const plan::Message& error : matrix.errors) ADD_FAILURE() << error.message;
-  return matrix.cells.front().plan;
+      sizes + "}\ntrain: {num_microbatches: 4}\n" + more);
 }
 
 // Bytes that the first rank allocates for what the layers keep; the statistics of norms and attention are too small to

@@ -36,8 +36,8 @@ std::vector<Values> trained(const plan::Config& config) {
           !name.ends_with("fc2_bias"))
         continue;
       const View weight = buffers.weight(static_cast<std::int32_t>(p));
-      std::vector<bf16> bits(static_cast<std::size_t>(weight.elements()));
-      device.download(flat(weight.tensor, weight.offset, weight.elements()), std::as_writable_bytes(std::span(bits)));
+      const std::vector<bf16> bits =
+          testing_support::read<bf16>(device, flat(weight.tensor, weight.offset, weight.elements()));
       by_rank[static_cast<std::size_t>(group.my_index)][name] = {bits.begin(), bits.end()};
     }
   });

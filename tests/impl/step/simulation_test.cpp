@@ -128,20 +128,16 @@ std::int64_t count_of(const Trace& trace, NameId purpose) {
   return count;
 }
 
-Trace simulated(const plan::Config& config, const sim::TimeModel& times) {
-  const auto data = model::TextData::open({}, config.model.seq_length, 1);
-  return Simulation(config, data, times).play(0, 2);
-}
-
 TEST(SimulatedLaws, Bf16HalvesTheBytesOfTheReductionAndABucketCountsParameters) {
   const NameId kReduce = intern("grad_reduce_scatter");
   plan::Config config = small_config(2);
   config.ddp.overlap_grad_reduce = true;
   config.ddp.bucket_size = 4000;
-  const Trace fp32 = simulated(config, StepTimes(1.0));
+  const Trace fp32 = simulated_trace(config, 1.0);
   config.ddp.grad_reduce_in_fp32 = false;
-  const Trace bf16 = simulated(config, StepTimes(1.0));
+  const Trace bf16 = simulated_trace(config, 1.0);
   EXPECT_EQ(bytes_of(fp32, kReduce), 2 * bytes_of(bf16, kReduce));
+  EXPECT_EQ(bytes_of(fp32, intern("param_all_gather")), bytes_of(bf16, intern("param_all_gather")));
   EXPECT_EQ(count_of(fp32, kReduce), count_of(bf16, kReduce)) << "as many buckets of twice the bytes";
 }
 

@@ -36,6 +36,13 @@ class StepTimes final : public UnsharedTimes {
   double ns_per_byte_;
 };
 
+/// Two steps in virtual time, without values.
+inline Trace simulated_trace(const plan::Config& config, double ns_per_byte) {
+  const auto data = model::TextData::open({}, config.model.seq_length, config.run.seed);
+  const StepTimes times(ns_per_byte);
+  return Simulation(config, data, times).play(0, 2);
+}
+
 /// Mean losses by step, in virtual time: what is read before it is there gives NaN.
 inline std::vector<double> simulated_losses(plan::Config config, double ns_per_byte, std::int32_t steps) {
   omp_set_num_threads(1);

@@ -4,7 +4,7 @@
 
 #include "impl/plan/tensor_slots.hpp"
 #include "impl/step/record_programs.hpp"
-#include "tests/testing.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap {
 namespace {
@@ -17,14 +17,12 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 plan::Config config_of(const Case& c) {
-  const plan::Matrix matrix = plan::parse(
-      fmt::format(
-          "model: {{preset: tiny, num_layers: 4, num_attention_heads: 8, num_query_groups: 4, hidden_size: 256, "
-          "ffn_hidden_size: 512, {}}}\ntrain: {{num_microbatches: 4}}\nrun: {{backend: sim}}\n{}",
-          c.sizes, c.rest),
-      "techniques");
-  EXPECT_TRUE(matrix.errors.empty()) << matrix.errors.front().message;
-  return matrix.cells.at(0).plan.config;
+  return plan::plan_of(
+             fmt::format(
+                 "model: {{preset: tiny, num_layers: 4, num_attention_heads: 8, num_query_groups: 4, hidden_size: 256, "
+                 "ffn_hidden_size: 512, {}}}\ntrain: {{num_microbatches: 4}}\nrun: {{backend: sim}}\n{}",
+                 c.sizes, c.rest))
+      .config;
 }
 
 std::vector<Case> cases() {

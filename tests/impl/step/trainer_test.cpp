@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/plan/plan.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 #include "tests/impl/step/asked_schedules.hpp"
 #include "tests/impl/step/training.hpp"
 
@@ -60,14 +60,10 @@ TEST_P(Overlap, LeavesLossesBitIdentical) {
 }
 
 TEST(Trainer, CutsItsBuffersAsThePlanSays) {
-  const plan::Plan plan =
-      plan::parse(
-          "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
-          "data_parallel_size: 2\ntrain: {num_microbatches: 4}\n"
-          "comm_overlap: {bucket_size: 100000}\nextensions: {bucket_every_stage: true}\n",
-          "f")
-          .cells.at(0)
-          .plan;
+  const plan::Plan plan = plan::plan_of(
+      "model: {preset: tiny, pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2}\n"
+      "data_parallel_size: 2\ntrain: {num_microbatches: 4}\n"
+      "comm_overlap: {bucket_size: 100000}\nextensions: {bucket_every_stage: true}\n");
   ASSERT_EQ(plan.buckets.size(), 4U);
   const auto data = model::TextData::open("", plan.config.model.seq_length, 1);
   host::Ranks ranks(plan.config.parallel.world_size());
@@ -197,20 +193,6 @@ TEST(Trainer, SendsNoGradientBeforeTheLastMicrobatch) {
     if (slice.tag.step == 1) {
       EXPECT_GE(slice.start_ns, last_microbatch_begins);
     }
-}
-
-TEST(Trainer, Bf16ReductionHalvesTheBytesOfGradientsAndLeavesThoseOfParameters) {
-  const auto bytes = [](bool fp32, std::string_view purpose) {
-    plan::Config config = with_overlap(small_config(2), 4000);
-    config.ddp.grad_reduce_in_fp32 = fp32;
-    const Trace trace = train(config, 1).traces[0];
-    std::int64_t sum = 0;
-    for (std::size_t i = 0; i < trace.size(); ++i)
-      if (trace.tag(i).purpose == intern(purpose)) sum += trace.communication(i)->bytes_on_wire();
-    return sum;
-  };
-  EXPECT_EQ(bytes(true, "grad_reduce_scatter"), 2 * bytes(false, "grad_reduce_scatter"));
-  EXPECT_EQ(bytes(true, "param_all_gather"), bytes(false, "param_all_gather"));
 }
 
 TEST(Trainer, MarksEveryStepOnceAtItsEnd) {

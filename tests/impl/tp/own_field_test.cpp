@@ -6,7 +6,7 @@
 #include "impl/plan/plan_words.hpp"
 #include "impl/plan/slots/slot_fields.hpp"
 #include "impl/tp/technique.hpp"
-#include "tests/testing.hpp"
+#include "tests/impl/plan/plan_testing.hpp"
 
 namespace underlap::tp {
 namespace {
@@ -39,12 +39,6 @@ const plan::Knob& slot_of(const plan::Plan& plan, const std::string& slot) {
   return *plan::find_knob(plan, "comm_overlap.tp_comm_overlap_cfg." + slot);
 }
 
-std::vector<std::string> texts_of(const std::vector<plan::Message>& messages) {
-  std::vector<std::string> texts;
-  for (const plan::Message& message : messages) texts.push_back(message.where + ": " + message.message);
-  return texts;
-}
-
 TEST(OwnField, IsReadIntoTheSlotsSettings) {
   const plan::Plan plan = plan_of("{qkv_fprop: {multicast: true, window: 4}}");
   const plan::TensorOverlap& slots = plan.config.tensor_overlap;
@@ -69,12 +63,12 @@ TEST(OwnField, IsLaidOverWhatWasWrittenBefore) {
 }
 
 TEST(OwnField, IsCheckedAtItsPlace) {
-  EXPECT_THAT(texts_of(plan_of("{qkv_fprop: {window: 9}}").errors),
+  EXPECT_THAT(plan::lines_of(plan_of("{qkv_fprop: {window: 9}}").errors),
               ElementsAre(AllOf(StartsWith("f:2:81: "), HasSubstr("window must be a whole number from 1 to 8"))));
-  EXPECT_THAT(texts_of(plan_of("{qkv_fprop: {multicasts: true}}").errors),
+  EXPECT_THAT(plan::lines_of(plan_of("{qkv_fprop: {multicasts: true}}").errors),
               ElementsAre(HasSubstr("did you mean multicast?")));
   const plan::Plan elsewhere = plan_of("{fc2_fprop: {multicast: true}}");
-  EXPECT_THAT(texts_of(elsewhere.notices),
+  EXPECT_THAT(plan::lines_of(elsewhere.notices),
               Contains(HasSubstr("fc2_fprop.multicast has no effect: only a ring that gathers sends")));
   EXPECT_EQ(plan::read_field(kMulticast, elsewhere.config.tensor_overlap[TensorSlot::fc2_fprop]), Value(false));
 }

@@ -63,11 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Techniques, CheckedSlot, testing::Combine(testing::Valu
                            return std::get<0>(parameter.param).name + std::to_string(std::get<1>(parameter.param));
                          });
 
-TEST_P(CheckedSlot, IsWellAlsoWithoutItsPaces) {
-  testing_support::expect_well(programs_);
-  testing_support::drop_paces(programs_);
-  testing_support::expect_well(programs_, {.connections = {}});
-}
+TEST_P(CheckedSlot, IsWellAlsoWithoutItsPaces) { testing_support::expect_well_also_without_paces(programs_); }
 
 TEST_P(CheckedSlot, NeedsEachOfItsWaits) {
   for (std::uint32_t i = 0; i < damaged().commands.size(); ++i) {

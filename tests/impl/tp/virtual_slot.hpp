@@ -137,7 +137,7 @@ class VirtualSlot {
 
   static View allocate(Rank& rank, const char* name, std::int64_t rows, std::int64_t cols,
                        DataType dtype = DataType::bf16) {
-    return matrix(rank.device.allocate(name, dtype, rows * cols), rows, cols);
+    return allocate_matrix(rank.device, name, dtype, rows, cols);
   }
   DataType operand_type() const { return case_.overlap.fp8_buf ? DataType::f8e4m3 : DataType::bf16; }
 

@@ -49,7 +49,6 @@ TEST(AlignClocks, FindsTheDifferenceFromTheEndsOfCollectives) {
   EXPECT_EQ(alignment.offset_ns.at(2), -7'000'000);
   EXPECT_EQ(alignment.residual_ns, 2);
   EXPECT_EQ(alignment.lateness_ns, std::nullopt);
-  EXPECT_EQ(alignment.num_collectives, 3);
 }
 
 // A broadcast's root is done before anybody has received, and whoever sends may be done long before the receiver.
@@ -63,7 +62,7 @@ TEST(AlignClocks, UsesACollectiveWithAMissingMember) {
   Collectives c({0, 0, 0});
   c.add_one(0, Collective::all_reduce, {0, 0, 0}, {10, 10, 10});
   c.add_one(1, Collective::all_reduce, {0, 0, 0}, {10, 10, 10});
-  EXPECT_EQ(align_clocks(c.trace).num_collectives, 1);  // the others end together
+  EXPECT_EQ(align_clocks(c.trace).pairs.at({0, 1}).count, 1);  // the others end together
 }
 
 TEST(AlignClocks, MeasuresFromTheMiddleOfTwoEnds) {
@@ -151,7 +150,7 @@ TEST(FindArrivals, IsTheLatestStartOnEachRanksOwnClock) {
   Collectives c({0, 5'000'000, 0});
   c.add(Collective::all_reduce, {0, 50, 20}, {100, 100, 100});
   c.add(Collective::all_reduce, {200, 210, 290}, {300, 300, 300});
-  EXPECT_EQ(find_arrivals(c.trace, align_clocks(c.trace)), 6);
+  find_arrivals(c.trace, align_clocks(c.trace));
   const std::vector<std::int64_t> expected{50, 5'000'050, 50, 290, 5'000'290, 290};
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(c.trace.communication(i)->last_arrival_ns, expected[i]) << i;
@@ -163,7 +162,7 @@ TEST(FindArrivals, KeepsWhatIsKnownAndLeavesSendsAlone) {
   c.add(Collective::all_reduce, {0, 50, 20}, {100, 100, 100});
   c.add(Collective::send, {200, 210, 290}, {300, 300, 300});
   c.trace.set_last_arrival(0, 33);
-  EXPECT_EQ(find_arrivals(c.trace, align_clocks(c.trace)), 2);
+  find_arrivals(c.trace, align_clocks(c.trace));
   EXPECT_EQ(c.trace.communication(0)->last_arrival_ns, 33);
   EXPECT_EQ(c.trace.communication(1)->last_arrival_ns, 50);
   EXPECT_EQ(c.trace.communication(4)->last_arrival_ns, -1);

@@ -180,7 +180,7 @@ TEST(Steps, AreSaidForEachKindOfRank) {
 TEST(StepName, IsThatOfAWholeStep) {
   for (const char* name : {"ProfilerStep#12", "step_12", "Step 12", "iteration12", "Iteration_12", "iteration-12",
                            "train_step 12", "iter 12/100", "iteration[12,16)", "Iteration 12 - overlap", "steps12"})
-    EXPECT_EQ(step_name(name).value_or(StepName{}).number, 12) << name;
+    EXPECT_EQ(step_name(name).value_or(NumberedName{}).number, 12) << name;
   for (const char* name : {"step", "training_step", "TRAIN STEP"}) EXPECT_TRUE(step_name(name)) << name;
   for (const char* name : {"", "Optimizer.step#Adam.step", "stepper", "iteration_1_ga_step_2", "step12.forward",
                            "step 99999999999", "microstep 1", "ProfilerStepX", "gemm"})
@@ -229,29 +229,6 @@ TEST(Windows, SpanOfARankCoversItsSlicesAlone) {
   const Summary summary = summarise(trace);
   EXPECT_THAT(summary.ranks[0].windows, ElementsAre(Window{0, -1, -1, -5, 8}));
   EXPECT_THAT(summary.ranks[2].windows, IsEmpty());
-}
-
-using Lengths = std::vector<std::int64_t>;
-
-TEST(WindowAgreement, IsTheMedianAndTheWorstRatio) {
-  const WindowAgreement agreement = compare_windows(Lengths{102, 110, 101}, Lengths{100, 100, 100});
-  EXPECT_EQ(agreement.count, 3U);
-  EXPECT_DOUBLE_EQ(agreement.median_ratio, 1.02);
-  EXPECT_DOUBLE_EQ(agreement.worst_ratio, 1.10);
-  EXPECT_EQ(agreement.worst_index, 1U);
-  const WindowAgreement short_one = compare_windows(Lengths{120, 50}, Lengths{100, 100});
-  EXPECT_DOUBLE_EQ(short_one.worst_ratio, 0.5);
-  EXPECT_EQ(short_one.worst_index, 1U);
-  EXPECT_DOUBLE_EQ(short_one.median_ratio, 0.85);
-  const WindowAgreement equal = compare_windows(Lengths{7, 9}, Lengths{7, 9});
-  EXPECT_DOUBLE_EQ(equal.worst_ratio, 1);
-  EXPECT_EQ(equal.worst_index, 0U);
-}
-
-TEST(WindowAgreement, RefusesListsThatCannotBeCompared) {
-  EXPECT_THROW(compare_windows(Lengths{1, 2}, Lengths{1}), std::invalid_argument);
-  EXPECT_THROW(compare_windows(Lengths{}, Lengths{}), std::invalid_argument);
-  EXPECT_THROW(compare_windows(Lengths{1}, Lengths{0}), std::invalid_argument);
 }
 
 constexpr std::int64_t kMoments = 64;

@@ -20,19 +20,16 @@ TEST(Statistics, QuantileInterpolatesBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(median(values), 25);
   EXPECT_DOUBLE_EQ(median(Values{3, 1, 2}), 2);
   EXPECT_DOUBLE_EQ(median(Values{7}), 7);
-  EXPECT_DOUBLE_EQ(mean(values), 25);
 }
 
 TEST(Statistics, RefusesNothingNanAndImpossibleShares) {
   const Values with_nan{1, std::nan(""), 2};
   EXPECT_THROW(median(Values{}), std::invalid_argument);
   EXPECT_THROW(median(with_nan), std::invalid_argument);
-  EXPECT_THROW(mean(with_nan), std::invalid_argument);
   EXPECT_THROW(quantile(Values{1}, 1.1), std::invalid_argument);
   EXPECT_THROW(quantile(Values{1}, std::nan("")), std::invalid_argument);
   EXPECT_THROW(median_interval(with_nan), std::invalid_argument);
   EXPECT_THROW(median_interval(Values{}), std::invalid_argument);
-  EXPECT_THROW(median_interval(Values{1, 2}, 1.0), std::invalid_argument);
   EXPECT_THROW(block_median({{0, with_nan}}), std::invalid_argument);
   EXPECT_THROW(block_median({{0, {}}}), std::invalid_argument);
   EXPECT_THROW(block_median({}), std::invalid_argument);
@@ -65,7 +62,6 @@ TEST(MedianInterval, OfManyBlocksIsTwoOfTheirFigures) {
   const auto of_ten = median_interval(Values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   EXPECT_EQ(of_ten->low, 2);
   EXPECT_EQ(of_ten->high, 9);
-  EXPECT_EQ(median_interval(Values{1, 2, 3, 4, 5}, 0.9)->high, 5);
 }
 
 TEST(MedianInterval, OfEqualBlocksHasNoWidth) {
