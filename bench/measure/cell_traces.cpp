@@ -70,9 +70,8 @@ void CellTraces::open(const std::vector<report::CellResult>& cells, const Kernel
     const bool goes_on = cell.trace_bytes > 0;
     if (goes_on) delays_ns_[i] = Delay{.earlier_end_ns = times.last_ns(i), .ns = {}};
     if (!replaces(i))
-      writers_[i] = std::make_unique<formats::PerfettoWriter>(
-          folder_ / cell.trace_file,
-          goes_on ? formats::WriteAt::append_at(cell.trace_bytes) : formats::WriteAt::create());
+      writers_[i] = std::make_unique<formats::PerfettoWriter>(folder_ / cell.trace_file,
+                                                              goes_on ? std::optional(cell.trace_bytes) : std::nullopt);
   }
 }
 
@@ -93,7 +92,7 @@ void CellTraces::keep(std::size_t cell, std::int32_t block, Trace& trace, report
     return;
   }
   pending_[cell] = pending_path(folder_ / result.trace_file, block);
-  formats::PerfettoWriter writer(pending_[cell], formats::WriteAt::create());
+  formats::PerfettoWriter writer(pending_[cell]);
   writer.append(trace);
   result.trace_bytes = writer.bytes();
 }

@@ -46,7 +46,7 @@ RankReport decode_report(std::string_view payload, const std::string& origin) {
 std::string encode(const Trace& trace) { return formats::PerfettoEncoder().encode(trace); }
 
 Trace decode_trace(std::string_view payload, const std::string& origin) {
-  Trace trace = formats::read_perfetto(std::as_bytes(std::span(payload.data(), payload.size())), origin);
+  Trace trace = formats::read_perfetto(payload, origin);
   if (trace.import.num_skipped() > 0) throw MachineError(origin + " sent a trace with records that cannot be read");
   trace.import = {};
   trace.metadata = {};

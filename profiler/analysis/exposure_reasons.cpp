@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
 #include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/enum_names.hpp"

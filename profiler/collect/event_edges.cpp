@@ -2,7 +2,6 @@
 #include "profiler/collect/event_edges.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <ranges>
 #include <tuple>
 #include <utility>

@@ -2,7 +2,6 @@
 #include "profiler/collect/recorder.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace underlap {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 
 #include "platform/errors.hpp"
 #include "platform/input/input_file.hpp"
+#include "profiler/formats/kineto/decimal_time.hpp"
 #include "profiler/formats/unreadable.hpp"
 
 namespace underlap::formats {
@@ -50,7 +50,7 @@ FileBytes first_bytes(const std::filesystem::path& path) {
 }
 
 // nullptr: a trace of no known format. A file that is known to be unreadable may begin like a trace.
-const Format* format_with(std::span<const std::byte> bytes) {
+const Format* format_with(std::string_view bytes) {
   if (!unreadable(bytes).empty()) return nullptr;
   const auto format = std::ranges::find_if(formats(), [&](const Format& one) { return one.sniff(bytes); });
   return format == formats().end() ? nullptr : &*format;
@@ -70,15 +70,9 @@ Trace read_as(const Format& format, const std::filesystem::path& path, Reading& 
 
 }  // namespace
 
-std::string unreadable_file(const std::filesystem::path& path) {
-  const FileBytes head = first_bytes(path);
-  return unreadable(std::as_bytes(std::span(head.bytes)));
-}
+std::string unreadable_file(const std::filesystem::path& path) { return unreadable(first_bytes(path).bytes); }
 
-bool is_trace(const std::filesystem::path& path) {
-  const FileBytes head = first_bytes(path);
-  return format_with(std::as_bytes(std::span(head.bytes))) != nullptr;
-}
+bool is_trace(const std::filesystem::path& path) { return format_with(first_bytes(path).bytes) != nullptr; }
 
 Trace read_trace(const std::filesystem::path& path) {
   Reading unwatched;
@@ -93,16 +87,27 @@ Trace read_trace(const std::filesystem::path& path, Reading& reading) {
         fmt::format("{}: {}; give a trace of `underlap run`, the PyTorch profiler, Nsight Systems or another format "
                     "of `underlap list formats`",
                     path.string(), head.fault.empty() ? "an empty file, not a trace" : head.fault));
-  const auto bytes = std::as_bytes(std::span(head.bytes));
-  const Format* format = format_with(bytes);
+  const Format* format = format_with(head.bytes);
   if (format == nullptr) {
-    const std::string what = unreadable(bytes);
+    const std::string what = unreadable(head.bytes);
     throw std::invalid_argument(
         fmt::format("{}: {}", path.string(), what.empty() ? "unknown trace format; known: " + known_formats() : what));
   }
   Trace trace = read_as(*format, path, reading);
   reading.at(1);
   return trace;
+}
+
+bool is_schema_of(std::string_view schema, std::string_view family, std::int32_t newest, const std::string& origin) {
+  if (!schema.starts_with(family)) return false;
+  const auto version = integer_of(schema.substr(family.size()));
+  if (!version || !std::in_range<std::int32_t>(*version)) return false;
+  if (*version > newest)
+    throw std::invalid_argument(
+        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; use the Underlap that wrote it, "
+                    "or a newer one",
+                    origin, schema, family, newest));
+  return true;
 }
 
 void check_extension(const std::filesystem::path& path) { format_of(path); }

@@ -22,7 +22,7 @@ struct Format {
   std::string_view extension;    ///< of its files, with the dot; `.zst` may follow it
   std::string_view description;  ///< one line
   /// Whether a file that begins with these bytes (up to kSniffBytes, decompressed) is of this format.
-  bool (*sniff)(std::span<const std::byte>);
+  bool (*sniff)(std::string_view);
   /// Reads a file. Throws std::invalid_argument where it cannot be opened or nothing in it can be used, MachineError
   /// where reading fails; bad records are counted in Trace::import. Tells `Reading` so often how far it is, and shows
   /// it what there is, that it can end within a tenth of a second by throwing Cancelled.
@@ -57,6 +57,10 @@ Trace read_trace(const std::filesystem::path&);
 
 /// The same, watched, as what `Reading` has begun. Throws Cancelled, too.
 Trace read_trace(const std::filesystem::path&, Reading&);
+
+/// Whether `schema`, which `origin` states, is `family` with a version. Throws std::invalid_argument for a version
+/// after `newest`.
+bool is_schema_of(std::string_view schema, std::string_view family, std::int32_t newest, const std::string& origin);
 
 /// Throws std::invalid_argument for a file whose extension no format writes, naming those that exist.
 void check_extension(const std::filesystem::path&);

@@ -18,16 +18,13 @@ constexpr std::array<std::string_view, 9> kMembers{
     "\"distributedInfo\"", "\"displayTimeUnit\"",      "\"baseTimeNanoseconds\"",
     "\"traceName\"",       "\"cuda_runtime_version\"", "\"otherData\""};
 
-bool is_kineto(std::span<const std::byte> bytes) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+bool is_kineto(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   text.remove_prefix(std::min(text.find_first_not_of(kWhitespace), text.size()));
   if (text.starts_with('['))
     return text.find("\"ph\"") != std::string_view::npos && text.find('{') < text.find("\"ph\"");
   if (!text.starts_with('{')) return false;
-  for (const std::string_view member : kMembers)
-    if (text.find(member) != std::string_view::npos) return true;
-  return false;
+  return std::ranges::any_of(kMembers, [&](std::string_view member) { return text.find(member) != text.npos; });
 }
 
 Trace read(const std::filesystem::path& path, Reading& reading) { return read_kineto(path, reading); }

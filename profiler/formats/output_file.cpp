@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>

@@ -11,7 +11,7 @@
 namespace underlap::formats {
 namespace {
 
-bool is_perfetto(std::span<const std::byte> bytes) {
+bool is_perfetto(std::string_view bytes) {
   return std::ranges::any_of(first_packets(bytes), [](protozero::data_view packet) {
     return has_field(packet, perfetto::bytes(perfetto::packet::kUnderlap));
   });

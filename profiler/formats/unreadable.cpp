@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <string_view>
 
 namespace underlap::formats {
 namespace {
@@ -112,8 +110,7 @@ bool is_xplane(std::string_view text) {
 
 }  // namespace
 
-std::string unreadable(std::span<const std::byte> begin) {
-  std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
+std::string unreadable(std::string_view text) {
   if (is_xplane(text)) return sentence("an XPlane of JAX or TensorFlow", "give the .trace.json.gz in the same folder");
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));

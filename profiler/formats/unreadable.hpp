@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,7 +13,7 @@ namespace underlap::formats {
 /// begin   the first bytes of the file, decompressed, up to kSniffBytes
 ///
 /// Fails when the marks of a known kind come after these bytes: the file is then unknown.
-std::string unreadable(std::span<const std::byte> begin);
+std::string unreadable(std::string_view begin);
 
 /// The same for an SQLite database, by the names of its tables.
 std::string unreadable_database(const std::set<std::string>& tables);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <stdexcept>
 
 namespace underlap::formats {

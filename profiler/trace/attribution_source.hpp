@@ -36,4 +36,7 @@ struct Attribution {
   friend bool operator==(const Attribution&, const Attribution&) = default;
 };
 
+/// As readers of traces of other programs leave it: the mode is not known.
+inline constexpr Attribution kNotAttributed{AttributionSource::none, 0, kNoName};
+
 }  // namespace underlap

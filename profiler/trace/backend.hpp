@@ -53,6 +53,10 @@ constexpr std::string_view to_string(Backend backend) { return traits_of(backend
 constexpr Backend last_value(Backend) { return Backend::sim; }
 
 /// The reverse of to_string; nullopt for a word that is none of them.
-std::optional<Backend> backend_from(std::string_view name);
+constexpr std::optional<Backend> backend_from(std::string_view name) {
+  for (std::size_t i = 0; i < kBackends.size(); ++i)
+    if (kBackends[i].name == name) return static_cast<Backend>(i);
+  return std::nullopt;
+}
 
 }  // namespace underlap

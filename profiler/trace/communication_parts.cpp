@@ -2,7 +2,6 @@
 #include "profiler/trace/communication_parts.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 

@@ -2,8 +2,6 @@
 // The words of enumerations in files and output.
 #include "profiler/trace/enum_names.hpp"
 
-#include <array>
-
 #include "profiler/trace/attribution_source.hpp"
 #include "profiler/trace/communication.hpp"
 #include "profiler/trace/flow.hpp"

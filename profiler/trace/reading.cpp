@@ -5,10 +5,6 @@
 
 namespace underlap {
 
-void ReadingWatch::say(const std::string&) {}
-void ReadingWatch::on_progress(double) {}
-void ReadingWatch::on_part(const Trace&) {}
-
 void Reading::say(const std::string& what) {
   if (watch_ != nullptr) watch_->say(what);
 }

@@ -26,9 +26,9 @@ class ReadingWatch {
   virtual ~ReadingWatch() = default;
 
   /// The current activity, as text for a status line: "reading rank0.json (1 of 8)"; "" at the end.
-  virtual void say(const std::string& what);
+  virtual void say(const std::string& /*what*/) {}
   /// How much of the bytes of all files was read, 0 to 1: never less than before, and 1 once all was.
-  virtual void on_progress(double fraction);
+  virtual void on_progress(double /*fraction*/) {}
   /// Whether reading is to end, which then throws Cancelled.
   virtual bool is_cancelled() const { return false; }
   /// How long from one part to the next, at least; nullopt: no part is wanted. Asked whenever one could be given.
@@ -36,7 +36,7 @@ class ReadingWatch {
   /// The trace as far as it was read, valid during the call. Its slices have their durations, names and tracks, and
   /// keep their places in later parts. Only at the end of a file it is known which ranks the tracks are of and what is
   /// communication, and times may count from another moment until then.
-  virtual void on_part(const Trace& so_far);
+  virtual void on_part(const Trace& /*so_far*/) {}
 };
 
 /// A reader's end of a watch. Telling it something costs next to nothing, so that a reader does it at each block that

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/trace/subset.hpp"
 
-#include <algorithm>
 #include <iterator>
-#include <optional>
-#include <vector>
 
 namespace underlap {
 

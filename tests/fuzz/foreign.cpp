@@ -3,8 +3,6 @@
 // result.
 #include <string_view>
 
-#include "profiler/analysis/analysis.hpp"
-#include "profiler/attribution/attribution.hpp"
 #include "profiler/formats/format.hpp"
 #include "tests/fuzz/harness.hpp"
 #include "tests/fuzz/look_at.hpp"
@@ -22,12 +20,7 @@ std::vector<std::string> seeds() {
 void take(std::string_view text) {
   static const testing_support::TemporaryFolder folder;
   testing_support::write_text(folder / "trace_view.json", text);
-  Trace trace = formats::read_trace(folder / "trace_view.json");
-  attribution::attribute(trace);
-  const analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
-  analysis::analysis_json(trace, summary);
-  analysis::analysis_table(trace, summary, {.width = 80});
-  look_at(trace, summary);
+  analyze(formats::read_trace(folder / "trace_view.json"));
 }
 
 }  // namespace underlap::fuzz

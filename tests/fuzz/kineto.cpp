@@ -4,9 +4,6 @@
 #include <filesystem>
 #include <string_view>
 
-#include "profiler/analysis/analysis.hpp"
-#include "profiler/attribution/attribution.hpp"
-#include "profiler/graph/exposure_causes.hpp"
 #include "tests/fuzz/harness.hpp"
 #include "tests/fuzz/look_at.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
@@ -24,15 +21,6 @@ std::vector<std::string> seeds() {
   return inputs;
 }
 
-void take(std::string_view text) {
-  Trace trace = testing_support::read_kineto_text(text);
-  attribution::attribute(trace);
-  const std::vector<analysis::ExposureCause> causes = graph::find_exposure_causes(trace);
-  analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
-  summary.reasons = analysis::find_exposure_reasons(trace, causes, summary.shown_windows());
-  analysis::analysis_json(trace, summary);
-  analysis::analysis_table(trace, summary, {.width = 80});
-  look_at(trace, summary);
-}
+void take(std::string_view text) { analyze(testing_support::read_kineto_text(text)); }
 
 }  // namespace underlap::fuzz

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiler/analysis/trace_summary.hpp"
+#include "profiler/analysis/analysis.hpp"
+#include "profiler/attribution/attribution.hpp"
+#include "profiler/graph/exposure_causes.hpp"
 #include "profiler/trace/trace.hpp"
 #include "viewer/timeline/pieces.hpp"
 #include "viewer/timeline/selection.hpp"
@@ -31,6 +33,17 @@ inline void look_at(const Trace& trace, const analysis::Summary& summary) {
   }
   viewer::find_slices(timeline, viewer::parse_query("a exposed"));
   viewer::parts_of(viewer::select(timeline, timeline.length_ns() / 4, timeline.length_ns() / 2));
+}
+
+/// Whatever `underlap analyze` and the viewer do with a trace of another program.
+inline void analyze(Trace trace) {
+  attribution::attribute(trace);
+  const std::vector<analysis::ExposureCause> causes = graph::find_exposure_causes(trace);
+  analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
+  summary.reasons = analysis::find_exposure_reasons(trace, causes, summary.shown_windows());
+  analysis::analysis_json(trace, summary);
+  analysis::analysis_table(trace, summary, {.width = 80});
+  look_at(trace, summary);
 }
 
 }  // namespace underlap::fuzz

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/formats/nsys/reader.hpp"
 #include "tests/fuzz/harness.hpp"
 #include "tests/fuzz/look_at.hpp"
 #include "tests/profiler/formats/nsys_file.hpp"
@@ -57,8 +56,7 @@ std::vector<std::string> seeds() {
 void take(std::string_view bytes) {
   static const testing_support::TemporaryFolder folder;
   testing_support::write_text(folder / "t.sqlite", bytes);
-  Reading unwatched;
-  const Trace trace = formats::nsys::read(folder / "t.sqlite", unwatched);
+  const Trace trace = formats::read_trace(folder / "t.sqlite");
   look_at(trace, analysis::summarise(trace));
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads other programs' Perfetto traces and runs the viewer's analysis on the result.
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,7 +76,7 @@ std::string stages() {
 std::vector<std::string> seeds() { return {slices(), stages(), slices() + stages()}; }
 
 void take(std::string_view bytes) {
-  Trace trace = formats::pftrace::read(std::as_bytes(std::span(bytes)), "fuzzed bytes");
+  Trace trace = formats::pftrace::read(bytes, "fuzzed bytes");
   look_at(trace, analysis::match_and_summarise(trace, analysis::find_steps(trace)));
 }
 

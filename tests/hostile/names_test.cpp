@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -20,11 +19,14 @@
 #include "platform/json.hpp"
 #include "platform/temporary_folder.hpp"
 #include "tests/hostile/run_case.hpp"
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::hostile {
 namespace {
 
 namespace fs = std::filesystem;
+using testing_support::read_text;
+using testing_support::write_text;
 using Json = nlohmann::ordered_json;
 
 // A title and a cleared screen, marks that reverse and hide, C1, commands of CI systems, a mention, a link, an image.
@@ -98,13 +100,6 @@ void spoil(Json& json, const std::string& key = "") {
   }
 }
 
-void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 constexpr const char* kMatrix =
     "model: {preset: gpt3-20b, num_layers: 2, seq_length: 2048}\n"
     "train: {micro_batch_size: 2, global_batch_size: 8}\n"
@@ -118,23 +113,23 @@ class Inputs {
  public:
   Inputs() {
     for (int rank = 0; rank < 2; ++rank) {
-      write(at("t" + std::to_string(rank) + ".json"), json_text(trace(rank)));
-      write(at("u" + std::to_string(rank) + ".json"), json_text(trace(1 - rank)));
+      write_text(at("t" + std::to_string(rank) + ".json"), json_text(trace(rank)));
+      write_text(at("u" + std::to_string(rank) + ".json"), json_text(trace(1 - rank)));
     }
-    write(at(kFileName + ".json"), json_text(trace(0)));
-    write(at(kFileName + ".txt"), "nothing");
-    write(at("right.yaml"), kMatrix);
-    write(at("preset.yaml"), "model: {preset: " + json_text(Json(kName)) + "}\n");
-    write(at("key.yaml"), "model: {preset: tiny, " + json_text(Json(kName)) + ": 1}\n");
-    write(at("raw.yaml"), "model: {preset: [\n" + kName);
-    write(at(kFileName + ".yaml"), "model: {preset: x}\n");
+    write_text(at(kFileName + ".json"), json_text(trace(0)));
+    write_text(at(kFileName + ".txt"), "nothing");
+    write_text(at("right.yaml"), kMatrix);
+    write_text(at("preset.yaml"), "model: {preset: " + json_text(Json(kName)) + "}\n");
+    write_text(at("key.yaml"), "model: {preset: tiny, " + json_text(Json(kName)) + ": 1}\n");
+    write_text(at("raw.yaml"), "model: {preset: [\n" + kName);
+    write_text(at(kFileName + ".yaml"), "model: {preset: x}\n");
     made_ = run_in(folder_.path(), "underlap run right.yaml -o right");
     if (made_.exit_code != 0) return;
-    Json results = parse_json(content_of(at("right/results.json")));
+    Json results = parse_json(read_text(at("right/results.json")));
     for (Json& cell : results["cells"]) cell["notes"].push_back("note");
     fs::create_directory(at("spoiled"));
     spoil(results);
-    write(at("spoiled/results.json"), json_text(results));
+    write_text(at("spoiled/results.json"), json_text(results));
   }
 
   fs::path at(const std::string& name) const { return folder_.path() / name; }

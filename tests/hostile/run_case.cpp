@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
-#include <string>
 #include <thread>
+
+#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::hostile {
 namespace {
@@ -35,11 +34,6 @@ void redirect(int fd, const std::string& path, int flags) {
   if (::chdir(folder.c_str()) != 0) ::_exit(126);
   ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
   ::_exit(126);
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Its exit, where it ends by the deadline.
@@ -66,8 +60,8 @@ Ended run_in(const std::filesystem::path& folder, const std::string& command) {
   if (!ended.in_time) ::waitpid(pid, &status, 0);
   if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
   if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
-  ended.out = text_of(out);
-  ended.err = text_of(err);
+  ended.out = testing_support::read_text(out);
+  ended.err = testing_support::read_text(err);
   return ended;
 }
 

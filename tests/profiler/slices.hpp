@@ -20,7 +20,7 @@ inline Slice slice_of(std::uint32_t track, std::int64_t start, std::int64_t leng
 inline Slice foreign_slice(std::uint32_t track, std::int64_t start, std::int64_t end, std::string_view name,
                            Kind kind = Kind::compute) {
   Slice slice = slice_of(track, start, end - start, name, {.kind = kind});
-  slice.attribution = {AttributionSource::none, 0, kNoName};
+  slice.attribution = kNotAttributed;
   return slice;
 }
 

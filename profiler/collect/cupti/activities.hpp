@@ -22,15 +22,11 @@ struct Extent {
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-/// Where and when something ran on a device.
+/// When something ran on a device.
 struct OnDevice {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::uint32_t device = 0;
-  std::uint32_t context = 0;
-  std::uint32_t stream = 0;       ///< CUPTI's id of the stream, not the backend's number of it
   std::uint32_t correlation = 0;  ///< the API call that enqueued it; all nodes of one graph launch share it
-  std::uint64_t graph_node = 0;   ///< 0: launched by itself
 
   friend bool operator==(const OnDevice&, const OnDevice&) = default;
 };
@@ -39,28 +35,12 @@ struct KernelActivity {
   OnDevice at{};
   NameId name = kNoName;  ///< as CUPTI gives it: mangled
   Extent grid{};
-  Extent block{};
-  std::int32_t registers = 0;  ///< per thread
-  std::int32_t static_shared_bytes = 0;
-  std::int32_t dynamic_shared_bytes = 0;
-};
-
-enum class CopyKind : std::uint8_t {
-  other,
-  host_to_device,
-  device_to_host,
-  device_to_device,
-  host_to_host,
-  peer_to_peer,
 };
 
 struct CopyActivity {
   OnDevice at{};
-  CopyKind kind = CopyKind::other;
   bool is_peer = false;  ///< between two devices
   std::int64_t bytes = 0;
-  std::uint32_t source_device = 0;
-  std::uint32_t destination_device = 0;
 };
 
 struct MemsetActivity {
@@ -97,7 +77,6 @@ struct OverheadActivity {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::uint32_t kind = 0;  ///< CUpti_ActivityOverheadKind
-  std::uint32_t correlation = 0;
 };
 
 /// The operation that an API call belongs to.

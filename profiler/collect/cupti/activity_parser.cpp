@@ -65,22 +65,6 @@ std::optional<std::int64_t> size_of(Bytes record, const char* what, Activities& 
   return std::nullopt;
 }
 
-CopyKind copy_kind_of(std::uint8_t kind) {
-  switch (kind) {
-    case 1:
-    case 3: return CopyKind::host_to_device;  // 3: to an array
-    case 2:
-    case 4: return CopyKind::device_to_host;  // 4: from an array
-    case 5:
-    case 6:
-    case 7:
-    case 8: return CopyKind::device_to_device;  // 5, 6, 7: with arrays
-    case 9: return CopyKind::host_to_host;
-    case 10: return CopyKind::peer_to_peer;
-    default: return CopyKind::other;
-  }
-}
-
 Extent extent_of(Bytes record, std::size_t offset) {
   return {i32(record, offset), i32(record, offset + 4), i32(record, offset + 8)};
 }
@@ -90,19 +74,9 @@ bool is_possible(const Extent& extent) { return extent.x > 0 && extent.y > 0 && 
 void add_kernel(Bytes record, const ActivityParser::NameAt& name_at, Activities& activities) {
   const auto times = times_of(record, 16, "kernel", activities);
   if (!times) return;
-  KernelActivity kernel{.at = {.start_ns = times->start_ns,
-                               .end_ns = times->end_ns,
-                               .device = u32(record, 40),
-                               .context = u32(record, 44),
-                               .stream = u32(record, 48),
-                               .correlation = u32(record, 92),
-                               .graph_node = u64(record, 144)},
-                        .grid = extent_of(record, 52),
-                        .block = extent_of(record, 64),
-                        .registers = read<std::uint16_t>(record, 6),
-                        .static_shared_bytes = i32(record, 76),
-                        .dynamic_shared_bytes = i32(record, 80)};
-  if (!is_possible(kernel.grid) || !is_possible(kernel.block)) {
+  KernelActivity kernel{.at = {.start_ns = times->start_ns, .end_ns = times->end_ns, .correlation = u32(record, 92)},
+                        .grid = extent_of(record, 52)};
+  if (!is_possible(kernel.grid) || !is_possible(extent_of(record, 64))) {
     ++activities.skipped["kernel with an invalid grid or block"];
     return;
   }
@@ -117,33 +91,18 @@ void add_copy(Bytes record, bool is_peer, Activities& activities) {
   const auto times = times_of(record, 16, "copy", activities);
   const auto bytes = size_of(record, "copy", activities);
   if (!times || !bytes) return;
-  const std::uint32_t device = u32(record, 32);
-  activities.copies.push_back({.at = {.start_ns = times->start_ns,
-                                      .end_ns = times->end_ns,
-                                      .device = device,
-                                      .context = u32(record, 36),
-                                      .stream = u32(record, 40),
-                                      .correlation = u32(record, is_peer ? 60 : 44),
-                                      .graph_node = u64(record, is_peer ? 72 : 64)},
-                               .kind = copy_kind_of(record[4]),
-                               .is_peer = is_peer,
-                               .bytes = *bytes,
-                               .source_device = is_peer ? u32(record, 44) : device,
-                               .destination_device = is_peer ? u32(record, 52) : device});
+  activities.copies.push_back(
+      {.at = {.start_ns = times->start_ns, .end_ns = times->end_ns, .correlation = u32(record, is_peer ? 60 : 44)},
+       .is_peer = is_peer,
+       .bytes = *bytes});
 }
 
 void add_memset(Bytes record, Activities& activities) {
   const auto times = times_of(record, 16, "memset", activities);
   const auto bytes = size_of(record, "memset", activities);
   if (!times || !bytes) return;
-  activities.memsets.push_back({.at = {.start_ns = times->start_ns,
-                                       .end_ns = times->end_ns,
-                                       .device = u32(record, 32),
-                                       .context = u32(record, 36),
-                                       .stream = u32(record, 40),
-                                       .correlation = u32(record, 44),
-                                       .graph_node = u64(record, 64)},
-                                .bytes = *bytes});
+  activities.memsets.push_back(
+      {.at = {.start_ns = times->start_ns, .end_ns = times->end_ns, .correlation = u32(record, 44)}, .bytes = *bytes});
 }
 
 void add_synchronization(Bytes record, Activities& activities) {
@@ -171,8 +130,7 @@ void add_event(Bytes record, Activities& activities) {
 void add_overhead(Bytes record, Activities& activities) {
   const auto times = times_of(record, 24, "overhead", activities);
   if (!times) return;
-  activities.overheads.push_back(
-      {.start_ns = times->start_ns, .end_ns = times->end_ns, .kind = u32(record, 4), .correlation = u32(record, 40)});
+  activities.overheads.push_back({.start_ns = times->start_ns, .end_ns = times->end_ns, .kind = u32(record, 4)});
 }
 
 void add_api_call(Bytes record, bool is_runtime, Activities& activities) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/collect/cupti/activity_writer.hpp"
 
-#include <string>
 #include <utility>
 
 namespace underlap::cupti {

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "profiler/collect/cupti/traced_calls.hpp"
 
@@ -103,7 +101,6 @@ class Assembly {
     for (const Piece& piece : pieces) add(piece);
     find_lost(pieces);
     finish();
-    add_overheads();
     return std::move(out_);
   }
 
@@ -137,7 +134,8 @@ class Assembly {
     ++seen->num_pieces;
     seen->end_ns = std::max(seen->end_ns, piece.at->end_ns);
     if (seen->operation->mark) return;
-    if (piece.kernel != nullptr) add_use(*seen->operation, *piece.kernel);
+    if (piece.kernel != nullptr)
+      out_.kernels.push_back({piece.kernel->name, piece.kernel->grid, seen->operation->sm_budget});
     add_slice(*seen, piece);
   }
 
@@ -154,18 +152,6 @@ class Assembly {
       out_.trace.add(slice, operation.communication);
     else
       out_.trace.add(slice);
-  }
-
-  void add_use(const OperationRecord& operation, const KernelActivity& kernel) {
-    out_.kernels.push_back({.operation = operation.id,
-                            .operation_name = operation.name,
-                            .kernel = kernel.name,
-                            .device = kernel.at.device,
-                            .grid = kernel.grid,
-                            .block = kernel.block,
-                            .registers = kernel.registers,
-                            .shared_bytes = kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
-                            .sm_budget = operation.sm_budget});
   }
 
   void find_lost(const std::vector<Piece>& pieces) {
@@ -216,8 +202,6 @@ class Assembly {
   }
 
   void finish() {
-    std::stable_sort(out_.kernels.begin(), out_.kernels.end(),
-                     [](const KernelUse& a, const KernelUse& b) { return a.operation < b.operation; });
     for (const Seen& seen : by_id()) {
       const OperationRecord& operation = *seen.operation;
       if (operation.mark)
@@ -238,14 +222,6 @@ class Assembly {
     out_.trace.marks.push_back({.rank = rank_.rank, .block = mark.block, .step = mark.step, .time_ns = seen.end_ns});
   }
 
-  void add_overheads() {
-    for (const OverheadActivity& overhead : activities_.overheads) {
-      Total& total = out_.overheads[overhead_name(overhead.kind)];
-      ++total.count;
-      total.time_ns += overhead.end_ns - overhead.start_ns;
-    }
-  }
-
   const Activities& activities_;
   const RankOfTrace& rank_;
   std::unordered_map<std::uint64_t, Seen> seen_;  // by operation id
@@ -260,21 +236,6 @@ std::int64_t Assembled::num_untagged() const {
   std::int64_t sum = 0;
   for (const auto& [name, total] : untagged) sum += total.count;
   return sum;
-}
-
-std::string overhead_name(std::uint32_t kind) {
-  switch (kind) {
-    case 1: return "driver compiler";
-    case 1U << 16: return "buffer flush";
-    case 2U << 16: return "instrumentation";
-    case 3U << 16: return "resource";
-    case 4U << 16: return "module loading";
-    case 5U << 16: return "lazy function loading";
-    case 6U << 16: return "command buffer full";
-    case 7U << 16: return "buffer request";
-    case 8U << 16: return "unified memory";
-    default: return fmt::format("overhead {}", kind);
-  }
 }
 
 Assembled assemble(const Activities& activities, std::span<const OperationRecord> operations, const RankOfTrace& rank) {

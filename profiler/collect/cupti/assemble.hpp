@@ -48,26 +48,19 @@ struct Total {
   friend bool operator==(const Total&, const Total&) = default;
 };
 
-/// What one kernel of an operation was launched with.
+/// How large one kernel of an operation was launched.
 struct KernelUse {
-  std::uint64_t operation = 0;  ///< OperationRecord::id
-  NameId operation_name = kNoName;
   NameId kernel = kNoName;
-  std::uint32_t device = 0;
   Extent grid{};
-  Extent block{};
-  std::int32_t registers = 0;     ///< per thread
-  std::int32_t shared_bytes = 0;  ///< static and dynamic, per block
-  std::int32_t sm_budget = 0;     ///< OperationRecord::sm_budget
+  std::int32_t sm_budget = 0;  ///< OperationRecord::sm_budget
 };
 
 struct Assembled {
   Trace trace;                     ///< of one rank: slices by start, marks by time, groups
-  std::vector<KernelUse> kernels;  ///< by operation id, then start
+  std::vector<KernelUse> kernels;  ///< by start
   /// Kernels, copies and memsets without an operation, by name. They are not in the trace, because their purpose and
   /// stream are unknown. They are listed so that their time is visible. A correct backend has none.
   std::map<std::string, Total> untagged;
-  std::map<std::string, Total> overheads;  ///< CUPTI's own time and the driver's, by kind
   /// What operations put on the device without a record of it, by what it was ("a launch of gemm_fprop"): how often.
   std::map<std::string, std::int64_t> lost;
   std::vector<std::string> errors;  ///< one line each: marks without a kernel, ids that occur twice
@@ -91,8 +84,5 @@ struct Assembled {
 /// - the same of a copy or memset, in a communication that carries bytes between ranks or where the operation left
 ///   nothing at all; elsewhere it may be one of no bytes, which leaves no record
 Assembled assemble(const Activities&, std::span<const OperationRecord>, const RankOfTrace&);
-
-/// The word for CUPTI's overhead kind `kind`, such as "buffer flush"; "overhead <number>" for one that is not known.
-std::string overhead_name(std::uint32_t kind);
 
 }  // namespace underlap::cupti

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <limits>
-#include <vector>
 
 #include "profiler/collect/cupti/api.hpp"
 

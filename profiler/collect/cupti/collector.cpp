@@ -5,13 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
 #include "platform/errors.hpp"
-#include "profiler/collect/cupti/clock.hpp"
 #include "profiler/collect/cupti/other_client.hpp"
 #include "profiler/collect/cupti/record_layouts.hpp"
 #include "profiler/collect/cupti/traced_calls.hpp"

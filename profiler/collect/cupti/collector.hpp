@@ -122,17 +122,4 @@ class Collector {
   Claim claim_;
 };
 
-/// push() for as long as it lives. A region that cannot be closed ends the process: everything after it would carry the
-/// wrong tag.
-class OperationRegion {
- public:
-  OperationRegion(Collector& collector, std::uint64_t id) : collector_(collector) { collector_.push(id); }
-  ~OperationRegion() { collector_.pop(); }
-  OperationRegion(const OperationRegion&) = delete;
-  OperationRegion& operator=(const OperationRegion&) = delete;
-
- private:
-  Collector& collector_;
-};
-
 }  // namespace underlap::cupti

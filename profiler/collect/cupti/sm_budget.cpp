@@ -4,34 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
+#include <utility>
 
 namespace underlap::cupti {
 
-SmBudgetCheck check_sm_budget(std::span<const KernelUse> kernels, std::int64_t num_sms) {
-  if (num_sms <= 0) throw std::invalid_argument(fmt::format("a budget of {} SMs; must be at least 1", num_sms));
-  SmBudgetCheck check;
-  for (const KernelUse& kernel : kernels) {
-    const std::int64_t blocks = kernel.grid.count();
-    if (blocks <= num_sms) {
-      ++check.num_within;
-      continue;
-    }
-    std::int64_t& most = check.not_honoured[std::string(name_of(kernel.kernel))];
-    most = std::max(most, blocks);
-  }
-  return check;
-}
-
 std::vector<std::string> warn_sm_budgets(std::span<const KernelUse> kernels) {
-  std::map<std::int32_t, std::vector<KernelUse>> by_budget;
-  for (const KernelUse& kernel : kernels)
-    if (kernel.sm_budget > 0) by_budget[kernel.sm_budget].push_back(kernel);
+  std::map<std::pair<std::int32_t, std::string_view>, std::int64_t> most_blocks;  // by budget and name
+  for (const KernelUse& kernel : kernels) {
+    if (kernel.sm_budget <= 0 || kernel.grid.count() <= kernel.sm_budget) continue;
+    std::int64_t& most = most_blocks[{kernel.sm_budget, name_of(kernel.kernel)}];
+    most = std::max(most, kernel.grid.count());
+  }
   std::vector<std::string> lines;
-  for (const auto& [budget, uses] : by_budget)
-    for (const auto& [name, blocks] : check_sm_budget(uses, budget).not_honoured)
-      lines.push_back(
-          fmt::format("sm_budget not honored: {} has up to {} blocks, but its limit is {} SMs", name, blocks, budget));
+  for (const auto& [key, blocks] : most_blocks)
+    lines.push_back(fmt::format("sm_budget not honored: {} has up to {} blocks, but its limit is {} SMs", key.second,
+                                blocks, key.first));
   return lines;
 }
 

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "platform/input/input_file.hpp"

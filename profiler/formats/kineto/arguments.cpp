@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <limits>
 #include <system_error>
 
 #include "profiler/formats/kineto/collective_arguments.hpp"
@@ -16,16 +14,9 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-std::int64_t integer(ondemand::value value, std::int64_t otherwise) {
-  return integer_of(token_text(value)).value_or(otherwise);
-}
-
-template <class Number>
-Number integer_within(ondemand::value value, Number otherwise) {
-  const std::int64_t number = integer(value, otherwise);
-  return std::numeric_limits<Number>::min() <= number && number <= std::numeric_limits<Number>::max()
-             ? static_cast<Number>(number)
-             : otherwise;
+template <class Number = std::int64_t>
+Number integer(ondemand::value value, std::type_identity_t<Number> otherwise) {
+  return integer_within(token_text(value), otherwise);
 }
 
 std::array<std::uint32_t, 3> three(ondemand::value value) {
@@ -34,7 +25,7 @@ std::array<std::uint32_t, 3> three(ondemand::value value) {
   if (value.get_array().get(list) != simdjson::SUCCESS) return sizes;
   std::size_t i = 0;
   for (ondemand::value size : list)
-    if (i < sizes.size()) sizes[i++] = integer_within<std::uint32_t>(size, 0);
+    if (i < sizes.size()) sizes[i++] = integer<std::uint32_t>(size, 0);
   return sizes;
 }
 
@@ -81,13 +72,13 @@ void KinetoArguments::take(ondemand::field& field) {
       break;
     case 's':
       if (is_key(key, "stream")) {
-        work_.stream = integer_within<std::int32_t>(value, -1);
+        work_.stream = integer<std::int32_t>(value, -1);
         work_.has_stream = true;
       }
       break;
     case 'w':
       if (is_key(key, "wait_on_stream"))
-        work_.awaited_stream = integer_within<std::int32_t>(value, -1);
+        work_.awaited_stream = integer<std::int32_t>(value, -1);
       else if (is_key(key, "wait_on_cuda_event_record_corr_id"))
         work_.record_id = integer(value, -1);
       break;
@@ -102,7 +93,7 @@ void KinetoArguments::take(ondemand::field& field) {
       break;
     case 'd':
       if (is_key(key, "device"))
-        work_.device = integer_within<std::int32_t>(value, -1);
+        work_.device = integer<std::int32_t>(value, -1);
       else
         take_of_collective(key, value);
       break;

@@ -3,7 +3,6 @@
 
 #include <simdjson.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
-#include <optional>
-#include <utility>
 
 #include "profiler/formats/kineto/arguments.hpp"
 #include "profiler/formats/kineto/decimal_time.hpp"
@@ -16,8 +13,6 @@ namespace underlap::formats {
 namespace {
 
 constexpr std::uint32_t kNoTrack = ~std::uint32_t{0};
-constexpr Attribution kNotAttributed{AttributionSource::none, 0, kNoName};
-
 Kind kind_of(KinetoCategory category) {
   if (category == KinetoCategory::kernel) return Kind::compute;
   return category == KinetoCategory::copy ? Kind::copy : Kind::none;
@@ -37,11 +32,8 @@ TrackKind track_kind_of(KinetoCategory category) {
 // The number of "stream 7" or of 7; 0 where there is none. Numbers of threads that are wider are cut to 32 bits.
 std::int32_t number_of(const KinetoId& id) {
   if (id.text == kNoName) return static_cast<std::int32_t>(id.number);
-  const std::string_view text = name_of(id.text);
-  const std::size_t begin = text.find_first_of("0123456789");
-  if (begin == std::string_view::npos) return 0;
-  const std::size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
-  return static_cast<std::int32_t>(integer_of(text.substr(begin, end - begin)).value_or(0));
+  const std::vector<std::string_view> numbers = numbers_in(name_of(id.text));
+  return numbers.empty() ? 0 : static_cast<std::int32_t>(integer_of(numbers.front()).value_or(0));
 }
 
 std::string text_of(const KinetoId& id) {
@@ -214,11 +206,8 @@ void KinetoBuilder::end_slice(const KinetoRow& row, const KinetoEvents& events) 
   open.row.duration_ns = row.time_ns - open.row.time_ns;
   open.row.has_collective = false;
   open.work.collective = KinetoWork::kNoCollective;
-  constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;
-  const bool is_of_host = !is_of_device(open.row.category);
-  if (open.row.duration_ns < 0) return skip(is_of_host ? "host event with a negative duration" : "negative duration");
-  if (open.row.duration_ns > kMostDurationNs)
-    return skip(is_of_host ? "host event with an invalid or overflowing duration" : "invalid or overflowing duration");
+  const std::string_view fault = duration_fault(open.row.duration_ns, !is_of_device(open.row.category));
+  if (!fault.empty()) return skip(fault);
   add_slice(open.row, open.work, events);
 }
 
@@ -235,9 +224,8 @@ void KinetoBuilder::name_tracks() {
     Track& track = trace().tracks[i];
     const KinetoLane& lane = parts_.lane_of_track[i];
     if (track.kind == TrackKind::counter) continue;
-    const auto found = parts_.thread_names.find({lane.pid, lane.tid});
-    if (found != parts_.thread_names.end())
-      track.name = trimmed(name_of(found->second));
+    if (const std::string_view name = parts_.thread_name(lane); !name.empty())
+      track.name = trimmed(name);
     else
       track.name = is_of_device(lane.category) ? fmt::format("stream {}", track.stream) : "thread " + text_of(lane.tid);
   }

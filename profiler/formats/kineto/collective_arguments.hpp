@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <string_view>
 
 #include "profiler/formats/kineto/decimal_time.hpp"
@@ -12,17 +11,8 @@ namespace underlap::formats {
 
 /// Whether "[4, 4, 4]" has equal members, or none.
 inline bool has_equal_members(std::string_view list) {
-  std::string_view first;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t begin = list.find_first_of("0123456789", at);
-    if (begin == std::string_view::npos) break;
-    const std::size_t end = std::min(list.find_first_not_of("0123456789", begin), list.size());
-    const std::string_view number = list.substr(begin, end - begin);
-    if (!first.empty() && first != number) return false;
-    first = number;
-    at = end;
-  }
-  return true;
+  const std::vector<std::string_view> numbers = numbers_in(list);
+  return std::ranges::adjacent_find(numbers, std::not_equal_to()) == numbers.end();
 }
 
 /// Takes an argument of record_param_comms: `is(name)` compares its key, `text()` is its value, `id_of(text)` interns

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <initializer_list>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -74,13 +72,9 @@ std::int64_t elements_of(Collective collective, const KinetoCollective& c) {
 std::vector<std::int32_t> ranks_of(std::string_view list) {
   std::vector<std::int32_t> ranks;
   if (list.find("...") != std::string_view::npos) return ranks;
-  constexpr std::string_view kDigits = "0123456789";
-  for (std::size_t at = list.find_first_of(kDigits); at < list.size(); at = list.find_first_of(kDigits, at)) {
-    const std::size_t end = std::min(list.find_first_not_of(kDigits, at), list.size());
-    const auto rank = integer_of(list.substr(at, end - at));
-    if (!rank || *rank > std::numeric_limits<std::int32_t>::max()) return {};
-    ranks.push_back(static_cast<std::int32_t>(*rank));
-    at = end;
+  for (const std::string_view number : numbers_in(list)) {
+    ranks.push_back(integer_within<std::int32_t>(number, -1));
+    if (ranks.back() < 0) return {};
   }
   return ranks;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/kineto/decimal_time.hpp"
 
-#include <array>
 #include <charconv>
 #include <limits>
 #include <system_error>
@@ -79,6 +78,16 @@ std::optional<std::int64_t> integer_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+std::vector<std::string_view> numbers_in(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::vector<std::string_view> numbers;
+  for (std::size_t at = text.find_first_of(kDigits); at < text.size(); at = text.find_first_of(kDigits, at)) {
+    numbers.push_back(text.substr(at, text.find_first_not_of(kDigits, at) - at));
+    at += numbers.back().size();
+  }
+  return numbers;
 }
 
 }  // namespace underlap::formats

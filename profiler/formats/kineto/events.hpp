@@ -4,13 +4,26 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "profiler/trace/trace.hpp"
 
 namespace underlap::formats {
+
+/// Two such times differ by at most 64 bits, even after a shift by the file's base time.
+inline constexpr std::int64_t kMostTimeNs = std::int64_t{1} << 61;
+/// 104 days: sums of many durations stay in range.
+inline constexpr std::int64_t kMostDurationNs = std::int64_t{1} << 53;
+
+/// Why a duration cannot be used; "" if it can. nullopt: not a number.
+constexpr std::string_view duration_fault(std::optional<std::int64_t> duration_ns, bool is_of_host = false) {
+  if (!duration_ns || *duration_ns > kMostDurationNs)
+    return is_of_host ? "host event with an invalid or overflowing duration" : "invalid or overflowing duration";
+  if (*duration_ns < 0) return is_of_host ? "host event with a negative duration" : "negative duration";
+  return "";
+}
 
 /// What an event of a Kineto trace is, by its category.
 enum class KinetoCategory : std::uint8_t {

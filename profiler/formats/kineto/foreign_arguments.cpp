@@ -2,11 +2,7 @@
 #include "profiler/formats/kineto/foreign_arguments.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <string_view>
 
 #include "profiler/formats/kineto/arguments.hpp"
 #include "profiler/formats/kineto/decimal_time.hpp"
@@ -79,10 +75,7 @@ bool KinetoForeignArguments::take_of_xla(const char* key, simdjson::ondemand::va
 // {"connection_id": 4, "model id": 4294967295, "data_type": "FP32", "alg_type": "RING-NA", "count": 2097152}
 // {"stream id": 20, "task type": "Notify_Wait", "src rank": 0, "dst rank": 1, "size(Byte)": 0}
 bool KinetoForeignArguments::take_of_ascend(const char* key, simdjson::ondemand::value value) {
-  const auto stream = [&] {
-    const std::int64_t number = number_in(value);
-    return number <= std::numeric_limits<std::int32_t>::max() ? static_cast<std::int32_t>(number) : -1;
-  };
+  const auto stream = [&] { return integer_within<std::int32_t>(token_text(value), -1); };
   if (is_key(key, "Task Type")) {
     foreign_.operation = names_.id_of(token_text(value));
   } else if (is_key(key, "Stream Id")) {

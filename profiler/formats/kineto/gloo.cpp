@@ -24,8 +24,6 @@
 namespace underlap::formats {
 namespace {
 
-constexpr Attribution kGlooNotAttributed{AttributionSource::none, 0, kNoName};
-
 // An operator of torch.distributed, and the span of gloo that runs it.
 struct GlooOperator {
   std::string_view op;
@@ -155,7 +153,7 @@ class GlooWork {
                 .duration_ns = end_ns - start_ns,
                 .name = trace_.name(row),
                 .tag = {.kind = Kind::compute},
-                .attribution = kGlooNotAttributed});
+                .attribution = kNotAttributed});
   }
 
   std::uint32_t add_stream(std::uint32_t like, std::int32_t thread, const std::string& name) {
@@ -190,7 +188,7 @@ class GlooWork {
                   .duration_ns = trace_.duration_ns()[op],
                   .name = trace_.name(op),
                   .tag = {.kind = Kind::communication, .purpose = intern(word->purpose)},
-                  .attribution = kGlooNotAttributed};
+                  .attribution = kNotAttributed};
       trace_.add(added, std::move(record));
       trace_.flows.push_back({op, slice, FlowKind::launch});
     }
@@ -312,7 +310,7 @@ class GlooWork {
                 .duration_ns = trace_.duration_ns()[row],
                 .name = trace_.name(row),
                 .tag = {.kind = Kind::communication},
-                .attribution = kGlooNotAttributed};
+                .attribution = kNotAttributed};
     added.tag.purpose = span.word == nullptr ? span.stated->collective.name : intern(span.word->purpose);
     trace_.add(added, std::move(record));
     if (span.word != nullptr) trace_.flows.push_back({span.op, slice, FlowKind::launch});

@@ -4,9 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <utility>
 
 #include "profiler/formats/kineto/decimal_time.hpp"
 #include "profiler/formats/kineto/strings.hpp"
@@ -15,8 +13,6 @@ namespace underlap::formats {
 namespace {
 
 namespace dom = simdjson::dom;
-
-constexpr std::int64_t kMostBaseNs = std::int64_t{1} << 61;
 
 constexpr std::array<std::string_view, 10> kKept{"schemaVersion",
                                                  "host_name",
@@ -101,7 +97,7 @@ std::string_view KinetoHeader::take(std::string_view key, std::string_view value
   }
   if (is_base) {
     const auto base = integer_of(text_of(element));
-    if (!base || *base < 0 || *base > kMostBaseNs) return "invalid or overflowing base time";
+    if (!base || *base < 0 || *base > kMostTimeNs) return "invalid or overflowing base time";
     base_ns = *base;
     metadata["time_base_ns"] = std::to_string(base_ns);
   } else if (key == "deviceProperties") {

@@ -18,7 +18,7 @@ namespace underlap::formats {
 /// gigabytes of data, or no end. Text comes in pieces of any length.
 class JsonBrackets {
  public:
-  /// Calls `opens(at)` and `closes(at)` for each bracket, `at` its place in `text`, until one of them returns false.
+  /// Calls `opens(at)` and `closes(at)` for each bracket, `at` its place in `text`, until `closes` returns false.
   /// Returns how much of the text was read: up to and with that bracket, or all.
   template <class Opens, class Closes>
   std::size_t scan(std::string_view text, Opens opens, Closes closes);
@@ -105,8 +105,11 @@ std::size_t JsonBrackets::scan(std::string_view text, Opens opens, Closes closes
     const std::uint64_t in_strings = strings(masks.quotes & ~escaped(masks.backslashes, length));
     for (std::uint64_t left = (masks.opens | masks.closes) & ~in_strings; left != 0; left &= left - 1) {
       const int at = std::countr_zero(left);
-      const bool goes_on = (masks.opens >> at & 1) != 0 ? opens(begin + at) : closes(begin + at);
-      if (goes_on) continue;
+      if ((masks.opens >> at & 1) != 0) {
+        opens(begin + at);
+        continue;
+      }
+      if (closes(begin + at)) continue;
       in_string_ = false;  // after a bracket outside strings, no string is open
       escape_ = false;
       return begin + at + 1;

@@ -4,14 +4,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "profiler/formats/json_object.hpp"
 #include "profiler/formats/kineto/arguments.hpp"
@@ -57,10 +51,8 @@ std::int64_t integer(ondemand::value value) {
 template <class T>
 T number_of(ondemand::value value) {
   const std::int64_t wide = integer(value);
-  const T number = static_cast<T>(wide);
-  if (static_cast<std::int64_t>(number) != wide || (std::is_unsigned_v<T> && wide < 0))
-    throw Fault{"event with a number out of range"};
-  return number;
+  if (!std::in_range<T>(wide)) throw Fault{"event with a number out of range"};
+  return static_cast<T>(wide);
 }
 
 // {"collective": "all_reduce", "dtype": "f32", "peer": -1, "bytes": 4096, "bytes_on_wire": 4096}
@@ -91,21 +83,14 @@ void set_shape(LaunchShape& shape, ondemand::value list) {
   for (ondemand::value number : list.get_array())
     if (count < numbers.size()) numbers.at(count++) = integer(number);
   const auto small = [&](std::size_t i) {
-    if (numbers.at(i) < 0 || numbers.at(i) > std::numeric_limits<std::uint32_t>::max())
-      throw Fault{"event with a number out of range"};
+    if (!std::in_range<std::uint32_t>(numbers.at(i))) throw Fault{"event with a number out of range"};
     return static_cast<std::uint32_t>(numbers.at(i));
   };
   shape = {.grid = {small(0), small(1), small(2)}, .block = {small(3), small(4), small(5)}, .bytes = numbers[6]};
 }
 
 bool add_to_tag(Tag& tag, std::string_view key, ondemand::value value) {
-  static constexpr std::array<std::pair<std::string_view, std::int32_t Tag::*>, 5> kNumbers{
-      {{"layer", &Tag::layer},
-       {"microbatch", &Tag::microbatch},
-       {"bucket", &Tag::bucket},
-       {"chunk", &Tag::chunk},
-       {"step", &Tag::step}}};
-  for (const auto& [name, member] : kNumbers)
+  for (const auto& [name, member] : kineto::kTagNumbers)
     if (key == name) return (tag.*member = number_of<std::int32_t>(value), true);
   if (key == "kind") return (tag.kind = known(kind_from(text_of(value))), true);
   if (key == "mode") return (tag.mode = known(mode_from(text_of(value))), true);

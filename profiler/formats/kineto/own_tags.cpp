@@ -3,14 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <iterator>
 #include <stdexcept>
-#include <system_error>
 
 #include "platform/json.hpp"
+#include "profiler/formats/format.hpp"
 #include "profiler/formats/json_object.hpp"
 
 namespace underlap::formats::kineto {
@@ -49,11 +46,8 @@ void add_tag(JsonObject& object, const Tag& tag) {
   if (tag.mode != Mode::none) object.add("mode", to_string(tag.mode));
   if (tag.direction != Direction::none) object.add("direction", to_string(tag.direction));
   if (tag.purpose != kNoName) object.add_exact("purpose", name_of(tag.purpose));
-  if (tag.layer != -1) object.add("layer", tag.layer);
-  if (tag.microbatch != -1) object.add("microbatch", tag.microbatch);
-  if (tag.bucket != -1) object.add("bucket", tag.bucket);
-  if (tag.chunk != -1) object.add("chunk", tag.chunk);
-  if (tag.step != -1) object.add("step", tag.step);
+  for (const auto& [key, member] : kTagNumbers)
+    if (tag.*member != -1) object.add(key, tag.*member);
 }
 
 void add_attribution(JsonObject& object, const Attribution& attribution) {
@@ -118,26 +112,13 @@ GroupRecord group_of(const ordered_json& value) {
           .num_ranks = value.at("num_ranks").get<std::int32_t>()};
 }
 
-void check_schema(const std::string& schema, const std::string& origin) {
-  std::int32_t version = 0;
-  const std::string_view text = schema;
-  if (!text.starts_with(kOwnSchemaFamily)) throw std::out_of_range("schema");
-  const std::string_view digits = text.substr(kOwnSchemaFamily.size());
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
-  if (error != std::errc() || end != digits.data() + digits.size()) throw std::out_of_range("schema");
-  if (version > kOwnSchemaVersion)
-    throw std::invalid_argument(
-        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; use the Underlap that wrote it, "
-                    "or a newer one",
-                    origin, schema, kOwnSchemaFamily, kOwnSchemaVersion));
-}
-
 // {"schema": "underlap.kineto/1", "rank": 0, "clock_offset_ns": 0, "metadata": [["cell", "off"]],
 //  "groups": [{"purpose": "", "ranks": [0, 1], "name": "dp_gather", ...}],
 //  "tracks": [{"rank": 0, "stream": 1, "name": "dp_comm", "kind": "stream", "device": 0}],
 //  "marks": [[BLOCK, STEP, NS], ...], "clocks": [[DEVICE_NS, UNIX_NS], ...]}
 OwnHeader header_of(const ordered_json& json, const std::string& origin) {
-  check_schema(json.at("schema").get<std::string>(), origin);
+  if (!is_schema_of(json.at("schema").get<std::string>(), kOwnSchemaFamily, kOwnSchemaVersion, origin))
+    throw std::out_of_range("schema");
   OwnHeader header{.trace = {}, .clock_offset_ns = json.at("clock_offset_ns").get<std::int64_t>()};
   Trace& trace = header.trace;
   const auto rank = json.at("rank").get<std::int32_t>();

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +25,14 @@ namespace underlap::formats::kineto {
 inline constexpr std::string_view kOwnKey = "underlap";
 inline constexpr std::string_view kOwnSchemaFamily = "underlap.kineto/";
 inline constexpr std::int32_t kOwnSchemaVersion = 1;
+
+/// The numbers of a tag by their keys.
+inline constexpr std::array<std::pair<std::string_view, std::int32_t Tag::*>, 5> kTagNumbers{
+    {{"layer", &Tag::layer},
+     {"microbatch", &Tag::microbatch},
+     {"bucket", &Tag::bucket},
+     {"chunk", &Tag::chunk},
+     {"step", &Tag::step}}};
 
 /// A flow that ends in a slice: its kind, and which slice of the file it begins at.
 using FlowFrom = std::pair<FlowKind, std::uint32_t>;

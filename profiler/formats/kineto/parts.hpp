@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -62,6 +61,12 @@ struct KinetoParts {
   std::map<std::uint32_t, KinetoLane> lane_of_points;
   std::map<std::pair<KinetoId, KinetoId>, NameId> thread_names;
   std::map<KinetoId, NameId> process_names;
+
+  /// The name of a lane's thread; "" without one.
+  std::string_view thread_name(const KinetoLane& lane) const {
+    const auto found = thread_names.find({lane.pid, lane.tid});
+    return found == thread_names.end() ? std::string_view() : name_of(found->second);
+  }
 };
 
 /// Adds the flows from calls to the work that they enqueued; counts work that begins before its call does in the

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 #include "platform/input/byte_stream.hpp"
 #include "profiler/formats/kineto/builder.hpp"

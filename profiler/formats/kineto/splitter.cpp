@@ -2,7 +2,6 @@
 #include "profiler/formats/kineto/splitter.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace underlap::formats {
@@ -128,12 +127,7 @@ bool KinetoSplitter::take_value(std::size_t& length) {
   for (std::size_t done = 0; is_container || done < filled();) {
     if (is_container) {
       done += brackets.scan(
-          rest().substr(done),
-          [&](std::size_t) {
-            ++depth;
-            return true;
-          },
-          [&](std::size_t) { return --depth != 0; });
+          rest().substr(done), [&](std::size_t) { ++depth; }, [&](std::size_t) { return --depth != 0; });
       length = done;
       if (depth == 0) return true;
     } else if (length = rest().find_first_of(",}] \t\r\n", done); length != std::string_view::npos) {
@@ -207,11 +201,7 @@ KinetoSplitter::Found KinetoSplitter::next_events() {
     bool ends_here = false;
     const std::size_t from = scanned_;
     scanned_ += brackets_.scan(
-        {buffer_.data() + from, filled_ - from},
-        [&](std::size_t) {
-          ++depth_;
-          return true;
-        },
+        {buffer_.data() + from, filled_ - from}, [&](std::size_t) { ++depth_; },
         [&](std::size_t at) {
           if (depth_ == 0) {
             ends_here = true;

@@ -6,13 +6,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstddef>
-#include <vector>
 
+#include "profiler/trace/enum_names.hpp"
 #include "profiler/trace/saturating.hpp"
 
 namespace underlap::formats {
 namespace {
+
+constexpr EnumNames<Collective, 7> kWordsOfCollectives{
+    {"_allgather_base", "_reduce_scatter_base", "allreduce", "all_to_all", "broadcast", "send", "recv"}};
+constexpr EnumNames<DataType, 7> kWordsOfTypes{
+    {"Float", "BFloat16", "Int", "Byte", "Double", "Float8_e4m3fn", "Float8_e5m2"}};
 
 bool is_mixed(const std::vector<TransferRecord>& transfers) {
   return std::ranges::any_of(transfers, [&](const auto& t) { return t.collective != transfers.front().collective; });
@@ -107,31 +111,8 @@ void add_transfers(JsonObject& args, const GroupRecord& group, const std::vector
 
 }  // namespace
 
-std::string_view kineto_word(Collective collective) {
-  switch (collective) {
-    case Collective::all_gather: return "_allgather_base";
-    case Collective::reduce_scatter: return "_reduce_scatter_base";
-    case Collective::all_reduce: return "allreduce";
-    case Collective::all_to_all: return "all_to_all";
-    case Collective::broadcast: return "broadcast";
-    case Collective::send: return "send";
-    case Collective::receive: return "recv";
-  }
-  return "";
-}
-
-std::string_view kineto_word(DataType dtype) {
-  switch (dtype) {
-    case DataType::f32: return "Float";
-    case DataType::bf16: return "BFloat16";
-    case DataType::i32: return "Int";
-    case DataType::u8: return "Byte";
-    case DataType::f64: return "Double";
-    case DataType::f8e4m3: return "Float8_e4m3fn";
-    case DataType::f8e5m2: return "Float8_e5m2";
-  }
-  return "";
-}
+std::string_view kineto_word(Collective collective) { return kWordsOfCollectives[collective]; }
+std::string_view kineto_word(DataType dtype) { return kWordsOfTypes[dtype]; }
 
 std::string_view kineto_category(const Trace& trace, std::size_t i) {
   const Track& track = trace.track_of(i);

@@ -9,8 +9,6 @@
 #include <cctype>
 #include <cstring>
 #include <new>
-#include <stdexcept>
-#include <utility>
 
 #include "platform/errors.hpp"
 #include "platform/input/byte_stream.hpp"
@@ -89,9 +87,7 @@ std::string selected(std::string_view column) {
 void CloseDatabase::operator()(sqlite3* handle) const { sqlite3_close(handle); }
 void FinalizeStatement::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-bool is_sqlite(std::span<const std::byte> begin) {
-  return begin.size() >= kMagic.size() && std::memcmp(begin.data(), kMagic.data(), kMagic.size()) == 0;
-}
+bool is_sqlite(std::string_view begin) { return begin.starts_with(kMagic); }
 
 Database::Database(const std::filesystem::path& path) : path_(path) {
   const Header header = read_header(path);

@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -115,6 +114,6 @@ class Rows {
 };
 
 /// Whether the file itself begins as an SQLite database does.
-bool is_sqlite(std::span<const std::byte> begin);
+bool is_sqlite(std::string_view begin);
 
 }  // namespace underlap::formats::nsys

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
-#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -27,9 +26,7 @@ std::vector<const char*> work_columns(std::initializer_list<const char*> own) {
 
 template <class Integer>
 Integer narrowed(std::optional<std::int64_t> value, Integer otherwise) {
-  const bool fits =
-      value && *value >= std::numeric_limits<Integer>::min() && *value <= std::numeric_limits<Integer>::max();
-  return fits ? static_cast<Integer>(*value) : otherwise;
+  return value && std::in_range<Integer>(*value) ? static_cast<Integer>(*value) : otherwise;
 }
 
 // Adds the current row as a slice; what it is and how large, its table knows.

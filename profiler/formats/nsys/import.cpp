@@ -3,12 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <system_error>
-#include <utility>
 
 namespace underlap::formats::nsys {
 namespace {
@@ -134,7 +131,7 @@ void Import::add(std::uint32_t track, const Span& span, NameId name, Kind kind, 
              .duration_ns = span.duration_ns,
              .name = name,
              .tag = {.kind = kind},
-             .attribution = {AttributionSource::none, 0, kNoName},
+             .attribution = kNotAttributed,
              .shape = shape});
 }
 

@@ -4,14 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <iterator>
-#include <map>
-#include <optional>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "profiler/trace/wire_bytes.hpp"
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <charconv>
 #include <functional>
-#include <limits>
 #include <set>
 #include <string>
 #include <string_view>

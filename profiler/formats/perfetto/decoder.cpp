@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <iterator>
 #include <protozero/pbf_reader.hpp>
 #include <stdexcept>
-#include <string_view>
-#include <system_error>
 
+#include "profiler/formats/format.hpp"
 #include "profiler/formats/perfetto/fields.hpp"
 #include "profiler/formats/perfetto/packets.hpp"
 #include "profiler/trace/saturating.hpp"
@@ -197,17 +194,7 @@ void PerfettoDecoder::add_ours(data_view message, PerfettoSequence& sequence) {
 }
 
 void PerfettoDecoder::check_schema(const std::string& schema) {
-  const std::string_view text = schema;
-  std::int32_t version = 0;
-  if (!text.starts_with(kSchemaFamily)) return skip("packet of an unknown schema");
-  const std::string_view digits = text.substr(kSchemaFamily.size());
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
-  if (error != std::errc() || end != digits.data() + digits.size()) return skip("packet of an unknown schema");
-  if (version > kSchemaVersion)
-    throw std::invalid_argument(
-        fmt::format("{}: written with schema {}, but this Underlap reads up to {}{}; use the Underlap that wrote it, "
-                    "or a newer one",
-                    origin_, schema, kSchemaFamily, kSchemaVersion));
+  if (!is_schema_of(schema, kSchemaFamily, kSchemaVersion, origin_)) return skip("packet of an unknown schema");
   ours_ = true;
 }
 

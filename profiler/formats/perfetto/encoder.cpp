@@ -5,14 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <protozero/pbf_writer.hpp>
-#include <set>
-#include <stdexcept>
 #include <utility>
 
-#include "profiler/formats/perfetto/fields.hpp"
 #include "profiler/formats/perfetto/packets.hpp"
 #include "profiler/formats/writable.hpp"
 
@@ -23,7 +18,6 @@ using namespace perfetto;
 using protozero::pbf_writer;
 
 constexpr std::uint32_t kSequenceId = 1;
-constexpr std::uint64_t kNumModes = 8;
 
 void add_entry(std::string& interned, std::uint32_t field, std::uint64_t iid, std::string_view text) {
   pbf_writer data(interned);

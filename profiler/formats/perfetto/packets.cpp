@@ -3,8 +3,6 @@
 
 #include <zlib.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/varint.hpp>
@@ -32,8 +30,8 @@ NextPacket take_packet(const char*& at, const char* end, protozero::data_view& p
   }
 }
 
-std::vector<protozero::data_view> first_packets(std::span<const std::byte> bytes) {
-  const char* at = reinterpret_cast<const char*>(bytes.data());
+std::vector<protozero::data_view> first_packets(std::string_view bytes) {
+  const char* at = bytes.data();
   const char* const end = at + bytes.size();
   std::vector<protozero::data_view> packets;
   protozero::data_view packet;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <protozero/data_view.hpp>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +16,7 @@ NextPacket take_packet(const char*& at, const char* end, protozero::data_view& p
 
 /// The packets in the first bytes of a file. The last one may be cut. Empty if the bytes
 /// are not packets: a text may start like a packet, with a line feed, but no packet follows.
-std::vector<protozero::data_view> first_packets(std::span<const std::byte>);
+std::vector<protozero::data_view> first_packets(std::string_view bytes);
 
 /// Whether a packet, or the start of one, has a field: perfetto::bytes(tag) or perfetto::number(tag).
 bool has_field(protozero::data_view packet, std::uint32_t tag_and_type);

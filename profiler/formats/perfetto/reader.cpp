@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "platform/input/input_file.hpp"
@@ -80,11 +79,10 @@ void decode_plain(ByteStream& stream, PerfettoDecoder& decoder, Reading& reading
 
 }  // namespace
 
-Trace read_perfetto(std::span<const std::byte> bytes, const std::filesystem::path& origin) {
+Trace read_perfetto(std::string_view bytes, const std::filesystem::path& origin) {
   PerfettoDecoder decoder(origin.string());
-  const char* const begin = reinterpret_cast<const char*>(bytes.data());
-  const char* const end = begin + bytes.size();
-  if (const auto rest = decode(begin, end, decoder); rest && *rest != end) decoder.skip("truncated packet");
+  const char* const end = bytes.data() + bytes.size();
+  if (const auto rest = decode(bytes.data(), end, decoder); rest && *rest != end) decoder.skip("truncated packet");
   return decoder.finish();
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
 
 #include "profiler/trace/trace.hpp"
 
@@ -22,6 +21,6 @@ namespace underlap::formats {
 Trace read_perfetto(const std::filesystem::path&, Reading&);
 
 /// The same from memory, not compressed. `origin` names the bytes in messages.
-Trace read_perfetto(std::span<const std::byte> bytes, const std::filesystem::path& origin);
+Trace read_perfetto(std::string_view bytes, const std::filesystem::path& origin);
 
 }  // namespace underlap::formats

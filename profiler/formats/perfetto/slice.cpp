@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/formats/perfetto/slice.hpp"
 
-#include <cstddef>
 #include <protozero/pbf_reader.hpp>
-#include <string_view>
 
 namespace underlap::formats {
 namespace {

@@ -7,10 +7,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
 #include "platform/errors.hpp"
 #include "profiler/formats/output_file.hpp"
@@ -44,16 +40,15 @@ struct PerfettoWriter::State {
   }
 };
 
-PerfettoWriter::PerfettoWriter(const std::filesystem::path& path, WriteAt where)
-    : state_(std::make_unique<State>(path, !where.offset())) {
-  if (!where.offset()) return;
-  const std::int64_t offset = *where.offset();
+PerfettoWriter::PerfettoWriter(const std::filesystem::path& path, std::optional<std::int64_t> append_at)
+    : state_(std::make_unique<State>(path, !append_at)) {
+  if (!append_at) return;
   const auto length = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  if (offset < 0 || offset > length)
+  if (*append_at < 0 || *append_at > length)
     throw std::invalid_argument(
-        fmt::format("{}: cannot continue at byte {}: the file has {} bytes", path.string(), offset, length));
-  if (!state_->cut(offset)) fail(path, "be cut");
-  state_->bytes = offset;
+        fmt::format("{}: cannot continue at byte {}: the file has {} bytes", path.string(), *append_at, length));
+  if (!state_->cut(*append_at)) fail(path, "be cut");
+  state_->bytes = *append_at;
 }
 
 PerfettoWriter::~PerfettoWriter() = default;

@@ -10,21 +10,6 @@
 
 namespace underlap::formats {
 
-/// Where in its file a PerfettoWriter begins.
-class WriteAt {
- public:
-  /// A new file; an existing one is replaced.
-  static WriteAt create() { return WriteAt{std::nullopt}; }
-  /// An existing file, cut to `bytes` first: a length that PerfettoWriter::bytes() once gave for it.
-  static WriteAt append_at(std::int64_t bytes) { return WriteAt{bytes}; }
-
-  const std::optional<std::int64_t>& offset() const { return offset_; }
-
- private:
-  explicit WriteAt(std::optional<std::int64_t> offset) : offset_(offset) {}
-  std::optional<std::int64_t> offset_;
-};
-
 /// Writes a native trace, block by block: a stream of Perfetto packets that ui.perfetto.dev opens as it is.
 ///
 /// A killed process leaves a readable file. Every packet is whole except perhaps the last, and each block has its
@@ -32,8 +17,10 @@ class WriteAt {
 /// block. A writer must be used by one thread at a time.
 class PerfettoWriter {
  public:
+  /// Creates a file, or replaces it. With `append_at`, cuts an existing file to that many bytes instead, a length that
+  /// bytes() once gave for it, and continues there.
   /// Throws MachineError where the file cannot be opened, std::invalid_argument for an offset past the file's end.
-  PerfettoWriter(const std::filesystem::path& path, WriteAt where);
+  explicit PerfettoWriter(const std::filesystem::path& path, std::optional<std::int64_t> append_at = std::nullopt);
   ~PerfettoWriter();
   PerfettoWriter(PerfettoWriter&&) noexcept;
   PerfettoWriter& operator=(PerfettoWriter&&) noexcept;

@@ -2,9 +2,6 @@
 #include "profiler/formats/pftrace/arguments.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "profiler/formats/kineto/collective_arguments.hpp"
@@ -13,108 +10,18 @@
 namespace underlap::formats::pftrace {
 namespace {
 
-enum class Key : std::uint8_t {
-  device,
-  stream,
-  agent,
-  from_agent,
-  to_agent,
-  correlation,
-  external_id,
-  bytes,
-  grid,
-  block,
-  grid_threads,
-  block_threads,
-  awaited_stream,
-  record_id,
-  begin_ns,
-  end_ns,
-  nccl_group,
-  nccl_ranks,
-  nccl_function,
-  nccl_type,
-  nccl_count,
-  nccl_sequence,
-  peer,
-  collective  // take_collective_argument() knows it
-};
-
-// The names of PyTorch's debug annotations, of the extra data of its render stages, and of rocprofv3's annotations.
-const std::unordered_map<std::string_view, Key>& keys() {
-  static const std::unordered_map<std::string_view, Key> kKeys{{"device", Key::device},
-                                                               {"device id", Key::device},
-                                                               {"stream", Key::stream},
-                                                               {"stream id", Key::stream},
-                                                               {"stream_ID", Key::stream},
-                                                               {"agent", Key::agent},
-                                                               {"src_agent", Key::from_agent},
-                                                               {"dst_agent", Key::to_agent},
-                                                               {"correlation", Key::correlation},
-                                                               {"corr_id", Key::correlation},
-                                                               {"External id", Key::external_id},
-                                                               {"external id", Key::external_id},
-                                                               {"bytes", Key::bytes},
-                                                               {"copy_bytes", Key::bytes},
-                                                               {"grid", Key::grid},
-                                                               {"block", Key::block},
-                                                               {"grid_size", Key::grid_threads},
-                                                               {"workgroup_size", Key::block_threads},
-                                                               {"wait_on_stream", Key::awaited_stream},
-                                                               {"wait_on_cuda_event_record_corr_id", Key::record_id},
-                                                               {"begin_ns", Key::begin_ns},
-                                                               {"end_ns", Key::end_ns},
-                                                               {"pg_name", Key::nccl_group},
-                                                               {"process_group", Key::nccl_group},
-                                                               {"process_group_ranks", Key::nccl_ranks},
-                                                               {"func", Key::nccl_function},
-                                                               {"datatype", Key::nccl_type},
-                                                               {"count", Key::nccl_count},
-                                                               {"seq", Key::nccl_sequence},
-                                                               {"peer", Key::peer},
-                                                               {"dtype", Key::collective},
-                                                               {"Collective name", Key::collective},
-                                                               {"In msg nelems", Key::collective},
-                                                               {"Out msg nelems", Key::collective},
-                                                               {"Group size", Key::collective},
-                                                               {"Process Group Name", Key::collective},
-                                                               {"Process Group Description", Key::collective},
-                                                               {"Process Group Ranks", Key::collective},
-                                                               {"Global rank start", Key::collective},
-                                                               {"Global rank stride", Key::collective},
-                                                               {"Seq", Key::collective},
-                                                               {"Src Rank", Key::collective},
-                                                               {"Dst Rank", Key::collective},
-                                                               {"In split size", Key::collective},
-                                                               {"Out split size", Key::collective}};
-  return kKeys;
-}
-
-template <class Number>
-Number within(std::string_view text, Number otherwise) {
-  using Limits = std::numeric_limits<Number>;
-  const auto number = integer_of(text);
-  return number && Limits::min() <= *number && *number <= static_cast<std::int64_t>(Limits::max())
-             ? static_cast<Number>(*number)
-             : otherwise;
-}
-
 // The number of "GPU-0"; -1 for another agent.
 std::int32_t device_of_agent(std::string_view agent) {
   constexpr std::string_view kGpu = "GPU-";
-  return agent.starts_with(kGpu) ? within<std::int32_t>(agent.substr(kGpu.size()), -1) : -1;
+  return agent.starts_with(kGpu) ? integer_within<std::int32_t>(agent.substr(kGpu.size()), -1) : -1;
 }
 
 // The members of "[132, 1, 1]".
 std::array<std::uint32_t, 3> three(std::string_view list) {
-  constexpr std::string_view kDigits = "0123456789";
+  const std::vector<std::string_view> numbers = numbers_in(list);
   std::array<std::uint32_t, 3> sizes{};
-  std::size_t at = list.find_first_of(kDigits);
-  for (std::size_t i = 0; i < sizes.size() && at < list.size(); ++i) {
-    const std::size_t end = std::min(list.find_first_not_of(kDigits, at), list.size());
-    sizes.at(i) = within<std::uint32_t>(list.substr(at, end - at), 0);
-    at = list.find_first_of(kDigits, end);
-  }
+  for (std::size_t i = 0; i < std::min(sizes.size(), numbers.size()); ++i)
+    sizes.at(i) = integer_within<std::uint32_t>(numbers[i], 0);
   return sizes;
 }
 
@@ -138,48 +45,78 @@ std::string_view type_of(std::string_view nccl) {
   return found == kTypes.end() ? std::string_view() : found->second;
 }
 
+std::int32_t small_number(std::string_view text) { return integer_within<std::int32_t>(text, -1); }
+std::int64_t large_number(std::string_view text) { return integer_of(text).value_or(-1); }
+std::uint32_t whole_number(std::string_view text) { return integer_within<std::uint32_t>(text, 0); }
+
+void take_device(Arguments& to, std::string_view text) { to.work.device = small_number(text); }
+void take_stream(Arguments& to, std::string_view text) {
+  to.work.stream = small_number(text);
+  to.work.has_stream = to.work.stream >= 0;
+}
+void take_correlation(Arguments& to, std::string_view text) { to.correlation = large_number(text); }
+void take_external_id(Arguments& to, std::string_view text) { to.work.external_id = large_number(text); }
+void take_bytes(Arguments& to, std::string_view text) {
+  to.work.shape.bytes = std::max<std::int64_t>(0, large_number(text));
+}
+void take_group(Arguments& to, std::string_view text) { to.collective.group_name = intern(text); }
+
+using Take = void (*)(Arguments&, std::string_view text);
+
+// By the names of PyTorch's debug annotations, of the extra data of its render stages, and of rocprofv3's annotations.
+const std::unordered_map<std::string_view, Take>& takers() {
+  using Text = std::string_view;
+  static const std::unordered_map<std::string_view, Take> kTakers{
+      {"device", take_device},
+      {"device id", take_device},
+      {"stream", take_stream},
+      {"stream id", take_stream},
+      {"stream_ID", take_stream},
+      {"agent", [](Arguments& to, Text text) { to.work.device = device_of_agent(text); }},
+      {"src_agent", [](Arguments& to, Text text) { to.from_device = device_of_agent(text); }},
+      {"dst_agent", [](Arguments& to, Text text) { to.to_device = device_of_agent(text); }},
+      {"correlation", take_correlation},
+      {"corr_id", take_correlation},
+      {"External id", take_external_id},
+      {"external id", take_external_id},
+      {"bytes", take_bytes},
+      {"copy_bytes", take_bytes},
+      {"grid", [](Arguments& to, Text text) { to.work.shape.grid = three(text); }},
+      {"block", [](Arguments& to, Text text) { to.work.shape.block = three(text); }},
+      {"grid_size", [](Arguments& to, Text text) { to.grid_threads = whole_number(text); }},
+      {"workgroup_size", [](Arguments& to, Text text) { to.block_threads = whole_number(text); }},
+      {"wait_on_stream", [](Arguments& to, Text text) { to.work.awaited_stream = small_number(text); }},
+      {"wait_on_cuda_event_record_corr_id", [](Arguments& to, Text text) { to.work.record_id = large_number(text); }},
+      {"begin_ns", [](Arguments& to, Text text) { to.begin_ns = large_number(text); }},
+      {"end_ns", [](Arguments& to, Text text) { to.end_ns = large_number(text); }},
+      {"pg_name", take_group},
+      {"process_group", take_group},
+      {"process_group_ranks", [](Arguments& to, Text text) { to.collective.group_ranks = intern(text); }},
+      {"func", [](Arguments& to, Text text) { to.collective.name = intern(collective_of_function(text)); }},
+      {"datatype", [](Arguments& to, Text text) { to.collective.dtype = intern(type_of(text)); }},
+      {"count", [](Arguments& to, Text text) { to.collective.in_elements = integer_of(text).value_or(0); }},
+      {"seq", [](Arguments& to, Text text) { to.collective.sequence = large_number(text); }},
+      {"peer", [](Arguments& to, Text text) { to.collective.peer = large_number(text); }}};
+  return kTakers;
+}
+
+bool take_of_collective(KinetoCollective& collective, std::string_view key, std::string_view text) {
+  return take_collective_argument(
+      collective, [&](std::string_view name) { return key == name; }, [&] { return text; }, intern);
+}
+
 }  // namespace
 
-bool is_used_argument(std::string_view key) { return keys().contains(key); }
+bool is_used_argument(std::string_view key) {
+  KinetoCollective ignored;
+  return takers().contains(key) || take_of_collective(ignored, key, {});
+}
 
 void take_argument(Arguments& arguments, std::string_view key, std::string_view text) {
-  const auto found = keys().find(key);
-  if (found == keys().end()) return;
-  KinetoWork& work = arguments.work;
-  KinetoCollective& collective = arguments.collective;
-  if (found->second != Key::external_id) arguments.is_empty = false;
-  switch (found->second) {
-    case Key::device: work.device = within<std::int32_t>(text, -1); break;
-    case Key::stream:
-      work.stream = within<std::int32_t>(text, -1);
-      work.has_stream = work.stream >= 0;
-      break;
-    case Key::agent: work.device = device_of_agent(text); break;
-    case Key::from_agent: arguments.from_device = device_of_agent(text); break;
-    case Key::to_agent: arguments.to_device = device_of_agent(text); break;
-    case Key::correlation: arguments.correlation = within<std::int64_t>(text, -1); break;
-    case Key::external_id: work.external_id = within<std::int64_t>(text, -1); break;
-    case Key::bytes: work.shape.bytes = std::max<std::int64_t>(0, within<std::int64_t>(text, 0)); break;
-    case Key::grid: work.shape.grid = three(text); break;
-    case Key::block: work.shape.block = three(text); break;
-    case Key::grid_threads: arguments.grid_threads = within<std::uint32_t>(text, 0); break;
-    case Key::block_threads: arguments.block_threads = within<std::uint32_t>(text, 0); break;
-    case Key::awaited_stream: work.awaited_stream = within<std::int32_t>(text, -1); break;
-    case Key::record_id: work.record_id = within<std::int64_t>(text, -1); break;
-    case Key::begin_ns: arguments.begin_ns = within<std::int64_t>(text, -1); break;
-    case Key::end_ns: arguments.end_ns = within<std::int64_t>(text, -1); break;
-    case Key::nccl_group: collective.group_name = intern(text); break;
-    case Key::nccl_ranks: collective.group_ranks = intern(text); break;
-    case Key::nccl_function: collective.name = intern(collective_of_function(text)); break;
-    case Key::nccl_type: collective.dtype = intern(type_of(text)); break;
-    case Key::nccl_count: collective.in_elements = within<std::int64_t>(text, 0); break;
-    case Key::nccl_sequence: collective.sequence = within<std::int64_t>(text, -1); break;
-    case Key::peer: collective.peer = within<std::int64_t>(text, -1); break;
-    case Key::collective:
-      take_collective_argument(
-          collective, [&](std::string_view name) { return key == name; }, [&] { return text; },
-          [](std::string_view value) { return intern(value); });
-  }
+  const auto found = takers().find(key);
+  if (found == takers().end() && !take_of_collective(arguments.collective, key, text)) return;
+  if (found != takers().end()) found->second(arguments, text);
+  if (found == takers().end() || found->second != take_external_id) arguments.is_empty = false;
 }
 
 void finish_arguments(Arguments& arguments) {

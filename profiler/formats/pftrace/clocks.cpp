@@ -5,14 +5,12 @@
 #include <protozero/pbf_reader.hpp>
 #include <vector>
 
+#include "profiler/formats/kineto/events.hpp"
 #include "profiler/formats/perfetto/slice.hpp"
 #include "profiler/formats/pftrace/fields.hpp"
 
 namespace underlap::formats::pftrace {
 namespace {
-
-// Two such times differ by at most 64 bits, even after a shift to Unix time, and their sum with an offset fits.
-constexpr std::int64_t kMostClockNs = std::int64_t{1} << 61;
 
 struct ClockReading {
   std::uint64_t id = 0;
@@ -37,11 +35,11 @@ ClockReading reading_of(protozero::data_view message) {
 
 std::optional<std::int64_t> nanoseconds(std::uint64_t timestamp, std::uint64_t unit_ns) {
   std::int64_t time = 0;
-  if (__builtin_mul_overflow(timestamp, unit_ns, &time) || time > kMostClockNs) return std::nullopt;
+  if (__builtin_mul_overflow(timestamp, unit_ns, &time) || time > kMostTimeNs) return std::nullopt;
   return time;
 }
 
-bool is_in_range(std::int64_t time_ns) { return -kMostClockNs <= time_ns && time_ns <= kMostClockNs; }
+bool is_in_range(std::int64_t time_ns) { return -kMostTimeNs <= time_ns && time_ns <= kMostTimeNs; }
 
 }  // namespace
 

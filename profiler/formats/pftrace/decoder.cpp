@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <protozero/pbf_reader.hpp>
-#include <utility>
-#include <vector>
 
 #include "profiler/formats/perfetto/packets.hpp"
 #include "profiler/formats/pftrace/arguments.hpp"
@@ -19,9 +17,6 @@ using perfetto::fixed64;
 using perfetto::number;
 using protozero::data_view;
 using protozero::pbf_reader;
-
-// 104 days: sums of many durations stay in range.
-constexpr std::uint64_t kMostStageNs = std::uint64_t{1} << 53;
 
 std::string_view text_of(data_view view) { return {view.data(), view.size()}; }
 
@@ -413,7 +408,7 @@ void Decoder::add_stage(data_view message, const Sequence& sequence, std::int64_
       }
       default: reader.skip();
     }
-  if (duration > kMostStageNs) return skip("invalid or overflowing duration");
+  if (duration > std::uint64_t{kMostDurationNs}) return skip("invalid or overflowing duration");
   stage.duration_ns = static_cast<std::int64_t>(duration);
   if (arguments.work.device < 0) arguments.work.device = static_cast<std::int32_t>(std::max<std::int64_t>(gpu, -1));
   if (kernel != kNoName) stage.name = kernel;

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <protozero/pbf_reader.hpp>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "platform/input/input_file.hpp"
 #include "platform/memory_room.hpp"
@@ -126,13 +123,12 @@ Decoder new_decoder(const Reading& reading) {
 }
 
 Trace trace_of(Events events, const std::string& origin, Reading& reading) {
-  constexpr std::int64_t kMostBaseNs = std::int64_t{1} << 61;
   reading.begin_stage(kDecoded, 1);
   KinetoLanes lanes;
   KinetoBuilder builder(lanes);
-  add_rows(RowBuilder(events, lanes).build(reading), builder, reading);
+  add_rows(rows_of(events, lanes, reading), builder, reading);
   KinetoHeader header;
-  if (0 < events.unix_offset_ns && events.unix_offset_ns <= kMostBaseNs) header.base_ns = events.unix_offset_ns;
+  if (0 < events.unix_offset_ns && events.unix_offset_ns <= kMostTimeNs) header.base_ns = events.unix_offset_ns;
   Trace trace = builder.finish(header, reading);
   trace.metadata["format"] = "pftrace";
   for (std::size_t i = 0; i < trace.size(); ++i)
@@ -145,7 +141,7 @@ Trace trace_of(Events events, const std::string& origin, Reading& reading) {
 
 }  // namespace
 
-bool is_foreign(std::span<const std::byte> bytes) {
+bool is_foreign(std::string_view bytes) {
   const std::vector<protozero::data_view> packets = first_packets(bytes);
   return !packets.empty() && !is_plane(packets.front()) && std::ranges::any_of(packets, is_packet);
 }
@@ -165,10 +161,10 @@ Trace read(const std::filesystem::path& path, Reading& reading) {
   return trace;
 }
 
-Trace read(std::span<const std::byte> bytes, const std::filesystem::path& origin) {
+Trace read(std::string_view bytes, const std::filesystem::path& origin) {
   Reading unwatched;
   Decoder decoder = new_decoder(unwatched);
-  decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, decoder, unwatched);
+  decode(bytes, decoder, unwatched);
   return trace_of(decoder.finish(), origin.string(), unwatched);
 }
 

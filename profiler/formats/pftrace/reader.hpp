@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
-#include <span>
 
 #include "profiler/trace/trace.hpp"
 
@@ -14,7 +12,7 @@ class Reading;
 namespace underlap::formats::pftrace {
 
 /// Whether a file that starts with these bytes has Perfetto packets. False for an xplane.pb, which looks similar.
-bool is_foreign(std::span<const std::byte>);
+bool is_foreign(std::string_view bytes);
 
 /// Reads a Perfetto trace that another program wrote, whole into memory: the PyTorch profiler (render stages or
 /// slices), rocprofv3, or any program that shows kernels on tracks named "stream N", which may be below "GPU M".
@@ -26,6 +24,6 @@ bool is_foreign(std::span<const std::byte>);
 Trace read(const std::filesystem::path&, Reading&);
 
 /// The same from memory, decompressed. `origin` names the bytes in messages.
-Trace read(std::span<const std::byte>, const std::filesystem::path& origin);
+Trace read(std::string_view bytes, const std::filesystem::path& origin);
 
 }  // namespace underlap::formats::pftrace

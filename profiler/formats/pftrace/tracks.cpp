@@ -4,11 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <limits>
-#include <string>
-#include <unordered_map>
 
 #include "profiler/formats/kineto/decimal_time.hpp"
 
@@ -34,12 +30,8 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-std::int32_t number_of(std::string_view word) {
-  const auto number = integer_of(word);
-  return number && 0 <= *number && *number <= std::numeric_limits<std::int32_t>::max()
-             ? static_cast<std::int32_t>(*number)
-             : -1;
-}
+// -1 for a word that is not a number.
+std::int32_t number_of(std::string_view word) { return integer_within<std::int32_t>(word, -1); }
 
 }  // namespace
 
@@ -69,7 +61,7 @@ std::vector<Place> places_of(std::span<const Track> tracks) {
   std::vector<Place> places;
   for (const Track& track : tracks) {
     const std::string_view name = name_of(track.name);
-    Place place{.pid = {.number = std::max<std::int64_t>(track.pid, 0)}, .stream = stream_in(name)};
+    Place place{.pid = {.number = std::max<std::int64_t>(track.pid, 0)}, .tid = {}, .stream = stream_in(name)};
     place.device = device_in(name);
     constexpr int kMostParents = 16;  // a damaged file may have a circle
     const Track* at = &track;

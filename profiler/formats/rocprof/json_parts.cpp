@@ -29,18 +29,9 @@ std::size_t string_length(std::string_view text) {
 std::size_t bracket_length(std::string_view text) {
   JsonBrackets brackets;
   std::size_t depth = 0;
-  bool is_closed = false;
   const std::size_t length = brackets.scan(
-      text,
-      [&](std::size_t) {
-        ++depth;
-        return true;
-      },
-      [&](std::size_t) {
-        is_closed = --depth == 0;
-        return !is_closed;
-      });
-  return is_closed ? length : std::string_view::npos;
+      text, [&](std::size_t) { ++depth; }, [&](std::size_t) { return --depth > 0; });
+  return depth == 0 ? length : std::string_view::npos;
 }
 
 std::size_t value_length(std::string_view text) {
@@ -95,11 +86,9 @@ std::size_t for_each_json_element(std::string_view text, const std::function<voi
   brackets.scan(
       text,
       [&](std::size_t at) {
-        if (++depth == 2) {
-          count_between(at);
-          begin = at;
-        }
-        return true;
+        if (++depth != 2) return;
+        count_between(at);
+        begin = at;
       },
       [&](std::size_t at) {
         if (--depth == 0) {

@@ -3,8 +3,6 @@
 
 #include <simdjson.h>
 
-#include <array>
-#include <limits>
 #include <utility>
 
 #include "profiler/formats/rocprof/json_parts.hpp"

@@ -65,7 +65,7 @@ Trace hide_tags(const Trace& ours, const HiddenTags& how) {
     if (communicates)
       slice.name = intern(fmt::format("ncclDevKernel_{}(ncclDevKernelArgsStorage<4096ul>)", nccl_word(record)));
     slice.tag = {.kind = communicates ? Kind::compute : slice.tag.kind};
-    slice.attribution = {AttributionSource::none, 0, kNoName};
+    slice.attribution = kNotAttributed;
     slice.operation = 0;
     if (communicates && record != nullptr && how.groups != HiddenTags::Groups::unknown)
       hidden.add(slice, {.group = record->group, .transfers = record->transfers});

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <map>
 
 #include "profiler/formats/format.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/formats/made_up_steps.hpp"
+#include "tests/profiler/formats/trace_text.hpp"
 #include "tests/profiler/slices.hpp"
-#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
 using namespace underlap::testing_support;  // NOLINT
 using namespace ::testing;                  // NOLINT
-
-Trace read_ascend(std::string_view text) {
-  const TemporaryFolder folder;
-  write_text(folder / "trace_view.json", text);
-  return read_trace(folder / "trace_view.json");
-}
 
 std::string task(const std::string& name, const std::string& type, int stream = 7, int connection = 1) {
   return "{'name': '" + name + "', 'pid': 800, 'tid': " + std::to_string(stream) +
@@ -30,7 +23,7 @@ std::string task(const std::string& name, const std::string& type, int stream = 
 
 TEST(AscendReader, CountsEachTaskAndCollectiveOnce) {
   for (const bool names_first : {true, false}) {
-    const Trace trace = read_ascend(ascend_file("Communication", names_first));
+    const Trace trace = read_trace_text(ascend_file("Communication", names_first));
     EXPECT_EQ(trace.metadata.at("format"), "ascend");
     EXPECT_EQ(trace.metadata.at("rank"), "assumed");
     EXPECT_THAT(trace.import.skipped, IsEmpty());
@@ -69,7 +62,7 @@ struct Type {
 class AscendTasks : public TestWithParam<Type> {};
 
 TEST_P(AscendTasks, AreClassifiedByType) {
-  const Trace trace = read_ascend(quoted("[" + task("a", GetParam().type) + "," + task("b", "AI_CORE") + "]"));
+  const Trace trace = read_trace_text(quoted("[" + task("a", GetParam().type) + "," + task("b", "AI_CORE") + "]"));
   EXPECT_EQ(trace.tag(0).kind, GetParam().kind);
 }
 
@@ -82,10 +75,11 @@ INSTANTIATE_TEST_SUITE_P(Types, AscendTasks,
                                 Type{"NOTIFY_RECORD_SQE", Kind::none}));
 
 TEST(AscendReader, TakesOtherRowsOfAGroupAsCommunication) {
-  const Trace trace = read_ascend(quoted("[" + task("a", "AI_CORE") +
-                                         ",{'name': 'lcclAllGather', 'pid': 900, 'tid': 3, 'ts': '12', 'dur': 4, 'ph': "
-                                         "'X'}, {'ph': 'M', 'name': 'thread_name', 'pid': 900, 'tid': 3, 'args': "
-                                         "{'name': 'Group 606 Communication'}}]"));
+  const Trace trace =
+      read_trace_text(quoted("[" + task("a", "AI_CORE") +
+                             ",{'name': 'lcclAllGather', 'pid': 900, 'tid': 3, 'ts': '12', 'dur': 4, 'ph': "
+                             "'X'}, {'ph': 'M', 'name': 'thread_name', 'pid': 900, 'tid': 3, 'args': "
+                             "{'name': 'Group 606 Communication'}}]"));
   const std::uint32_t gather = slice_named(trace, "lcclAllGather");
   ASSERT_NE(trace.communication(gather), nullptr);
   EXPECT_TRUE(trace.is_work(gather));
@@ -95,14 +89,14 @@ TEST(AscendReader, TakesOtherRowsOfAGroupAsCommunication) {
 }
 
 TEST(AscendReader, UsesTasksOfCollectivesIfNoGroupHasRows) {
-  const Trace trace = read_ascend(
+  const Trace trace = read_trace_text(
       quoted("[" + task("a", "AI_CORE") + "," + task("hcom_reduceScatter__606_0_1", "EVENT_WAIT_SQE", 9) + "]"));
   EXPECT_TRUE(trace.is_work(1));
   EXPECT_EQ(name_of(trace.tag(1).purpose), "reduce_scatter");
 }
 
 TEST(AscendReader, KeepsAKernelOnAMatrixUnitThatACollectiveLaunched) {
-  const Trace trace = read_ascend(
+  const Trace trace = read_trace_text(
       quoted("[" + task("MatmulAllReduce", "MIX_AIC", 7, 4) + "," + task("aiv_all_reduce", "MIX_AIV", 7, 4) +
              ",{'name': 'hcom_allReduce__1', 'pid': 900, 'tid': 0, 'ts': '10', 'dur': 4, 'args': {'connection_id': 4}, "
              "'ph': 'X'}]"));
@@ -120,7 +114,7 @@ TEST(AscendReader, LeavesOutTasksOfTheSameDeviceOnly) {
     return ",{'ph': 'M', 'name': 'thread_name', 'pid': " + std::to_string(process) +
            ", 'tid': 0, 'args': {'name': 'Group 606 Communication'}}";
   };
-  const Trace trace = read_ascend(quoted(
+  const Trace trace = read_trace_text(quoted(
       "[" + task("on_plane", "SDMA_SQE", 20, 1) + "," + task("of_call", "SDMA_SQE", 7, 4) + "," +
       on_second(task("other_stream", "AI_CORE", 20, 1)) + "," + on_second(task("other_call", "SDMA_SQE", 7, 4)) + "," +
       on_second(task("on_second_plane", "SDMA_SQE", 21, 2)) + row(900, 0, "hcom_allReduce__1", "'connection_id': 4") +
@@ -135,7 +129,7 @@ TEST(AscendReader, LeavesOutTasksOfTheSameDeviceOnly) {
 }
 
 TEST(AscendReader, JoinsLaunchesByArrowsWhereNumbersDiffer) {
-  const Trace trace = read_ascend(
+  const Trace trace = read_trace_text(
       quoted("[" + task("a", "AI_CORE", 7, 8) +
              ",{'name': 'AscendCL@launch', 'pid': 43, 'tid': 42, 'ts': '5', 'dur': 2, 'args': {'level': 'acl', "
              "'connection_id': 3}, 'ph': 'X'},{'ph': 's', 'name': 'HostToDevice9', 'id': '9', 'pid': 43, 'tid': 42, "
@@ -157,26 +151,16 @@ TEST(AscendReader, RankIsUnknownIfSeveralFilesNameOne) {
 }
 
 TEST(AscendDamage, CountsBadEventsAndRefusesATraceWithoutTasks) {
-  const Trace trace =
-      read_ascend(quoted("[" + task("a", "AI_CORE") + ",{'ph': 'X', 'name': 'b', 'ts': 'soon'},{'ph': 'X' oops}, 7]"));
+  const Trace trace = read_trace_text(
+      quoted("[" + task("a", "AI_CORE") + ",{'ph': 'X', 'name': 'b', 'ts': 'soon'},{'ph': 'X' oops}, 7]"));
   EXPECT_EQ(trace.size(), 1U);
   EXPECT_THAT(trace.import.skipped,
               ElementsAre(Pair("event that is not a JSON object", 2), Pair("invalid or overflowing time", 1)));
-  EXPECT_THAT(error_of([&] { read_ascend(quoted("[{'ph': 'X', 'name': 'aten::mm', 'ts': '5.000', 'dur': 1}]")); }),
+  EXPECT_THAT(error_of([&] { read_trace_text(quoted("[{'ph': 'X', 'name': 'aten::mm', 'ts': '5.000', 'dur': 1}]")); }),
               HasSubstr("without tasks of an NPU; record with torch_npu.profiler"));
 }
 
-TEST(AscendDamage, ReadsTheIntactPartOfACutFile) {
-  const std::string text = ascend_file();
-  std::size_t most = 0;
-  for (std::size_t length = 200; length < text.size(); length += 11) {
-    std::size_t size = 0;
-    const std::string refusal = error_of([&] { size = read_ascend(text.substr(0, length)).size(); });
-    EXPECT_GE(size, refusal.empty() ? most : 0) << length;
-    most = std::max(most, size);
-  }
-  EXPECT_GT(most, 30U);
-}
+TEST(AscendDamage, ReadsTheIntactPartOfACutFile) { EXPECT_GT(most_slices_of_cuts(ascend_file(), 200), 30U); }
 
 }  // namespace
 }  // namespace underlap::formats

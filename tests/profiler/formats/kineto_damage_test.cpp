@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include <random>
 
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/kineto/builder.hpp"
 #include "profiler/formats/kineto/reader.hpp"
+#include "profiler/formats/output_file.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/formats/kineto_text.hpp"
 #include "tests/profiler/slices.hpp"
@@ -177,17 +177,11 @@ TEST(KinetoDamage, SurvivesNoise) {
 }
 
 std::string gzipped(std::string_view text) {
-  std::string out(compressBound(text.size()) + 64, '\0');
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
+  const TemporaryFolder folder;
+  OutputFile file(folder / "t.gz");
+  file.write(text);
+  file.close();
+  return read_text(folder / "t.gz");
 }
 
 TEST(KinetoDamage, ReadsGzipOfSeveralMembersAndCountsACutOne) {

@@ -30,7 +30,7 @@ TEST(KinetoReader, ReadsAKernelWithItsLaunchAndOperation) {
   EXPECT_EQ(trace.duration_ns(), (std::vector<std::int64_t>{20'000, 5'000, 15'000}));
   EXPECT_EQ(trace.tag(0).kind, Kind::compute);
   EXPECT_EQ(trace.tag(1).kind, Kind::none);
-  EXPECT_EQ(trace.attribution(0), (Attribution{AttributionSource::none, 0, kNoName}));
+  EXPECT_EQ(trace.attribution(0), kNotAttributed);
   EXPECT_EQ(trace.shape(0), (LaunchShape{{4, 2, 1}, {128, 1, 1}, 0}));
   EXPECT_THAT(trace.flows, ElementsAre(Flow{1, 0, FlowKind::launch}));
   EXPECT_EQ(trace.metadata.at("format"), "kineto");

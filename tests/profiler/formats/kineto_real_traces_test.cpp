@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "profiler/formats/format.hpp"
 
@@ -28,13 +29,11 @@ class KinetoRealTraces : public ::testing::Test {
 
   // From the first start of work to its last end.
   static std::int64_t span_ns(const Trace& trace) {
-    std::int64_t first = 0, last = 0;
-    bool any = false;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = std::numeric_limits<std::int64_t>::min();
     for (std::size_t i = 0; i < trace.size(); ++i) {
       if (!trace.is_work(i)) continue;
-      first = any ? std::min(first, trace.start_ns()[i]) : trace.start_ns()[i];
-      last = any ? std::max(last, trace.end_ns(i)) : trace.end_ns(i);
-      any = true;
+      first = std::min(first, trace.start_ns()[i]);
+      last = std::max(last, trace.end_ns(i));
     }
     return last - first;
   }

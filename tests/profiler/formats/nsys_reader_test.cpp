@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/formats/nsys/reader.hpp"
 
 #include <gmock/gmock.h>
 
@@ -43,7 +42,7 @@ TEST_P(NsysSchemas, HoldKernelsCopiesCallsAndRanges) {
   EXPECT_EQ(trace.tag(1).kind, Kind::copy);
   EXPECT_EQ(trace.tag(2).kind, Kind::copy);
   EXPECT_EQ(trace.tag(3).kind, Kind::none);
-  EXPECT_EQ(trace.attribution(0), (Attribution{AttributionSource::none, 0, kNoName}));
+  EXPECT_EQ(trace.attribution(0), kNotAttributed);
   EXPECT_EQ(trace.track_of(0), (Track{0, 7, "stream 7", TrackKind::stream, 0}));
   EXPECT_EQ(trace.track_of(3), (Track{0, 100, "thread 100", TrackKind::thread, -1}));
   EXPECT_EQ(trace.track_of(4), (Track{0, 100, "NVTX", TrackKind::range, -1}));

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <string>
 
 #include "platform/input/input_file.hpp"
 #include "tests/profiler/temporary_folder.hpp"

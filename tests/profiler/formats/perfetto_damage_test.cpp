@@ -20,11 +20,11 @@ namespace {
 using namespace testing_support;  // NOLINT
 using namespace ::testing;        // NOLINT
 
-Trace read(const std::string& bytes) { return read_perfetto(std::as_bytes(std::span(bytes)), "test bytes"); }
+Trace read(const std::string& bytes) { return read_perfetto(bytes, "test bytes"); }
 
 std::string written(const std::vector<Trace>& blocks, std::vector<std::size_t>* ends = nullptr) {
   const TemporaryFolder folder;
-  PerfettoWriter writer(folder / "t.pftrace", WriteAt::create());
+  PerfettoWriter writer(folder / "t.pftrace");
   for (const Trace& block : blocks) {
     writer.append(block);
     if (ends != nullptr) ends->push_back(static_cast<std::size_t>(writer.bytes()));
@@ -99,7 +99,7 @@ TEST(PerfettoReader, KeepsWhatPrecedesACutOfACompressedFile) {
   std::mt19937 random(4);
   const Trace first = random_trace(random);
   const auto path = folder / "t.pftrace.zst";
-  PerfettoWriter writer(path, WriteAt::create());
+  PerfettoWriter writer(path);
   writer.append(first);
   const auto end = static_cast<std::size_t>(writer.bytes());
   writer.append(random_trace(random));

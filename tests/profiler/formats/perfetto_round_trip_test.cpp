@@ -47,7 +47,7 @@ TEST_P(PerfettoRoundTrip, KeepsEverythingOfRandomTraces) {
 TEST_P(PerfettoRoundTrip, SeveralBlocksReadAsOneTrace) {
   std::mt19937 random(7);
   Trace sum;
-  PerfettoWriter writer(path_, WriteAt::create());
+  PerfettoWriter writer(path_);
   for (int block = 0; block < 5; ++block) {
     const Trace trace = random_trace(random, {.num_streams = 1 + block % 3, .is_foreign = block % 2 == 1});
     writer.append(trace);
@@ -64,12 +64,12 @@ TEST_P(PerfettoRoundTrip, GoesOnAtAFormerLength) {
   const Trace second = random_trace(random, {.num_streams = 5});
   std::int64_t length = 0;
   {
-    PerfettoWriter writer(path_, WriteAt::create());
+    PerfettoWriter writer(path_);
     writer.append(first);
     length = writer.bytes();
     writer.append(lost);
   }
-  PerfettoWriter(path_, WriteAt::append_at(length)).append(second);
+  PerfettoWriter(path_, length).append(second);
   Trace sum;
   sum.append(first);
   sum.append(second);
@@ -94,7 +94,7 @@ TEST_P(PerfettoRoundTrip, EmptyTraceReadsAsEmpty) {
 
 TEST(PerfettoWriter, LaterMetadataReplacesTheEarlier) {
   const TemporaryFolder folder;
-  PerfettoWriter writer(folder / "t.pftrace", WriteAt::create());
+  PerfettoWriter writer(folder / "t.pftrace");
   Trace block;
   block.metadata = {{"link", "real"}, {"backend", "host"}};
   writer.append(block);
@@ -107,7 +107,7 @@ TEST(PerfettoWriter, LaterMetadataReplacesTheEarlier) {
 
 TEST(PerfettoWriter, RefusesABlockThatItCannotWriteAndWritesNothing) {
   const TemporaryFolder folder;
-  PerfettoWriter writer(folder / "t.pftrace", WriteAt::create());
+  PerfettoWriter writer(folder / "t.pftrace");
   Trace block;
   block.add_track({0, 0, "compute"});
   block.add(slice_of(0, 0, 1));
@@ -124,15 +124,15 @@ TEST(PerfettoWriter, RefusesABlockThatItCannotWriteAndWritesNothing) {
 TEST(PerfettoWriter, RefusesAnOffsetPastTheEndAndAFolderThatIsMissing) {
   const TemporaryFolder folder;
   write_text(folder / "t.pftrace", "12345");
-  EXPECT_THROW(PerfettoWriter(folder / "t.pftrace", WriteAt::append_at(6)), std::invalid_argument);
-  EXPECT_THROW(PerfettoWriter(folder / "none/t.pftrace", WriteAt::create()), MachineError);
+  EXPECT_THROW(PerfettoWriter(folder / "t.pftrace", 6), std::invalid_argument);
+  EXPECT_THROW(PerfettoWriter(folder / "none/t.pftrace"), MachineError);
   EXPECT_EQ(read_text(folder / "t.pftrace"), "12345");
 }
 
 TEST(PerfettoWriter, SaysWhatTheSystemRefused) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full on this system";
   std::mt19937 random(1);
-  PerfettoWriter writer("/dev/full", WriteAt::create());
+  PerfettoWriter writer("/dev/full");
   EXPECT_THAT(error_of<MachineError>([&] { writer.append(random_trace(random)); }),
               ::testing::HasSubstr("No space left"));
 }
@@ -142,7 +142,7 @@ TEST(PerfettoWriter, GoesOnAfterAWriteThatFailedHalfway) {
   const auto path = folder / "t.pftrace";
   std::mt19937 random(12);
   const Trace block = random_trace(random);
-  PerfettoWriter writer(path, WriteAt::create());
+  PerfettoWriter writer(path);
   {
     const FileSizeLimit limit(3000);
     EXPECT_THROW(writer.append(block), MachineError);

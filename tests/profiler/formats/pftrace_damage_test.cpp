@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include <array>
 #include <protozero/pbf_writer.hpp>
-#include <span>
 
 #include "profiler/formats/output_file.hpp"
 #include "profiler/formats/perfetto/packets.hpp"
@@ -12,6 +10,7 @@
 #include "profiler/formats/pftrace/decoder.hpp"
 #include "profiler/formats/pftrace/reader.hpp"
 #include "tests/profiler/formats/pftrace_file.hpp"
+#include "tests/profiler/formats/trace_text.hpp"
 #include "tests/profiler/slices.hpp"
 
 namespace underlap::formats {
@@ -20,8 +19,6 @@ namespace {
 using namespace testing_support;  // NOLINT
 using namespace ::testing;        // NOLINT
 using Table = PftraceFile::Table;
-
-Trace read_packets(const std::string& bytes) { return pftrace::read(std::as_bytes(std::span(bytes)), "t.pftrace"); }
 
 pftrace::Events decode(const std::string& bytes, std::size_t most_bytes) {
   pftrace::Decoder decoder(most_bytes, [] {});
@@ -78,23 +75,13 @@ std::string array_of_texts(int count, std::size_t length) {
 }
 
 TEST(PftraceDamage, ArraysOfALongTextAreLimited) {
-  const Trace trace = read_packets(array_of_texts(1000, 100'000));
+  const Trace trace = read_trace_text(array_of_texts(1000, 100'000));
   EXPECT_EQ(trace.import.skipped.at("argument that is too long"), 1);
   EXPECT_EQ(names_of(trace), std::vector<std::string>{"a"});
-  EXPECT_THAT(read_packets(array_of_texts(1000, 100)).import.skipped, IsEmpty());
+  EXPECT_THAT(read_trace_text(array_of_texts(1000, 100)).import.skipped, IsEmpty());
   const std::string small = array_of_texts(20, 100);
   EXPECT_THAT(decode(small + small, 4000).skipped, IsEmpty());
   EXPECT_THAT(decode(small + small, 3999).skipped, ElementsAre(Pair("argument that is too long", 1)));
-}
-
-std::string zlib_stream(const std::string& plain) {
-  uLongf length = ::compressBound(plain.size());
-  std::string zlib(length, '\0');
-  EXPECT_EQ(::compress(reinterpret_cast<Bytef*>(zlib.data()), &length, reinterpret_cast<const Bytef*>(plain.data()),
-                       plain.size()),
-            Z_OK);
-  zlib.resize(length);
-  return zlib;
 }
 
 TEST(PftraceDamage, CompressedPacketsShareALimit) {
@@ -122,7 +109,7 @@ TEST(PftraceDamage, SnapshotsThatAddUpToAnOverflowAreDropped) {
   file.clocks({{17, kFar}, {128, 0}});  // eight times this offset is 0 in 64 bits
   file.begin({1, 300, 0, "b"}, 128);
   file.end({1, 0, 400, ""}, 128);
-  const Trace trace = read_packets(file.bytes);
+  const Trace trace = read_trace_text(file.bytes);
   EXPECT_EQ(trace.import.skipped.at("time on an unknown clock, or overflowing"), 2);
   EXPECT_EQ(names_of(trace), std::vector<std::string>{"a"});
 }

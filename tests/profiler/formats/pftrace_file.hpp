@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <zlib.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -66,5 +68,15 @@ class PftraceFile {
 
   std::string bytes;
 };
+
+/// Compresses bytes as packets inside a packet are.
+inline std::string zlib_stream(const std::string& plain) {
+  uLongf length = ::compressBound(plain.size());
+  std::string zlib(length, '\0');
+  ::compress(reinterpret_cast<Bytef*>(zlib.data()), &length, reinterpret_cast<const Bytef*>(plain.data()),
+             plain.size());
+  zlib.resize(length);
+  return zlib;
+}
 
 }  // namespace underlap::testing_support

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <zlib.h>
 
-#include <algorithm>
 #include <ostream>
 #include <protozero/pbf_writer.hpp>
-#include <span>
 
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/output_file.hpp"
 #include "profiler/formats/pftrace/reader.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/formats/pftrace_file.hpp"
+#include "tests/profiler/formats/trace_text.hpp"
 #include "tests/profiler/slices.hpp"
 #include "tests/profiler/temporary_folder.hpp"
 #include "tests/profiler/watch.hpp"
@@ -25,12 +23,6 @@ using namespace ::testing;        // NOLINT
 using Table = PftraceFile::Table;
 
 constexpr const char* kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
-
-Trace read_bytes_of(const std::string& bytes) {
-  const TemporaryFolder folder;
-  write_text(folder / "t.pftrace", bytes);
-  return read_trace(folder / "t.pftrace");
-}
 
 PftraceFile::Arguments collective(std::int64_t external_id) {
   return {{"External id", external_id},
@@ -194,7 +186,7 @@ std::vector<std::string> work_of(const Trace& trace) {
 }
 
 TEST_P(PftraceReader, ReadsKernelsAndCopies) {
-  const Trace trace = read_bytes_of(GetParam().bytes());
+  const Trace trace = read_trace_text(GetParam().bytes());
   EXPECT_THAT(
       work_of(trace),
       UnorderedElementsAre("gemm compute 110+20 on stream 7 of device 1", "Memcpy copy 120+25 on stream 9 of device 1",
@@ -205,7 +197,7 @@ TEST_P(PftraceReader, ReadsKernelsAndCopies) {
 }
 
 TEST_P(PftraceReader, JoinsCallsWithTheWorkThatTheyLaunched) {
-  const Trace trace = read_bytes_of(GetParam().bytes());
+  const Trace trace = read_trace_text(GetParam().bytes());
   std::vector<std::string> launches;
   for (const Flow& flow : trace.flows)
     launches.push_back(fmt::format("{} to {}", trace.start_ns()[flow.from], name_of(trace.name(flow.to))));
@@ -213,7 +205,7 @@ TEST_P(PftraceReader, JoinsCallsWithTheWorkThatTheyLaunched) {
 }
 
 TEST_P(PftraceReader, ShowsTheStepAsARange) {
-  const Trace trace = read_bytes_of(GetParam().bytes());
+  const Trace trace = read_trace_text(GetParam().bytes());
   for (std::size_t i = 0; i < trace.size(); ++i) {
     if (trace.duration_ns()[i] != 950) continue;
     EXPECT_THAT(name_of(trace.name(i)), EndsWith("4"));
@@ -225,7 +217,7 @@ TEST_P(PftraceReader, ShowsTheStepAsARange) {
 }
 
 TEST_P(PftraceReader, GivesACollectiveItsRecord) {
-  const Trace trace = read_bytes_of(GetParam().bytes());
+  const Trace trace = read_trace_text(GetParam().bytes());
   const CommunicationRecord* record = trace.communication(slice_named(trace, kAllReduce));
   if (!GetParam().has_record) return;
   ASSERT_NE(record, nullptr);
@@ -238,15 +230,15 @@ TEST_P(PftraceReader, GivesACollectiveItsRecord) {
 
 TEST(PftraceLaunches, HaveTheirGrid) {
   for (const std::string& bytes : {torch_render_stages(), torch_slices()}) {
-    const Trace trace = read_bytes_of(bytes);
+    const Trace trace = read_trace_text(bytes);
     EXPECT_EQ(trace.shape(slice_named(trace, "gemm")).grid, (std::array<std::uint32_t, 3>{4, 2, 1}));
   }
-  const Trace trace = read_bytes_of(rocprof());  // threads of the grid / threads of a block
+  const Trace trace = read_trace_text(rocprof());  // threads of the grid / threads of a block
   EXPECT_EQ(trace.shape(slice_named(trace, "gemm")).grid, (std::array<std::uint32_t, 3>{8, 1, 1}));
 }
 
 TEST(PftraceCollectives, RcclFunctionAroundTheLaunchNamesThem) {
-  const Trace trace = read_bytes_of(rocprof());
+  const Trace trace = read_trace_text(rocprof());
   EXPECT_EQ(name_of(trace.tag(slice_named(trace, kAllReduce)).purpose), "all_reduce");
 }
 
@@ -267,7 +259,7 @@ TEST(PftraceCollectives, OfARenderStageComeFromNcclWithoutAHostRecord) {
                {"datatype", "ncclBfloat16"},
                {"count", "512"},
                {"seq", "7"}}});
-  const Trace trace = read_bytes_of(file.bytes);
+  const Trace trace = read_trace_text(file.bytes);
   ASSERT_EQ(trace.size(), 1U);
   ASSERT_NE(trace.communication(0), nullptr);
   EXPECT_EQ(trace.communication(0)->sequence, 7U);
@@ -285,16 +277,11 @@ std::string with_field(std::uint32_t field, const std::string& content) {
 
 TEST(PftracePackets, MayBeCompressed) {
   const std::string plain = torch_render_stages();
-  uLongf length = ::compressBound(plain.size());
-  std::string zlib(length, '\0');
-  ASSERT_EQ(::compress(reinterpret_cast<Bytef*>(zlib.data()), &length, reinterpret_cast<const Bytef*>(plain.data()),
-                       plain.size()),
-            Z_OK);
-  zlib.resize(length);
-  const std::vector<std::string> work = work_of(read_bytes_of(plain));
-  EXPECT_EQ(work_of(read_bytes_of(with_field(50, zlib))), work);
-  EXPECT_EQ(work_of(read_bytes_of(with_field(133, zstd_frame(plain)))), work);
-  const Trace cut = read_bytes_of(with_field(50, zlib.substr(0, zlib.size() - 8)));
+  const std::string zlib = zlib_stream(plain);
+  const std::vector<std::string> work = work_of(read_trace_text(plain));
+  EXPECT_EQ(work_of(read_trace_text(with_field(50, zlib))), work);
+  EXPECT_EQ(work_of(read_trace_text(with_field(133, zstd_frame(plain)))), work);
+  const Trace cut = read_trace_text(with_field(50, zlib.substr(0, zlib.size() - 8)));
   EXPECT_EQ(cut.import.skipped.at("compressed packet that is truncated, corrupt or too large"), 1);
 }
 
@@ -304,7 +291,7 @@ TEST(PftraceSlices, ArePairedByTimeIfAllStartsComeFirst) {
   const std::vector<PftraceFile::Slice> slices{{1, 300, 400, "c"}, {1, 100, 200, "a"}, {1, 200, 300, "b"}};
   for (const auto& slice : slices) file.begin(slice);
   for (const auto& slice : slices) file.end(slice);
-  EXPECT_THAT(work_of(read_bytes_of(file.bytes)),
+  EXPECT_THAT(work_of(read_trace_text(file.bytes)),
               ElementsAre("a compute 100+100 on stream 7 of device 0", "b compute 200+100 on stream 7 of device 0",
                           "c compute 300+100 on stream 7 of device 0"));
 }
@@ -318,7 +305,7 @@ TEST(PftraceSlices, WithoutAPartnerAreCounted) {
   file.end({2, 0, 350, ""});
   file.end({2, 0, 360, ""});
   file.begin({1, 400, 0, "c"});
-  const Trace trace = read_bytes_of(file.bytes);
+  const Trace trace = read_trace_text(file.bytes);
   EXPECT_EQ(names_of(trace), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(trace.import.skipped.at("end of a slice without a start"), 1);
   EXPECT_EQ(trace.import.skipped.at("slice without an end"), 1);
@@ -328,7 +315,7 @@ TEST(PftraceSlices, HaveTheTimesThatTheirArgumentsRepeat) {
   PftraceFile file;
   file.track(1, 0, "STREAM [\" 7 \"] ");
   file.slice({1, 5, 9, "a", "kernel_dispatch", {{"begin_ns", std::int64_t{100}}, {"end_ns", std::int64_t{200}}}});
-  EXPECT_THAT(work_of(read_bytes_of(file.bytes)), ElementsAre("a compute 100+100 on stream 7 of device 0"));
+  EXPECT_THAT(work_of(read_trace_text(file.bytes)), ElementsAre("a compute 100+100 on stream 7 of device 0"));
 }
 
 TEST(PftraceClocks, PutTimesIntoUnixTime) {
@@ -336,7 +323,7 @@ TEST(PftraceClocks, PutTimesIntoUnixTime) {
   file.clocks({{6, 1000}, {1, 1'790'000'000'000'001'000}});
   file.track(1, 0, "stream 7");
   file.slice({1, 1100, 1200, "a"});
-  EXPECT_EQ(read_bytes_of(file.bytes).start_ns()[0], 1'790'000'000'000'001'100);
+  EXPECT_EQ(read_trace_text(file.bytes).start_ns()[0], 1'790'000'000'000'001'100);
 }
 
 TEST(PftraceClocks, ThatAreNotDefinedAreCounted) {
@@ -345,7 +332,7 @@ TEST(PftraceClocks, ThatAreNotDefinedAreCounted) {
   file.slice({1, 100, 200, "a"});
   file.begin({1, 300, 400, "b"}, 64);
   file.slice({1, -5, -1, "c"});
-  const Trace trace = read_bytes_of(file.bytes);
+  const Trace trace = read_trace_text(file.bytes);
   EXPECT_EQ(trace.size(), 1U);
   EXPECT_EQ(trace.import.skipped.at("time on an unknown clock, or overflowing"), 3);
 }
@@ -357,7 +344,7 @@ TEST(PftraceTracks, OfSeveralDevicesAreRanks) {
     file.track(2 + 10 * device, 1 + 10 * device, "stream 7");
     file.slice({2 + 10 * device, 100, 200, "gemm"});
   }
-  const Trace trace = read_bytes_of(file.bytes);
+  const Trace trace = read_trace_text(file.bytes);
   ASSERT_EQ(trace.tracks.size(), 2U);
   for (const Track& track : trace.tracks) EXPECT_EQ(track.rank, track.device);
 }
@@ -366,16 +353,16 @@ TEST(PftraceDamage, KeepsEventsBeforeACut) {
   for (const auto& bytes : {torch_render_stages(), torch_slices(), rocprof(), generic()})
     for (std::size_t length = 1; length < bytes.size(); ++length) {
       Trace cut;
-      if (error_of([&] { cut = pftrace::read(std::as_bytes(std::span(bytes.data(), length)), "cut"); }) != "") continue;
+      if (error_of([&] { cut = pftrace::read(std::string_view(bytes).substr(0, length), "cut"); }) != "") continue;
       EXPECT_LE(work_of(cut).size(), 3U);
     }
   PftraceFile file;
   file.track(1, 0, "stream 7");
   file.slice({1, 100, 200, "a"});
-  const Trace cut = read_bytes_of(file.bytes + std::string("\x0a\x50 few", 6));
+  const Trace cut = read_trace_text(file.bytes + std::string("\x0a\x50 few", 6));
   EXPECT_EQ(cut.size(), 1U);
   EXPECT_EQ(cut.import.skipped.at("truncated packet"), 1);
-  const Trace broken = read_bytes_of(file.bytes + with_field(11, "\xff\xff"));
+  const Trace broken = read_trace_text(file.bytes + with_field(11, "\xff\xff"));
   EXPECT_EQ(broken.import.skipped.size(), 1U);
 }
 
@@ -383,7 +370,7 @@ TEST(PftraceRefusal, NamesTheContentsAndWhatToRecord) {
   PftraceFile file;
   file.thread(2, 0, 900, 901, "RenderThread");
   file.slice({2, 100, 200, "draw", "gfx"});
-  EXPECT_THAT(error_of([&] { read_bytes_of(file.bytes); }),
+  EXPECT_THAT(error_of([&] { read_trace_text(file.bytes); }),
               AllOf(HasSubstr("\"gfx\""), HasSubstr("\"RenderThread\""), HasSubstr("rocprofv3")));
 }
 
@@ -394,7 +381,7 @@ TEST(PftraceRefusal, LeavesAnXplaneToOthers) {
   writer.add_string(2, "/device:GPU:0");
   writer.add_bytes(6, "\x08\x01");
   protozero::pbf_writer(bytes).add_message(1, plane);
-  EXPECT_THAT(error_of([&] { read_bytes_of(bytes); }), HasSubstr("an XPlane of JAX"));
+  EXPECT_THAT(error_of([&] { read_trace_text(bytes); }), HasSubstr("an XPlane of JAX"));
 }
 
 TEST(PftraceReading, CanBeCancelled) {

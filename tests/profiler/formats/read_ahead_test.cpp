@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <string>
 
 #include "profiler/formats/output_file.hpp"
 #include "profiler/formats/perfetto/reader.hpp"
@@ -51,7 +50,7 @@ TEST(ReadAhead, MayBeLeftBeforeAllIsRead) {
 // Packets and blocks lie across the pieces' ends, and the file ends within one.
 TEST(ReadAhead, GivesTheTraceThatTheWholeFileGives) {
   const TemporaryFolder folder;
-  PerfettoWriter writer(folder / "t.pftrace", WriteAt::create());
+  PerfettoWriter writer(folder / "t.pftrace");
   std::mt19937 random(3);
   while (writer.bytes() < 3'000'000) writer.append(random_trace(random));
   std::string bytes = read_text(folder / "t.pftrace");
@@ -59,7 +58,7 @@ TEST(ReadAhead, GivesTheTraceThatTheWholeFileGives) {
        {bytes.size(), (std::size_t{1} << 20) + 1, std::size_t{1} << 20, std::size_t{77'777}}) {
     bytes.resize(length);
     write_text(folder / "cut.pftrace", bytes);
-    const Trace whole = read_perfetto(std::as_bytes(std::span(bytes)), "whole");
+    const Trace whole = read_perfetto(bytes, "whole");
     Reading unwatched;
     const Trace in_pieces = read_perfetto(folder / "cut.pftrace", unwatched);
     EXPECT_TRUE(everything(in_pieces) == everything(whole)) << length;

@@ -6,23 +6,16 @@
 
 #include "profiler/formats/format.hpp"
 #include "profiler/formats/rocprof/json_parts.hpp"
-#include "profiler/formats/rocprof/reader.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/formats/made_up_steps.hpp"
+#include "tests/profiler/formats/trace_text.hpp"
 #include "tests/profiler/slices.hpp"
-#include "tests/profiler/temporary_folder.hpp"
 
 namespace underlap::formats {
 namespace {
 
 using namespace underlap::testing_support;  // NOLINT
 using namespace ::testing;                  // NOLINT
-
-Trace read_text_as_trace(std::string_view text) {
-  const TemporaryFolder folder;
-  write_text(folder / "908_results.json", text);
-  return read_trace(folder / "908_results.json");
-}
 
 std::string with_kernels(const std::string& kernels, const std::string& more = "") {
   return quoted(
@@ -38,7 +31,7 @@ std::string kernel(int start, int end, const std::string& stream = ",'stream_id'
 }
 
 TEST(Rocprofv3Reader, ReadsKernelsCopiesCallsAndRanges) {
-  const Trace trace = read_text_as_trace(rocprof_file({rocprof_process()}));
+  const Trace trace = read_trace_text(rocprof_file({rocprof_process()}));
   EXPECT_EQ(trace.metadata.at("format"), "rocprofv3");
   EXPECT_EQ(trace.metadata.at("rank"), "assumed");
   EXPECT_EQ(trace.metadata.at("host_name"), "n0");
@@ -73,7 +66,7 @@ TEST(Rocprofv3Reader, ReadsKernelsCopiesCallsAndRanges) {
 }
 
 TEST(Rocprofv3Reader, MakesEachGpuOfEachProcessARank) {
-  const Trace trace = read_text_as_trace(rocprof_file({rocprof_process(908, 4), rocprof_process(909, 4)}));
+  const Trace trace = read_trace_text(rocprof_file({rocprof_process(908, 4), rocprof_process(909, 4)}));
   std::map<std::int32_t, int> tracks;
   for (const Track& track : trace.tracks) {
     ++tracks[track.rank];
@@ -85,13 +78,13 @@ TEST(Rocprofv3Reader, MakesEachGpuOfEachProcessARank) {
 
 TEST(Rocprofv3Reader, ShowsQueuesIfStreamsAreUntrackedOrTooMany) {
   const Trace untracked =
-      read_text_as_trace(with_kernels(kernel(1, 2, ",'stream_id':{'handle':0}", 7) + "," + kernel(2, 3, "", 8)));
+      read_trace_text(with_kernels(kernel(1, 2, ",'stream_id':{'handle':0}", 7) + "," + kernel(2, 3, "", 8)));
   EXPECT_EQ(untracked.track_of(0).name, "queue 7");
   EXPECT_EQ(untracked.track_of(1).name, "queue 8");
   std::string kernels;
   for (int i = 1; i <= 65; ++i)
     kernels += (i > 1 ? "," : "") + kernel(i, i + 1, ",'stream_id':{'handle':" + std::to_string(i) + "}", i % 2);
-  const Trace many = read_text_as_trace(with_kernels(kernels));
+  const Trace many = read_trace_text(with_kernels(kernels));
   EXPECT_EQ(many.size(), 65U);
   EXPECT_EQ(many.tracks.size(), 2U);
 }
@@ -106,7 +99,7 @@ TEST(Rocprofv3Reader, NamesCopiesByTheirEndsAndCallsOfRcclAsRanges) {
       "{'start_timestamp':3,'end_timestamp':4,'src_agent_id':{'handle':3},'dst_agent_id':{'handle':2}},"
       "{'start_timestamp':4,'end_timestamp':5,'src_agent_id':{'handle':1},'dst_agent_id':{'handle':1}}],"
       "'rccl_api':[{'kind':0,'operation':0,'thread_id':9,'start_timestamp':1,'end_timestamp':9}]}}]}");
-  const Trace trace = read_text_as_trace(text);
+  const Trace trace = read_trace_text(text);
   EXPECT_THAT(names_of(trace),
               ElementsAre("CopyDeviceToHost", "CopyDeviceToDevice", "CopyPeerToPeer", "ncclAllReduce"));
   EXPECT_EQ(trace.track_of(3).kind, TrackKind::range);
@@ -116,7 +109,7 @@ TEST(Rocprofv3Reader, NamesCopiesByTheirEndsAndCallsOfRcclAsRanges) {
 }
 
 TEST(Rocprofv3Damage, CountsBadRecordsByReasonAndKeepsTheOthers) {
-  const Trace trace = read_text_as_trace(with_kernels(
+  const Trace trace = read_trace_text(with_kernels(
       kernel(10, 20) + ",17,{'start_timestamp':1},{'start_timestamp':'soon','end_timestamp':5}," + kernel(9, 3) +
       ",{'start_timestamp':1,'end_timestamp':9007199254740999},{'start_timestamp':9223372036854775807,"
       "'end_timestamp':9223372036854775807},{'start_timestamp' oops}," +
@@ -132,20 +125,10 @@ TEST(Rocprofv3Damage, CountsBadRecordsByReasonAndKeepsTheOthers) {
 
 TEST(Rocprofv3Damage, ReadsTheIntactPartOfACutFile) {
   const std::string text = rocprof_file({rocprof_process(), rocprof_process(909, 1)});
-  std::size_t most = 0;
-  for (std::size_t length = 100; length < text.size(); length += 7) {
-    std::string refusal;
-    try {
-      const Trace trace = read_text_as_trace(text.substr(0, length));
-      EXPECT_GE(trace.import.num_skipped(), 1) << length;
-      EXPECT_GE(trace.size(), most) << length;
-      most = trace.size();
-    } catch (const std::invalid_argument& error) {
-      EXPECT_THAT(error.what(), HasSubstr("908_results.json: rocprofv3 JSON without kernels"));
-      EXPECT_EQ(most, 0U);
-    }
-  }
-  EXPECT_GT(most, 40U);
+  EXPECT_GT(most_slices_of_cuts(text, 100), 40U);
+  EXPECT_THAT(error_of([&] { read_trace_text(text.substr(0, 500)); }),
+              HasSubstr("t.json: rocprofv3 JSON without kernels"));
+  EXPECT_GE(read_trace_text(text.substr(0, text.size() - 2)).import.num_skipped(), 1);
 }
 
 TEST(Rocprofv3Damage, SurvivesChangedBytes) {
@@ -154,14 +137,14 @@ TEST(Rocprofv3Damage, SurvivesChangedBytes) {
   for (int i = 0; i < 300; ++i) {
     std::string changed = text;
     for (int k = 0; k < 5; ++k) changed[60 + random() % (changed.size() - 60)] = static_cast<char>(random() % 256);
-    error_of([&] { read_text_as_trace(changed); });
+    error_of([&] { read_trace_text(changed); });
   }
 }
 
 TEST(Rocprofv3Damage, RefusesAProgramWithoutAGpuAndNamesTheOptions) {
   for (const char* text : {"{'rocprofiler-sdk-tool':[]}", "{'rocprofiler-sdk-tool':[{'metadata':{}}]}",
                            "{'rocprofiler-sdk-tool':7}", "{'rocprofiler-sdk-tool':"})
-    EXPECT_THAT(error_of([&] { read_text_as_trace(quoted(text)); }), HasSubstr("rocprofv3 --kernel-trace")) << text;
+    EXPECT_THAT(error_of([&] { read_trace_text(quoted(text)); }), HasSubstr("rocprofv3 --kernel-trace")) << text;
 }
 
 TEST(JsonParts, SplitObjectsAndArraysOfAnyText) {

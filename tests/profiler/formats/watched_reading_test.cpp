@@ -2,7 +2,6 @@
 // What a watch hears of files of every format, long enough to be read in several pieces.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <ostream>
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
 using namespace testing_support;  // NOLINT
 
 void write_native(const fs::path& path) {
-  PerfettoWriter writer(path, WriteAt::create());
+  PerfettoWriter writer(path);
   std::mt19937 random(3);
   while (writer.bytes() < 4'000'000) writer.append(testing_support::random_trace(random));
 }
@@ -54,9 +53,9 @@ std::string kineto_text() {
 void write_kineto_plain(const fs::path& path) { write_text(path, kineto_text()); }
 
 void write_kineto_gz(const fs::path& path) {
-  const std::string text = kineto_text();
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzopen(path.c_str(), "wb1"), ::gzclose);
-  ASSERT_EQ(::gzwrite(file.get(), text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  OutputFile file(path);
+  file.write(kineto_text());
+  file.close();
 }
 
 void write_kineto_of_ours(const fs::path& path) {

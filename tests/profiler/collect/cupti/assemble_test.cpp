@@ -14,13 +14,8 @@ const RankOfTrace kRank{.rank = 2,
                         .groups = {{.purpose = intern("grad_reduce_scatter"), .ranks = {0, 2}}}};
 
 KernelActivity kernel(std::uint32_t correlation, std::int64_t start, std::int64_t end, const char* name = "k") {
-  return {.at = {.start_ns = start, .end_ns = end, .device = 1, .context = 2, .stream = 77, .correlation = correlation},
-          .name = intern(name),
-          .grid = {8, 2, 1},
-          .block = {128, 1, 1},
-          .registers = 64,
-          .static_shared_bytes = 100,
-          .dynamic_shared_bytes = 20};
+  return {
+      .at = {.start_ns = start, .end_ns = end, .correlation = correlation}, .name = intern(name), .grid = {8, 2, 1}};
 }
 
 CopyActivity copy(std::uint32_t correlation, std::int64_t start, std::int64_t end, bool is_peer = false) {
@@ -139,16 +134,11 @@ TEST(Assemble, TheNodesOfAGraphShareTheOperationOfItsLaunch) {
 TEST(Assemble, KeepsWhatEachKernelWasLaunchedWith) {
   const Activities activities{.kernels = {kernel(51, 300, 400, "second"), kernel(50, 100, 130, "first")},
                               .external_correlations = {belongs(50, 2), belongs(51, 1)}};
-  const Assembled out = assemble(activities, std::vector{gemm(1), gemm(2)}, kRank);
-  ASSERT_THAT(out.kernels, SizeIs(2));
-  EXPECT_EQ(out.kernels[0].operation, 1U);
-  EXPECT_EQ(out.kernels[0].kernel, intern("second"));
-  EXPECT_EQ(out.kernels[0].operation_name, intern("gemm"));
-  EXPECT_EQ(out.kernels[0].grid.count(), 16);
-  EXPECT_EQ(out.kernels[0].block.count(), 128);
-  EXPECT_EQ(out.kernels[0].registers, 64);
-  EXPECT_EQ(out.kernels[0].shared_bytes, 120);
-  EXPECT_EQ(out.kernels[0].device, 1U);
+  std::vector operations{gemm(1), gemm(2)};
+  operations[0].sm_budget = 12;
+  EXPECT_THAT(
+      assemble(activities, operations, kRank).kernels,
+      ElementsAre(FieldsAre(intern("first"), Extent{8, 2, 1}, 0), FieldsAre(intern("second"), Extent{8, 2, 1}, 12)));
 }
 
 TEST(Assemble, AnIdThatWasGivenTwiceIsAnError) {
@@ -230,14 +220,6 @@ TEST(Assemble, ACopyThatLeftNothingIsAnErrorWhereItsOperationCarriesBytesOrLeftN
                               .api_calls = {call(50, 10), call(51, 30, kCopy), call(60, 50, kCopy)}};
   EXPECT_THAT(assemble(activities, std::vector{gemm(1), reduce(9)}, kRank).lost,
               ElementsAre(Pair("a copy of gemm", 1), Pair("a copy of reduce_scatter", 1)));
-}
-
-TEST(Assemble, SumsOverheadsByKind) {
-  const Activities activities{.overheads = {{.start_ns = 10, .end_ns = 40, .kind = 1U << 16},
-                                            {.start_ns = 50, .end_ns = 60, .kind = 1U << 16},
-                                            {.start_ns = 50, .end_ns = 51, .kind = 12345}}};
-  EXPECT_THAT(assemble(activities, {}, kRank).overheads,
-              ElementsAre(Pair("buffer flush", Total{2, 40}), Pair("overhead 12345", Total{1, 1})));
 }
 
 }  // namespace

@@ -140,16 +140,14 @@ TEST_F(CollectorOfAFake, GathersFromManyThreadsAtOnce) {
 
 TEST_F(CollectorOfAFake, NestsOperationsPerThread) {
   Collector& collector = make();
-  {
-    const OperationRegion outer(collector, 10);
-    EXPECT_EQ(cupti.operation(), 10U);
-    {
-      const OperationRegion inner(collector, 11);
-      EXPECT_EQ(cupti.operation(), 11U);
-      std::thread([&] { EXPECT_EQ(cupti.operation(), 0U); }).join();
-    }
-    EXPECT_EQ(cupti.operation(), 10U);
-  }
+  collector.push(10);
+  EXPECT_EQ(cupti.operation(), 10U);
+  collector.push(11);
+  EXPECT_EQ(cupti.operation(), 11U);
+  std::thread([&] { EXPECT_EQ(cupti.operation(), 0U); }).join();
+  collector.pop();
+  EXPECT_EQ(cupti.operation(), 10U);
+  collector.pop();
   EXPECT_EQ(cupti.operation(), 0U);
   EXPECT_EQ(cupti.num_calls("push 3 11"), 1U);
 }

@@ -35,56 +35,44 @@ inline constexpr const char* kSyntheticKernelName = "synthetic_gemm";
 
 // A record of what ran on a device.
 template <class Record>
-Record synthetic_work(CUpti_ActivityKind kind, std::uint32_t stream, std::uint64_t start, std::uint64_t end,
-                      std::uint32_t correlation, std::uint64_t graph_node) {
+Record synthetic_work(CUpti_ActivityKind kind, std::uint64_t start, std::uint64_t end, std::uint32_t correlation) {
   Record record{};
   record.kind = kind;
   record.start = start;
   record.end = end;
-  record.deviceId = 1;
-  record.contextId = 2;
-  record.streamId = stream;
   record.correlationId = correlation;
-  record.graphNodeId = graph_node;
   return record;
 }
 
 template <class Kernel = CUpti_ActivityKernel10>
 Kernel synthetic_kernel(std::uint32_t correlation = 7, std::uint64_t start = 1000, std::uint64_t end = 1500,
                         const char* name = kSyntheticKernelName) {
-  auto kernel = synthetic_work<Kernel>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 13, start, end, correlation, 99);
-  kernel.registersPerThread = 168;
+  auto kernel = synthetic_work<Kernel>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, start, end, correlation);
   kernel.gridX = 132;
   kernel.gridY = 2;
   kernel.gridZ = 3;
   kernel.blockX = 384;
   kernel.blockY = 4;
   kernel.blockZ = 5;
-  kernel.staticSharedMemory = 1024;
-  kernel.dynamicSharedMemory = 200000;
   kernel.name = name;
   return kernel;
 }
 
 template <class Copy = CUpti_ActivityMemcpy6>
 Copy synthetic_copy(std::uint32_t correlation = 8, std::uint64_t start = 2000, std::uint64_t end = 2600) {
-  auto copy = synthetic_work<Copy>(CUPTI_ACTIVITY_KIND_MEMCPY, 14, start, end, correlation, 98);
-  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+  auto copy = synthetic_work<Copy>(CUPTI_ACTIVITY_KIND_MEMCPY, start, end, correlation);
   copy.bytes = 4096;
   return copy;
 }
 
 inline CUpti_ActivityMemcpyPtoP4 synthetic_peer_copy(std::uint32_t correlation = 9) {
-  auto copy = synthetic_work<CUpti_ActivityMemcpyPtoP4>(CUPTI_ACTIVITY_KIND_MEMCPY2, 15, 3000, 3100, correlation, 97);
-  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  auto copy = synthetic_work<CUpti_ActivityMemcpyPtoP4>(CUPTI_ACTIVITY_KIND_MEMCPY2, 3000, 3100, correlation);
   copy.bytes = 8192;
-  copy.srcDeviceId = 3;
-  copy.dstDeviceId = 4;
   return copy;
 }
 
 inline CUpti_ActivityMemset4 synthetic_memset(std::uint32_t correlation = 10) {
-  auto memset = synthetic_work<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, 16, 4000, 4010, correlation, 96);
+  auto memset = synthetic_work<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, 4000, 4010, correlation);
   memset.bytes = 256;
   return memset;
 }
@@ -120,7 +108,6 @@ inline CUpti_ActivityOverhead3 synthetic_overhead(std::uint64_t start = 6000, st
   overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
   overhead.start = start;
   overhead.end = end;
-  overhead.correlationId = 77;
   return overhead;
 }
 
