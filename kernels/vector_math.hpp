@@ -13,7 +13,7 @@
 
 namespace underlap::kernels {
 
-/// exp(x) in fp32 with a relative error under 3e-7, in a form that a compiler vectorises. 0 below -87.3 (no
+/// exp(x) in fp32 with a relative error under 3e-7, in a form that a compiler vectorizes. 0 below -87.3 (no
 /// subnormals), held at exp(88.3) above it, NaN for NaN.
 /// Source: Cody & Waite 1980 for the two-part reduction; coefficients of the Cephes library's expf.
 inline float exp_fp32(float x) {

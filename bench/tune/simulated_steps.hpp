@@ -25,7 +25,7 @@ struct StepTime {
 };
 
 /// Runs steps on all cores, and keeps their results: a repeated name returns at once. With a folder, later processes
-/// reuse the results too. Each result is appended to the folder's steps.jsonl when it is done, so a killed process
+/// reuse the results too. Each result is appended to the folder's plays.jsonl when it is done, so a killed process
 /// loses only the unfinished steps.
 class SimulatedSteps {
  public:

@@ -26,9 +26,7 @@ struct Reduction {
 /// average       wire: every source is multiplied by 1/n before it is added; 1/n and the products are rounded to the
 ///               wire's type. fp32: the sum is multiplied by fp32(1/n) before its one rounding. The two agree up to
 ///               rounding, and where n is a power of two neither multiplication rounds (but for subnormals).
-/// max           the largest of the sources, which nothing is rounded for; a NaN is passed over where another source
-/// has
-///               a number.
+/// max           the largest of the sources, not rounded; a NaN is skipped if another source has a number.
 /// Throws std::invalid_argument without a source, for negative `elements`, and for another type.
 /// Source: NCCL's ncclAvg of floating-point types is its PreMulSum with the scalar in the wire's type (src/enqueue.cc,
 /// hostToDevRedOp), and its ncclMax is fmaxf; Megatron's reduce_scatter_with_fp32_accumulation sums what an all-to-all

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One loop without branches, so that it is vectorised: whether a gradient is finite selects between new and old values,
+// One loop without branches, so that it is vectorized: whether a gradient is finite selects between new and old values,
 // and is remembered in an integer for the flag at the end. Decay is that of AdamW, of the parameter and not by way of
 // the gradient.
 #include "kernels/adam/adam.hpp"

@@ -12,7 +12,7 @@
 //
 // Forward, for each tile of keys and values:
 //
-//   load      | both tiles to shared memory, widened to fp32; neighbouring threads, neighbouring columns  | barrier
+//   load      | both tiles to shared memory, widened to fp32; neighboring threads, neighboring columns    | barrier
 //   scores    | thread t: query t / 8 with keys t % 8 and t % 8 + 8; -infinity where it does not see one   | barrier
 //   softmax   | the row's largest so far, exp(score - largest), their sum; what older sums must shrink by  | barriers
 //   sum       | thread t: its columns of row t / 8, in registers, += probability * value

@@ -172,9 +172,8 @@ std::string to_string(const AttentionShape& s) {
   const std::string keys =
       is_whole ? "" : fmt::format(" against {} keys{}", s.kv_length, s.causal ? "" : ", not causal");
   return fmt::format(
-      "{} sequences of {}{}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, dout {}, dq {}, dk "
-      "{}, "
-      "dv {}",
+      "{} sequences of {}{}, {} heads of {}, {} key/value heads, rows of q {}, k {}, v {}, out {}, dout {}, dq {}, "
+      "dk {}, dv {}",
       s.sequences, s.seq_length, keys, s.heads, s.head_size, s.groups, s.strides.q, s.strides.k, s.strides.v,
       s.strides.out, s.strides.dout, s.strides.dq, s.strides.dk, s.strides.dv);
 }

@@ -3,8 +3,8 @@
 // Biases of linear layers: added with the residual, and their gradients.
 //
 //                         bytes an element        flops
-//   biased_residual_add   2 + 2 read, 2 written   2       two loads a group, two groups in flight; the bias from a
-//   cache bias_wgrad            2 read                  1       and 4 N bytes a block, written and read again
+//   biased_residual_add   2 + 2 read, 2 written   2       two loads a group, two groups in flight; the bias is cached
+//   bias_wgrad            2 read                  1       and 4 N bytes a block, written and read again
 //
 // Bound by memory. biased_residual_add is one pass in which each thread takes groups of 8 columns of any row.
 // bias_wgrad is column_sums.cuh: blocks share the rows, threads the columns, and their sums are added in a fixed order.

@@ -3,7 +3,7 @@
 
 // Functions that are fast rather than exact in the last bits, for results that are rounded to bf16. Adjacent bf16
 // values differ by at least 2^-8 of themselves, so an error of 2^-17 rounds fewer than one result in 500 to a
-// neighbour. expf and an IEEE division take several times as many instructions, enough to limit a kernel that should be
+// neighbor. expf and an IEEE division take several times as many instructions, enough to limit a kernel that should be
 // bound by memory.
 #include <cmath>
 

@@ -41,7 +41,7 @@ __device__ inline float element_of(uint4 quad, int i) {
 }
 
 /// A row's groups that a thread holds, kHeld of N elements; those past the row's end are zero, which adds nothing. As
-/// they were loaded: what looks at single elements would wait for them. Neighbouring threads hold neighbouring groups,
+/// they were loaded: what looks at single elements would wait for them. Neighboring threads hold neighboring groups,
 /// so a warp loads 512 bytes at an access.
 template <int N, int kHeld>
 struct Held {

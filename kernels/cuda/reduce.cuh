@@ -15,7 +15,7 @@ namespace underlap::cuda {
 inline constexpr unsigned kWarpThreads = 32;
 inline constexpr unsigned kMaxWarps = 32;
 
-/// The values of all 32 lanes combined, on every lane: neighbours first, then pairs, then fours. `combine` must give
+/// The values of all 32 lanes combined, on every lane: neighbors first, then pairs, then fours. `combine` must give
 /// the same for (a, b) as for (b, a).
 template <class T, class Combine>
 __device__ T combine_warp(T value, Combine combine) {

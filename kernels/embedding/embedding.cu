@@ -120,7 +120,7 @@ struct Limited {
 
 constexpr unsigned kSortThreads = 256;
 
-/// One warp an id: its lanes compare it with 32 neighbouring ones at a time, which are in the cache after the first
+/// One warp an id: its lanes compare it with 32 neighboring ones at a time, which are in the cache after the first
 /// warps. One pass counts all that the place and the run's length take.
 __global__ void sort_ids_kernel(Limited in, std::int32_t count, Sorted sorted, std::uint32_t* faults) {
   const auto t = static_cast<std::int32_t>((blockIdx.x * blockDim.x + threadIdx.x) / kWarpThreads);

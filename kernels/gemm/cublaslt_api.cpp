@@ -16,7 +16,7 @@
 namespace underlap::cuda {
 namespace {
 
-// The descriptors are made by the library, so that a neighbouring release's layout of them does no harm.
+// The descriptors are made by the library, so that a neighboring release's layout of them does no harm.
 SharedLibrary open_release_of_this_build() {
   std::vector<std::string> files = entry_of(NvidiaLibrary::cublaslt).files;
   if (CUBLAS_VER_MAJOR < 13) std::ranges::reverse(files);

@@ -20,7 +20,7 @@ Operation amax(const View& x, const View& out);
 ///
 /// amax           [1, k] f32, one for each of k tensors
 /// inverse_scale  [k, 1] f32, likewise; may be strided
-/// format               f8e4m3 or f8e5m2
+/// format         f8e4m3 or f8e5m2
 /// Where amax is 0, inverse_scale is 1; it is at least the smallest normal float, so that it has a finite reciprocal.
 /// Where amax is not finite, inverse_scale is NaN, and so is everything computed from the tensor: a cast that saturates
 /// would hide an infinite gradient (Transformer Engine takes 1 there). Throws std::invalid_argument for another format

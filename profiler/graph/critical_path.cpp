@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/critical_path.hpp"
 
+#include "profiler/analysis/mode_name.hpp"
 #include "profiler/trace/enum_names.hpp"
 
 namespace underlap::graph {
@@ -105,8 +106,7 @@ class PathFinder {
     path_.kinds[kind] += length;
     path_.ranks[n.rank] += length;
     time_ = begin;
-    if (kind == PathKind::communication)
-      path_.modes[n.mode == Mode::none ? "unattributed" : std::string(to_string(n.mode))] += length;
+    if (kind == PathKind::communication) path_.modes[analysis::mode_name(n.mode)] += length;
   }
 
   // Before this moment nothing ran that the path could come from.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "profiler/analysis/mode_name.hpp"
+
 namespace underlap::graph {
 namespace {
 
@@ -53,7 +55,7 @@ std::vector<WhatIf> what_if(const Graph& graph, const Gaps& gaps, const StepTime
   for (const Node& node : graph.nodes())
     if (node.work == Kind::communication) modes.insert(node.mode);
   for (const Mode mode : modes) {
-    const std::string name = mode == Mode::none ? "unattributed" : std::string(to_string(mode));
+    const std::string name = analysis::mode_name(mode);
     ask({.without_mode = mode}, fmt::format("without {}", name),
         fmt::format("Communication of {} takes no time and waits for no rank; {}.",
                     mode == Mode::none ? "no known mode" : "mode " + name, kRest));

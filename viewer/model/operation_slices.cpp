@@ -3,6 +3,7 @@
 
 #include <tuple>
 
+#include "profiler/analysis/mode_name.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 
 namespace underlap::viewer {
@@ -22,8 +23,7 @@ class Filter {
     if (to_string(tag.kind) != operation_.kind) return false;
     if (operation_.is_of_some_layers && (tag.layer < operation_.first_layer || tag.layer > operation_.last_layer))
       return false;
-    return tag.kind != Kind::communication ||
-           operation_.mode == (tag.mode == Mode::none ? "unattributed" : to_string(tag.mode));
+    return tag.kind != Kind::communication || operation_.mode == analysis::mode_name(tag.mode);
   }
 
   bool is_its_stream(const Track& track) const {

@@ -10,6 +10,7 @@
 #include "platform/json.hpp"
 #include "platform/memory_room.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
+#include "profiler/analysis/mode_name.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -45,7 +46,7 @@ void add_tag(const Trace& trace, std::uint32_t slice, Facts& facts) {
   const Tag& tag = trace.tag(slice);
   add(facts, "kind", tag.kind == Kind::none ? "call, range or wait" : to_string(tag.kind));
   if (tag.kind == Kind::communication) {
-    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : to_string(tag.mode));
+    add(facts, "mode", analysis::mode_name(tag.mode));
     add(facts, "mode attributed by", how_known(trace.attribution(slice)));
   }
   if (tag.direction != Direction::none) add(facts, "pass", to_string(tag.direction));
@@ -241,8 +242,7 @@ Facts short_facts_of(const Timeline& timeline, std::uint32_t slice) {
   Facts facts;
   add_name(trace, slice, facts);
   const Tag& tag = trace.tag(slice);
-  if (tag.kind == Kind::communication)
-    add(facts, "mode", tag.mode == Mode::none ? "unattributed" : to_string(tag.mode));
+  if (tag.kind == Kind::communication) add(facts, "mode", analysis::mode_name(tag.mode));
   add(facts, "duration", time_text(trace.duration_ns()[slice]));
   if (const ExposedSlice* exposed = timeline.exposed_of(slice)) {
     add(facts, "exposed", share_text(exposed->exposed_ns(), trace.duration_ns()[slice]));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "platform/fields/json_schema.hpp"
+#include "profiler/analysis/mode_name.hpp"
 #include "profiler/graph/details/details.hpp"
 
 namespace underlap::graph {
@@ -72,10 +73,7 @@ void add_arrival(const Trace& trace, const Matching& matching, const WaitReport&
                  auto&& field) {
   const auto match = [&]() -> const Match& { return matching.matches[arrival.match]; };
   field("collective", Derived{[&] { return match().is_message() ? "message" : to_string(match().collective); }});
-  field("mode", Derived{[&] {
-          const Mode mode = trace.tag(match().members.front().slice).mode;
-          return mode == Mode::none ? "unattributed" : to_string(mode);
-        }});
+  field("mode", Derived{[&] { return analysis::mode_name(trace.tag(match().members.front().slice).mode); }});
   field("step", if_known(arrival.step >= 0, arrival.step));
   field("num_ranks", Derived{[&] { return match().members.size(); }});
   field("at_us", Derived{[&] { return us(arrival.last_ns - waits.arrivals.front().first_ns); }});
@@ -218,7 +216,7 @@ std::optional<std::string_view> known(NameId name) {
 }
 
 void add_reason(const analysis::ExposureReasonSum& sum, auto&& field) {
-  field("mode", sum.mode == Mode::none ? std::string("unattributed") : std::string(to_string(sum.mode)));
+  field("mode", analysis::mode_name(sum.mode));
   field("purpose", name_of(sum.purpose));
   field("reason", sum.reason);
   field("waits_for", known(sum.waits_for));

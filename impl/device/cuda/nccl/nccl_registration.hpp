@@ -20,7 +20,6 @@ namespace underlap::cuda {
 /// memory from ncclMemAlloc). NCCL makes no window, yet returns success, if ranks are not in one NVLink domain or
 /// NCCL_CUMEM_ENABLE is 0; the buffer is then registered by each rank alone. Up to 2.28 it returns that registration as
 /// the window.
-/// registration as the window.
 class NcclRegistration {
  public:
   explicit NcclRegistration(const NcclApi& api) : api_(api) {}
