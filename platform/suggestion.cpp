@@ -23,7 +23,7 @@ std::string plain(std::string_view word) {
   return text;
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a` (optimal string alignment).
+/// Insertions, deletions, replacements and swaps of neighbors that make `b` of `a` (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

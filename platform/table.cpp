@@ -153,7 +153,7 @@ class Renderer {
 
   std::string padded(const std::string& line, std::size_t c, Style style) const {
     const std::string padding(widths_[c] - std::min(widths_[c], width_of(line)), ' ');
-    const std::string_view code = format_.colour ? kStyleCodes[static_cast<std::size_t>(style)] : "";
+    const std::string_view code = format_.color ? kStyleCodes[static_cast<std::size_t>(style)] : "";
     const std::string styled = code.empty() ? line : fmt::format("{}{}{}", code, line, kReset);
     return table_.columns[c].align == Align::left ? styled + padding : padding + styled;
   }

@@ -10,7 +10,7 @@ namespace underlap {
 
 enum class Align : std::uint8_t { left, right };
 
-/// The emphasis of a cell where colour was requested.
+/// The emphasis of a cell where color was requested.
 enum class Style : std::uint8_t {
   plain,
   good,
@@ -43,7 +43,7 @@ struct Table {
 
 struct TableFormat {
   int width = 100;  ///< columns of the terminal; no line is longer, except where 8 characters a column do not fit
-  bool colour = false;
+  bool color = false;
   bool unicode = false;  ///< false: other characters than ASCII are written in ASCII
 };
 

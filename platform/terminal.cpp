@@ -29,7 +29,7 @@ bool rewrites_lines(int file) { return isatty(file) != 0 && variable("TERM") != 
 
 TableFormat terminal_format(int file) {
   return {
-      .width = terminal_width(file), .colour = rewrites_lines(file) && variable("NO_COLOR").empty(), .unicode = false};
+      .width = terminal_width(file), .color = rewrites_lines(file) && variable("NO_COLOR").empty(), .unicode = false};
 }
 
 }  // namespace underlap

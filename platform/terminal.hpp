@@ -12,7 +12,7 @@ int terminal_width(int file);
 /// Whether `file` is a terminal that can write a line anew: not one that calls itself dumb (TERM).
 bool rewrites_lines(int file);
 
-/// How tables are drawn on `file`: with that width, and in colour on a terminal that is not dumb, unless the
+/// How tables are drawn on `file`: with that width, and in color on a terminal that is not dumb, unless the
 /// environment variable NO_COLOR is set and not empty.
 TableFormat terminal_format(int file);
 

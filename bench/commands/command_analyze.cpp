@@ -151,7 +151,7 @@ struct Analysis {
   std::optional<analysis::InspectorJoin> inspector{};
 };
 
-Analysis analyse(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
+Analysis analyze(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
                  const input::CellTrace& traced) {
   Analysis result{traced, traced.summary, std::nullopt, std::nullopt};
   if (arguments.details)
@@ -225,7 +225,7 @@ void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan:
   StatusWatch watch;
   input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
                        [&](const input::CellTrace& traced) {
-                         const Analysis analysis = analyse(arguments, matrix, traced);
+                         const Analysis analysis = analyze(arguments, matrix, traced);
                          print_data(separator);
                          separator = arguments.json ? "," : "\n\n";
                          if (arguments.json)
@@ -256,7 +256,7 @@ int run_analyze(const AnalyzeArguments& arguments) {
                        {.keep = needs_everything ? input::Keep::everything : input::Keep::by_size,
                         .steps = steps_of_option(arguments.steps),
                         .reasons = true});
-  const Analysis analysis = analyse(arguments, matrix, traced);
+  const Analysis analysis = analyze(arguments, matrix, traced);
   if (arguments.json)
     print_data(json_of(arguments, analysis) + "\n");
   else

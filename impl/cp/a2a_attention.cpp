@@ -15,7 +15,7 @@
 //   compute | q |     | k |     | q | v |     | k | v | attention | out |     | out |
 //   cp      |   | q   |   | k   |       | v   |                         | out |
 //
-// a2a_p2p_attention exchanges inside groups of neighbouring ranks. Each group then holds two consecutive ranges of
+// a2a_p2p_attention exchanges inside groups of neighboring ranks. Each group then holds two consecutive ranges of
 // every sequence, chunks of a zigzag over groups. The ring of p2p_attention runs across the groups. The all-to-alls
 // stay where links are fast, and the ring has fewer and longer hops. Backward exchanges the output again, at the same
 // time as its gradient.
@@ -166,7 +166,7 @@ std::int32_t ranks_inside(const Context& context, bool has_ring) {
 
 /// Attention with all tokens and a part of the heads.
 ///
-/// `ranks_inside` neighbours exchange tokens for heads. The groups around them then compute attention on the result:
+/// `ranks_inside` neighbors exchange tokens for heads. The groups around them then compute attention on the result:
 /// locally if there is one group, otherwise by a ring.
 class ExchangedAttention final : public Attention {
  public:

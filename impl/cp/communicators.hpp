@@ -36,7 +36,7 @@ class Communicators {
   /// For the hops of a ring.
   Communicator ring();
 
-  /// The group as rows of a table: `inside` one are `ranks_inside` neighbours, and `around` the rows go those of one
+  /// The group as rows of a table: `inside` one are `ranks_inside` neighbors, and `around` the rows go those of one
   /// column.
   struct Parts {
     Communicators* inside = nullptr;

@@ -50,7 +50,7 @@ kernels::Segments Fp8Parameters::segments(std::int32_t b) const {
           .first = buffers.shard(buffers.grads, b).offset - buffers.bucket(buffers.grads, b).offset};
 }
 
-void Fp8Parameters::initialise(const Tag& tag) {
+void Fp8Parameters::initialize(const Tag& tag) {
   static const NameId kPurpose = intern("initialise");
   if (num_buckets_ == 0) return;
   const plan::BucketLayout& layout = context_.buffers->layout;

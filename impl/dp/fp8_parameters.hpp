@@ -32,7 +32,7 @@ class Fp8Parameters {
   /// Without fp8 parameters these enqueue nothing.
   ///
   /// Enqueues the initialization of the offsets of parameters within each bucket.
-  void initialise(const Tag& tag);
+  void initialize(const Tag& tag);
 
   /// Enqueues the cast of this rank's shards of all fp8 parameters, padding included, which must be 0 in the main
   /// parameters.

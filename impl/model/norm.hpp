@@ -7,7 +7,7 @@
 
 namespace underlap::model {
 
-/// Root-mean-square normalisation with a learned weight; with a bias, LayerNorm.
+/// Root-mean-square normalization with a learned weight; with a bias, LayerNorm.
 class Norm {
  public:
   /// `bias` -1: no bias.

@@ -19,11 +19,11 @@ Optimizer::Optimizer(Device& device, const plan::Config& config, std::span<const
   nonfinite_ = device.allocate("nonfinite", DataType::i32, 1);
 }
 
-void Optimizer::initialise(const Enqueue& enqueue) {
+void Optimizer::initialize(const Enqueue& enqueue) {
   static const NameId kPurpose = intern("initialise");
   enqueue(kPurpose, kernels::fill(flat(nonfinite_), 0));
   enqueue(kPurpose, kernels::fill(flat(grad_factor_), 1));
-  for (ShardUpdate& chunk : chunks_) chunk.initialise(enqueue);
+  for (ShardUpdate& chunk : chunks_) chunk.initialize(enqueue);
 }
 
 // The tail that no overlap can hide: the norm is known only when the last gradient is, and the update needs it.

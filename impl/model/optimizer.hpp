@@ -19,8 +19,8 @@ class Optimizer {
 
   /// Enqueues the initial weights: parameters on every rank alike, main parameters of this rank's shards.
   /// Matrices are normal with deviation 0.02, those that write to the residual stream scaled down by sqrt(2 layers);
-  /// norms are 1. Source: Radford et al. 2019; Megatron's initialisation.
-  void initialise(const Enqueue& enqueue);
+  /// norms are 1. Source: Radford et al. 2019; Megatron's initialization.
+  void initialize(const Enqueue& enqueue);
 
   /// Enqueues what comes before the updates of a step: the gradient norm, where it is clipped.
   void begin_step(const Enqueue& enqueue);

@@ -11,7 +11,7 @@ Rope::Rope(const cp::Communicators& context, const plan::ModelConfig& model)
   table_ = allocate_matrix(context.device(), "rope_table", DataType::f32, tokens, features);
 }
 
-void Rope::initialise(const Enqueue& enqueue) const {
+void Rope::initialize(const Enqueue& enqueue) const {
   static const NameId kPurpose = intern("initialise");
   std::int64_t row = 0;
   for (const auto& [begin, end] : part_.ranges()) {

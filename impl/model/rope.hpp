@@ -20,7 +20,7 @@ class Rope {
   Rope(const cp::Communicators& context, const plan::ModelConfig& model);
 
   /// Enqueues the making of the table.
-  void initialise(const Enqueue& enqueue) const;
+  void initialize(const Enqueue& enqueue) const;
 
   void forward(const Enqueue& enqueue, const cp::Qkv& qkv) const;
   /// The gradients of what forward() took from those of what it gave.

@@ -54,13 +54,13 @@ bool ShardUpdate::counts_some() const {
 }
 
 // Fills every element once: an element that is never filled would be found as read and never written.
-void ShardUpdate::initialise(const Enqueue& enqueue) {
+void ShardUpdate::initialize(const Enqueue& enqueue) {
   static const NameId kPurpose = intern("initialise");
   for (const Tensor& tensor : {m_, v_}) enqueue(kPurpose, kernels::fill(flat(tensor), 0));
   for (std::int32_t b = 0; b < buffers().layout.num_buckets(); ++b) fill_padding(enqueue, b);
   for (std::size_t p = 0; p < buffers().parameters.size(); ++p) fill_parameter(enqueue, static_cast<std::int32_t>(p));
   if (counts_some()) upload_counted(enqueue);
-  chunk_.fp8->initialise(enqueue.tag);
+  chunk_.fp8->initialize(enqueue.tag);
   chunk_.fp8->update(enqueue.tag, [this](std::int32_t b) { return main_shard(main_, b); });
 }
 

@@ -25,7 +25,7 @@ class ShardUpdate {
   ShardUpdate(Device& device, const plan::Config& config, const OptimizedChunk& chunk, plan::TensorRank tensor);
 
   /// Enqueues the initial weights: parameters on every rank alike, main parameters of this rank's shards.
-  void initialise(const Enqueue& enqueue);
+  void initialize(const Enqueue& enqueue);
 
   /// What all chunks of a rank share.
   struct Shared {

@@ -2,7 +2,7 @@
 // Shapes from the models' own configurations on Hugging Face (Llama 3, Llama 3.1, Nemotron-4 340B) and from NeMo 2.x
 // (GPTConfig20B, GPTConfig175B, Nemotron4Config15B). Two choices are ours: Llama's seq_length is 8192, the length of
 // nearly all of its training, and GPT-3's 50257 tokens are padded to 51200 as Megatron does for 8 TP ranks. Norms,
-// biases, positions and activations are those of Megatron-Bridge's providers, but that gamma is not zero-centred
+// biases, positions and activations are those of Megatron-Bridge's providers, but that gamma is not zero-centered
 // (layernorm_zero_centered_gamma of GPT-3 175B and Nemotron): that moves no byte, and weights begin with the same
 // values. `tiny` is sized so that two ranks on two CPU cores take some tens of milliseconds a step.
 #include "impl/plan/presets.hpp"

@@ -61,8 +61,8 @@ Links::Links(const Context& context)
 
 Transfer Links::transfer(const Message& message, const View& view) const {
   const bool is_with_next = message.is_send() == message.is_forward();
-  const std::int32_t neighbour = (stage_ + (is_with_next ? 1 : num_stages_ - 1)) % num_stages_;
-  const std::int32_t peer = is_batched_ ? neighbour : (message.is_send() ? 1 : 0);
+  const std::int32_t neighbor = (stage_ + (is_with_next ? 1 : num_stages_ - 1)) % num_stages_;
+  const std::int32_t peer = is_batched_ ? neighbor : (message.is_send() ? 1 : 0);
   return message.is_send() ? send_to(peer, view) : receive_from(peer, view);
 }
 

@@ -14,11 +14,11 @@
 
 namespace underlap::pp {
 
-/// The ways between a stage and its neighbours.
+/// The ways between a stage and its neighbors.
 ///
 /// Batched: one communicator of all stages. Otherwise one for each directed link and direction of flow, so that no
 /// message waits in the stream of another; PyTorch makes one for each pair of ranks, and Megatron sends one of the two
-/// directions through another group where a stage has the same neighbour on both sides. Here that needs no care.
+/// directions through another group where a stage has the same neighbor on both sides. Here that needs no care.
 class Links {
  public:
   /// Declares this stage's communicators; all stages do so in one order, before Device::begin(). With virtual stages

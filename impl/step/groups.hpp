@@ -34,7 +34,7 @@ std::int32_t rank_of(const plan::ParallelConfig& parallel, const Place& place);
 struct ParallelGroups {
   Place place;
   Group instance;          ///< that the shards of one optimizer are spread over: data- and context-parallel ranks that
-                           ///< are neighbours, data index first; with one instance all that gradients are reduced over
+                           ///< are neighbors, data index first; with one instance all that gradients are reduced over
   Group across_instances;  ///< data- and context-parallel ranks of the same shard, one of each instance
   Group tensor;            ///< that shares every layer
   Group context;           ///< that shares every sequence

@@ -124,7 +124,7 @@ void ModelStage::begin_step(std::int32_t step, const View& loss) {
 }
 
 // Forward passes, backward passes and their halves each take the microbatches in order, so those in between are
-// neighbours.
+// neighbors.
 model::Slot ModelStage::slot(const ChunkOfStage& chunk, std::int64_t microbatch) const {
   const auto place = [&](std::int32_t of) { return of > 0 ? static_cast<std::int32_t>(microbatch % of) : 0; };
   return {place(chunk.num_slots.activations), place(chunk.num_slots.gradients)};

@@ -44,8 +44,8 @@ class ModelStage final : public pp::Stage {
   model::OptimizedChunk optimized(std::int32_t chunk) const;
 
   /// Enqueues what is initialized once before training, except the weights, which the optimizer fills.
-  void initialise(const model::Enqueue& enqueue) const {
-    if (shared_.rope) shared_.rope->initialise(enqueue);
+  void initialize(const model::Enqueue& enqueue) const {
+    if (shared_.rope) shared_.rope->initialize(enqueue);
   }
   /// Begins a step: gathers what is gathered before anything else, and zeroes the gradients. `loss` [1, 1] f32 gets
   /// what the step's microbatches add to it.

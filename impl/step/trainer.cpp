@@ -39,8 +39,8 @@ Trainer::Trainer(Device& device, const plan::Config& config, const ParallelGroup
   device.begin();
   model::Enqueue outside_steps = enqueue(Direction::none);
   outside_steps.tag.step = -1;
-  stage_->initialise(outside_steps);
-  optimizer_->initialise(outside_steps);
+  stage_->initialize(outside_steps);
+  optimizer_->initialize(outside_steps);
 }
 
 // Reduces and gathers share one communicator, and so one stream, unless separate_gather_communicator parts them: a

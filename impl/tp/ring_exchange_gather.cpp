@@ -17,7 +17,7 @@
 // Source: Transformer Engine's userbuffers, ring exchange all-gather; Wang et al. 2023 (decomposition with peer
 // copies).
 //
-// aggregate_ring_gather passes two ranks' rows a hop. Neighbours 2i and 2i+1 first swap their rows. Then pairs of slots
+// aggregate_ring_gather passes two ranks' rows a hop. Neighbors 2i and 2i+1 first swap their rows. Then pairs of slots
 // travel around a ring of n/2, from each rank to the rank two further on. Half as many GEMMs, each twice as tall.
 //
 //   compute | copy |
@@ -85,10 +85,10 @@ class RingGather final : public GatherGemm {
   View at(const View& whole, std::int32_t place) const { return slots(whole, per_hop_ * place, per_hop_); }
 
   Event swap(const Tag& tag) {
-    const std::int32_t neighbour = me() ^ 1;
+    const std::int32_t neighbor = me() ^ 1;
     return scope_.communicate(
         ring_, tag, swap_,
-        {send_to(neighbour, slots(gathered_, me(), 1)), receive_from(neighbour, slots(gathered_, neighbour, 1))});
+        {send_to(neighbor, slots(gathered_, me(), 1)), receive_from(neighbor, slots(gathered_, neighbor, 1))});
   }
 
   // Forwards slots to the rank that many further on while others arrive from the one as many before.

@@ -49,9 +49,9 @@ inline double mean(std::span<const double> values) {
 
 /// The sum of squared differences from the mean.
 inline double squares_around_mean(std::span<const double> values) {
-  const double centre = mean(values);
+  const double center = mean(values);
   double sum = 0;
-  for (const double value : values) sum += (value - centre) * (value - centre);
+  for (const double value : values) sum += (value - center) * (value - center);
   return sum;
 }
 

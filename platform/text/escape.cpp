@@ -15,7 +15,7 @@ namespace underlap {
 namespace {
 
 // The only terminal sequences of our own, those of platform/table.cpp.
-constexpr std::array<std::string_view, 4> kColours{"\033[32m", "\033[31m", "\033[2m", "\033[0m"};
+constexpr std::array<std::string_view, 4> kColors{"\033[32m", "\033[31m", "\033[2m", "\033[0m"};
 
 struct Range {
   char32_t first, last;
@@ -124,16 +124,16 @@ std::string without_commands(std::string_view line) {
   return out;
 }
 
-std::string visible_between_colours(std::string_view text) {
+std::string visible_between_colors(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::size_t at = std::min(text.find('\033'), text.size());
     out += escaped(text.substr(0, at), "\n\t", escape_of);
     text.remove_prefix(at);
     if (text.empty()) break;
-    const auto colour = std::ranges::find_if(kColours, [&](std::string_view code) { return text.starts_with(code); });
-    out += colour == kColours.end() ? escape_of(U'\033') : std::string(*colour);
-    text.remove_prefix(colour == kColours.end() ? 1 : colour->size());
+    const auto color = std::ranges::find_if(kColors, [&](std::string_view code) { return text.starts_with(code); });
+    out += color == kColors.end() ? escape_of(U'\033') : std::string(*color);
+    text.remove_prefix(color == kColors.end() ? 1 : color->size());
   }
   return out;
 }
@@ -234,9 +234,8 @@ std::string_view first_characters(std::string_view text, std::size_t most) {
 
 std::string visible_text(std::string_view text) { return escaped(text, "", escape_of); }
 
-std::string laid_out_text(std::string_view text, Colours colours) {
-  const std::string visible =
-      colours == Colours::kept ? visible_between_colours(text) : escaped(text, "\n\t", escape_of);
+std::string laid_out_text(std::string_view text, Colors colors) {
+  const std::string visible = colors == Colors::kept ? visible_between_colors(text) : escaped(text, "\n\t", escape_of);
   std::string out;
   out.reserve(visible.size());
   for (std::size_t start = 0; start < visible.size();) {

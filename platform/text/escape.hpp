@@ -22,12 +22,12 @@ std::string_view first_characters(std::string_view text, std::size_t most);
 std::string visible_text(std::string_view text);
 
 /// Which terminal sequences laid_out_text() keeps.
-enum class Colours : bool { removed, kept };
+enum class Colors : bool { removed, kept };
 
-/// The same for text that is laid out in lines: line breaks and tabs stay, and with Colours::kept the colours that
+/// The same for text that is laid out in lines: line breaks and tabs stay, and with Colors::kept the colors that
 /// render() writes. What a CI system would take for a command becomes plain text: "::" at the start of a line, and
 /// "##[" or "##name[" anywhere.
-std::string laid_out_text(std::string_view text, Colours colours = Colours::removed);
+std::string laid_out_text(std::string_view text, Colors colors = Colors::removed);
 
 /// `json`, a JSON document, with the same characters as escapes of JSON: the document holds the same values.
 std::string json_escaped(std::string json);

@@ -14,7 +14,7 @@ namespace underlap {
 namespace {
 
 std::string shown(std::string_view text, int file) {
-  return laid_out_text(text, terminal_format(file).colour ? Colours::kept : Colours::removed);
+  return laid_out_text(text, terminal_format(file).color ? Colors::kept : Colors::removed);
 }
 
 }  // namespace

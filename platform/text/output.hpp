@@ -9,7 +9,7 @@
 // All output of the programs. Names from files may be in it, so text for people is written by laid_out_text().
 namespace underlap {
 
-/// Writes text for people to standard output, in colour on a terminal that has colours. Throws std::system_error where
+/// Writes text for people to standard output, in color on a terminal that has colors. Throws std::system_error where
 /// it cannot be written.
 void print_text(std::string_view text);
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMostRanksInPairs = 8;
 // One collective: the slice of each member.
 using Members = std::map<std::int32_t, std::size_t>;
 
-enum class Wanted { synchronising, ends_together };
+enum class Wanted { synchronizing, ends_together };
 
 bool is_wanted(const CommunicationRecord& record, Wanted wanted) {
   return !record.transfers.empty() && std::ranges::all_of(record.transfers, [&](const TransferRecord& transfer) {
@@ -33,7 +33,7 @@ bool is_wanted(const CommunicationRecord& record, Wanted wanted) {
       case Collective::all_reduce:
       case Collective::all_gather:
       case Collective::reduce_scatter: return true;
-      case Collective::all_to_all: return wanted == Wanted::synchronising;
+      case Collective::all_to_all: return wanted == Wanted::synchronizing;
       default: return false;
     }
   });
@@ -276,7 +276,7 @@ ClockAlignment align_clocks(const Trace& trace) {
 }
 
 void find_arrivals(Trace& trace, const ClockAlignment& alignment) {
-  for (const Members& members : complete_collectives(trace, Wanted::synchronising)) {
+  for (const Members& members : complete_collectives(trace, Wanted::synchronizing)) {
     if (!std::ranges::all_of(members, [&](const auto& member) {
           return alignment.uncertainty_ns(members.begin()->first, member.first).has_value();
         }))

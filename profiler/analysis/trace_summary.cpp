@@ -201,15 +201,15 @@ std::string stalled_text(const Summary& summary) {
   return text;
 }
 
-Summary summarise(const Trace& trace) { return summarise(trace, trace.marks.empty() ? find_steps(trace) : StepList{}); }
+Summary summarize(const Trace& trace) { return summarize(trace, trace.marks.empty() ? find_steps(trace) : StepList{}); }
 
-Summary summarise(const Trace& trace, StepList steps) {
+Summary summarize(const Trace& trace, StepList steps) {
   Summary summary = over_steps(trace, std::move(steps));
   set_clock(summary, align_clocks(trace));
   return summary;
 }
 
-Summary match_and_summarise(Trace& trace, StepList steps, const Reading& reading) {
+Summary match_and_summarize(Trace& trace, StepList steps, const Reading& reading) {
   Communications communications = trace.marks.empty() ? match_and_align(trace) : communications_of(trace);
   reading.check();
   Summary summary = over_steps(trace, std::move(steps));

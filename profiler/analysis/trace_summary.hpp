@@ -46,8 +46,8 @@ struct Summary {
   StepList steps;                           ///< and their source
   std::vector<JobStep> job_steps;           ///< counted ones; their windows are places in shown_windows()
   std::vector<StalledStep> stalled;         ///< left out of all figures
-  std::optional<Communications> communications;   ///< over all ranks, where match_and_summarise() looked
-  std::optional<WaitReport> waits;                ///< where match_and_summarise() looked for them
+  std::optional<Communications> communications;   ///< over all ranks, where match_and_summarize() looked
+  std::optional<WaitReport> waits;                ///< where match_and_summarize() looked for them
   ExposureReasons reasons;                        ///< of exposed communication, where someone asked for them
   std::vector<std::string> window_errors;         ///< from find_windows
   bool has_steps = false;                         ///< windows come from marks; otherwise from the span of the slices
@@ -65,14 +65,14 @@ struct Summary {
   bool shows_steps() const { return has_steps || !steps_of_ranks.empty(); }
 };
 
-/// Summarises a trace: over its measured steps where it has marks, else over each rank's span, and over the steps that
+/// Summarizes a trace: over its measured steps where it has marks, else over each rank's span, and over the steps that
 /// find_steps() finds. `steps`: those that were found already, when the trace held more than it does now.
-Summary summarise(const Trace&);
-Summary summarise(const Trace&, StepList steps);
+Summary summarize(const Trace&);
+Summary summarize(const Trace&, StepList steps);
 
 /// The same, after the communications of the ranks were matched. Slices of a trace without marks then have wait and
 /// transfer, and the summary knows late ranks. Marked traces have these from the recording. Throws Cancelled.
-Summary match_and_summarise(Trace&, StepList steps, const Reading& = {});
+Summary match_and_summarize(Trace&, StepList steps, const Reading& = {});
 
 /// The source of the steps, in a sentence.
 std::string steps_text(const Summary&);

@@ -148,7 +148,7 @@ class Inferrer {
     return {};
   }
 
-  // Tensor parallelism is between neighbours. Where the ranks are not known, they may be. Fails when a launcher
+  // Tensor parallelism is between neighbors. Where the ranks are not known, they may be. Fails when a launcher
   // spreads a tensor-parallel group: it then has no mode.
   bool is_contiguous(const Channel& channel) const {
     const GroupRecord* group = group_of(channel);
@@ -175,9 +175,9 @@ class Inferrer {
   // together with gradients that are gathered and scattered, or among ranks that exchange as stages do. Fails when the
   // norm of sharded gradients has a group of its own: its probable mode is then pp.
   Inference of_rare_reduces(const Channel& channel, const std::vector<Mode>& modes) const {
-    if (holds(modes, Mode::pp) && (has_neighbour(channel, is_of_sharded_gradients) || is_among_stages(channel)))
+    if (holds(modes, Mode::pp) && (has_neighbor(channel, is_of_sharded_gradients) || is_among_stages(channel)))
       return by_rhythm(Mode::pp, "all-reduces once per step, in addition to gathering and scattering gradients");
-    if (!layouts_.are_known() && has_neighbour(channel, is_exchange)) return {};
+    if (!layouts_.are_known() && has_neighbor(channel, is_exchange)) return {};
     if (holds(modes, Mode::dp)) return by_rhythm(Mode::dp, "all-reduces once per many layers of compute");
     return holds(modes, Mode::pp) ? by_rhythm(Mode::pp, "all-reduces once per many layers of compute") : Inference{};
   }
@@ -185,7 +185,7 @@ class Inferrer {
   static bool is_of_sharded_gradients(const Channel& channel) { return channel.has_both && is_once_a_step(channel); }
   static bool is_exchange(const Channel& channel) { return channel.traffic == Traffic::point_to_point; }
 
-  bool has_neighbour(const Channel& channel, bool (*is_wanted)(const Channel&)) const {
+  bool has_neighbor(const Channel& channel, bool (*is_wanted)(const Channel&)) const {
     return std::ranges::any_of(channels_, [&](const Channel& other) {
       return &other != &channel && other.rank == channel.rank && is_wanted(other);
     });

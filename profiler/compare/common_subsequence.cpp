@@ -72,7 +72,7 @@ class Matcher {
     return reached[static_cast<std::size_t>(diagonal + most_edits_ + 1)];
   }
 
-  // The furthest place on a diagonal that one edit more reaches, from those of its neighbours; snakes are followed by
+  // The furthest place on a diagonal that one edit more reaches, from those of its neighbors; snakes are followed by
   // `is_equal`, which counts from the corner that the search began in.
   template <class IsEqual>
   Index extend(std::vector<Index>& reached, Index diagonal, Index edits, Index length_a, Index length_b,

@@ -129,7 +129,7 @@ struct LayerChange {
   std::int64_t delta_ns = 0;
 };
 
-/// Neighbouring layers whose changes are alike.
+/// Neighboring layers whose changes are alike.
 struct LayerRange {
   std::int32_t first = 0;
   std::int32_t last = 0;

@@ -39,7 +39,7 @@ struct SharedRank {
 /// Each window's work is cut in lanes: communication by mode, purpose (else collective) and communicator, everything
 /// else by stream. So work that overlaps other work differently keeps its place. A lane has its counterpart in the
 /// other side's lane that holds most of the same, whatever its stream's number. In two such lanes a longest common
-/// subsequence of each window is matched, then what is left of neighbouring windows: the end of a step moves work from
+/// subsequence of each window is matched, then what is left of neighboring windows: the end of a step moves work from
 /// one to the next.
 /// Fails when a kernel was renamed: it then counts as removed and added. Two lanes with the same work may be swapped.
 OrderMatches match_in_order(const Trace& from, const Trace& to, std::span<const SharedRank> ranks);

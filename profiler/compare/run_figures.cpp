@@ -253,7 +253,7 @@ RunFigures figures_of(const report::RunResults& results, const std::string& sour
   if (!info.gpu_model.empty()) figures.environment["GPU"] = info.gpu_model;
   for (const auto& [library, version] : info.library_versions) figures.environment[library] = version;
   for (const auto& [path, hash] : info.input_hashes) figures.environment[kContentsOf + path] = hash;
-  const std::vector<report::CellSummary> summaries = report::summarise(results);
+  const std::vector<report::CellSummary> summaries = report::summarize(results);
   for (std::size_t i = 0; i < results.cells.size(); ++i)
     figures.cells.push_back(figures_of_cell(results.cells[i], summaries[i]));
   figures.is_exact = figures.is_exact && std::ranges::none_of(figures.cells, varies_at_random);

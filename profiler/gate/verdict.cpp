@@ -105,7 +105,7 @@ struct Prior {
 
 // By moments of the logarithms of the variances. Source: Smyth 2004, section 6.2.
 Prior prior_of(const std::vector<Spread>& pool) {
-  std::vector<double> centred;  // log variances, without the bias that their freedom gives them
+  std::vector<double> centered;  // log variances, without the bias that their freedom gives them
   double chance = 0;
   double largest = 0;
   for (const Spread& spread : pool) largest = std::max(largest, spread.variance);
@@ -114,15 +114,15 @@ Prior prior_of(const std::vector<Spread>& pool) {
     // Equal figures by accident: a variance of 0 has no logarithm, and would make the others seem to differ without
     // end.
     const double variance = std::max(each.variance, 1e-5 * largest);
-    centred.push_back(std::log(variance) - digamma(each.freedom / 2) + std::log(each.freedom / 2));
+    centered.push_back(std::log(variance) - digamma(each.freedom / 2) + std::log(each.freedom / 2));
     chance += trigamma(each.freedom / 2);
   }
-  if (centred.size() < 2 || largest == 0) return {};
-  const auto count = static_cast<double>(centred.size());
-  const double spread = squares_around_mean(centred) / (count - 1) - chance / count;
-  if (spread <= 0) return {std::exp(mean(centred)), kInfinite};
+  if (centered.size() < 2 || largest == 0) return {};
+  const auto count = static_cast<double>(centered.size());
+  const double spread = squares_around_mean(centered) / (count - 1) - chance / count;
+  if (spread <= 0) return {std::exp(mean(centered)), kInfinite};
   const double freedom = 2 * inverse_trigamma(spread);
-  return {std::exp(mean(centred) + digamma(freedom / 2) - std::log(freedom / 2)), freedom};
+  return {std::exp(mean(centered) + digamma(freedom / 2) - std::log(freedom / 2)), freedom};
 }
 
 // The row's spread together with what its pool adds.
@@ -142,8 +142,8 @@ void fit_pool(std::span<const Row> rows, const std::vector<std::size_t>& pool, b
   for (const std::size_t i : pool) {
     figures.push_back(compared(rows[i], paired));
     for (std::vector<double>& side : figures.back()) {
-      const double centre = mean(side);
-      for (double& figure : side) figure -= centre;
+      const double center = mean(side);
+      for (double& figure : side) figure -= center;
     }
   }
   std::vector<double> squares_own(pool.size());

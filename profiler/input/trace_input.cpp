@@ -237,7 +237,7 @@ class JobReader {
     }
     steps_.check_choice();
     reading_.check();
-    cell_.summary = analysis::match_and_summarise(cell_.trace, std::move(steps_), reading_);
+    cell_.summary = analysis::match_and_summarize(cell_.trace, std::move(steps_), reading_);
     reading_.check();
     cell_.summary.reasons = analysis::find_exposure_reasons(cell_.trace, causes_, cell_.summary.shown_windows());
     reading_.check();

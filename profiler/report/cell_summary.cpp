@@ -229,7 +229,7 @@ void rate(CellSummary& summary, const CellResult& cell, const std::string& conve
   summary.mfu = rates->mfu;
 }
 
-CellSummary summarise_alone(const CellResult& cell, const Counted& steps, const std::string& convention) {
+CellSummary summarize_alone(const CellResult& cell, const Counted& steps, const std::string& convention) {
   CellSummary summary;
   summary.name = cell.name;
   summary.steps = static_cast<std::int32_t>(steps.size());
@@ -276,12 +276,12 @@ void forget_pointlike_intervals(CellSummary& summary) {
 
 }  // namespace
 
-std::vector<CellSummary> summarise(const RunResults& results) {
+std::vector<CellSummary> summarize(const RunResults& results) {
   std::vector<CellSummary> summaries;
   std::vector<Counted> steps;
   for (const CellResult& cell : results.cells) steps.push_back(counted_steps(cell));
   for (std::size_t i = 0; i < results.cells.size(); ++i)
-    compare(summaries.emplace_back(summarise_alone(results.cells[i], steps[i], results.info.flops)), results.cells,
+    compare(summaries.emplace_back(summarize_alone(results.cells[i], steps[i], results.info.flops)), results.cells,
             steps, i);
   compare_along_axes(summaries, results.cells, steps);
   if (!traits_of(results.info.backend).measures_time)

@@ -104,7 +104,7 @@ struct AxisPair {
 std::vector<AxisPair> pairs_along_axes(const std::vector<CellResult>& cells);
 
 /// One summary per cell, in the order of the cells. Deterministic. Never throws for what was measured.
-std::vector<CellSummary> summarise(const RunResults& results);
+std::vector<CellSummary> summarize(const RunResults& results);
 
 /// Rates of a step.
 struct StepRates {

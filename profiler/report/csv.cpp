@@ -78,7 +78,7 @@ std::string line(const std::vector<std::string>& fields) {
 
 std::string report_csv(const RunResults& results) {
   Sheet sheet;
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     sheet.begin_row();
     sheet.put("cell", summaries[i].name);

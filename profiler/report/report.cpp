@@ -412,14 +412,14 @@ std::vector<ReportSection> report_sections(const RunResults& results, const std:
 }
 
 std::string report_table(const RunResults& results, const TableFormat& format) {
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   const std::string line = headline(answers_of(results, summaries));
   return heading_text(results, format) + full_table(results, summaries, format) +
          (line.empty() ? "" : wrap(line, format.width, kIndent));
 }
 
 std::string run_text(const RunResults& results, const TableFormat& format, Details details) {
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   const std::vector<PairAnswer> answers = answers_of(results, summaries);
   const bool is_brief = details == Details::left_out;
   std::string text =
@@ -434,7 +434,7 @@ std::string run_text(const RunResults& results, const TableFormat& format, Detai
 }
 
 std::string report_markdown(const RunResults& results) {
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   std::string text =
       fmt::format("# Underlap run: {} backend, {} cells\n\n", to_string(results.info.backend), results.cells.size());
   text +=

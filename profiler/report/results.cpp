@@ -219,7 +219,7 @@ std::optional<RunResults> well_formed(const std::string& text, const std::filesy
 }
 
 void add_statistics(Json& cells, const RunResults& results) {
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   const std::vector<PairAnswer> answers = answers_of(results, summaries);
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     Json& statistics = cells[i]["statistics"] = encode(summaries[i]);

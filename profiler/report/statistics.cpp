@@ -38,10 +38,10 @@ std::int64_t lower_rank(std::int64_t count) {
 // Fails when few values are far from normal (skewed, heavy tails): it then covers less often than kLevel.
 Interval student_interval(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
-  const double centre = underlap::mean(values);
+  const double center = underlap::mean(values);
   const double half =
       quantile_of((1 + kLevel) / 2, count - 1) * std::sqrt(squares_around_mean(values) / (count - 1) / count);
-  return {centre - half, centre + half};
+  return {center - half, center + half};
 }
 
 // Half-width of the interval of so many blocks that scatter by 1, as they are on average.

@@ -13,7 +13,7 @@ namespace underlap {
 struct RankDigit {
   Mode mode = Mode::none;
   std::int32_t size = 1;
-  bool has_part_groups = true;   ///< some of such a group communicate, too: neighbours of a ring, ends of a pipeline
+  bool has_part_groups = true;   ///< some of such a group communicate, too: neighbors of a ring, ends of a pipeline
   bool has_pair_groups = false;  ///< two of them may have a communicator of their own
 };
 

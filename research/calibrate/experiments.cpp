@@ -23,13 +23,13 @@ Sampled efficiency(const Sampled& us, double peak_us) {
 
 void launch_latencies(Calibration& c) {
   const auto measure = [&](const char* path, HostCall call) {
-    c.out.figures[path] = summarise(c.gpu.host_call_us(call, c.samples));
+    c.out.figures[path] = summarize(c.gpu.host_call_us(call, c.samples));
   };
   measure("host.kernel_launch_us", HostCall::launch);
   measure("host.event_record_us", HostCall::record);
   measure("host.event_wait_us", HostCall::wait);
   measure("host.copy_launch_us", HostCall::copy);
-  c.out.figures["gpu.kernel_overhead_us"] = summarise(c.gpu.empty_kernel_us(c.samples));
+  c.out.figures["gpu.kernel_overhead_us"] = summarize(c.gpu.empty_kernel_us(c.samples));
 }
 
 double overhead_us(const Calibration& c) {
@@ -46,7 +46,7 @@ void copy_bandwidth(Calibration& c) {
   std::vector<CurvePoint>& curve = c.out.curves["kernels.memory"];
   const std::int64_t largest = std::max((std::int64_t{1} << 30) / (c.shrink * c.shrink), std::int64_t{1} << 18);
   for (std::int64_t bytes = std::int64_t{1} << 16; bytes <= largest; bytes *= 4) {
-    const Sampled us = summarise(c.gpu.copy_us(bytes, c.samples));
+    const Sampled us = summarize(c.gpu.copy_us(bytes, c.samples));
     const auto moved = static_cast<double>(2 * bytes);  // read and written
     const double peak_us = moved / c.base.gpu.hbm_gb_per_s.value * 1e-3;
     curve.push_back(
@@ -57,7 +57,7 @@ void copy_bandwidth(Calibration& c) {
 }
 
 Sampled time_of(Calibration& c, const Work& work) {
-  const Sampled us = summarise(c.gpu.work_us(work, c.samples));
+  const Sampled us = summarize(c.gpu.work_us(work, c.samples));
   const Cost& cost = work.operation.cost();
   c.out.rates.push_back({.of = std::string(name_of(work.operation.name())),
                          .shape = work.shape,
@@ -119,7 +119,7 @@ void measure_concurrent(Calibration& c, const std::string& of, const Work& work,
   const double alone = report::median(c.gpu.work_us(work, c.samples));
   Beside beside = c.gpu.work_beside_us(work, communication, c.samples);
   for (double& value : beside.us) value /= alone;
-  const Sampled slowdown = summarise(beside.us);
+  const Sampled slowdown = summarize(beside.us);
   c.out.interference.push_back({{.copy_engine = communication.copy_engine,
                                  .sms = communication.sms,
                                  .gb_per_s = communication.gb_per_s,
@@ -235,7 +235,7 @@ std::vector<std::pair<sim::QueueObservation, int>> probe_queues(Gpu& gpu, int co
   std::vector<std::pair<sim::QueueObservation, int>> out;
   for (const std::string_view behind : kBehind) {
     for (const bool same_queue : {true, false}) {
-      const Sampled held = summarise(gpu.held(behind, same_queue, samples));
+      const Sampled held = summarize(gpu.held(behind, same_queue, samples));
       out.push_back({{.connections = connections,
                       .behind = std::string(behind),
                       .same_queue = same_queue,

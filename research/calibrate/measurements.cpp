@@ -99,7 +99,7 @@ std::string rates(const Measurements& m) {
 
 }  // namespace
 
-Sampled summarise(std::span<const double> samples) {
+Sampled summarize(std::span<const double> samples) {
   const double middle = report::median(samples);
   const double half = (report::quantile(samples, 0.75) - report::quantile(samples, 0.25)) / 2;
   return {.median = middle, .spread = middle > 0 ? half / middle : half, .samples = static_cast<int>(samples.size())};

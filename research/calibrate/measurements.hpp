@@ -19,7 +19,7 @@ struct Sampled {
 };
 
 /// Throws std::invalid_argument without samples and for a NaN.
-Sampled summarise(std::span<const double> samples);
+Sampled summarize(std::span<const double> samples);
 
 struct CurvePoint {
   double x = 0;

@@ -88,14 +88,14 @@ void read_trace(benchmark::State& state) {
   std::filesystem::remove(path);
 }
 
-void summarise(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(analysis::summarise(million_slices()).ranks.size());
+void summarize(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(analysis::summarize(million_slices()).ranks.size());
   count_slices(state);
 }
 
 BENCHMARK(write_trace)->ArgName("zst")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(read_trace)->ArgName("zst")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
-BENCHMARK(summarise)->Unit(benchmark::kMillisecond);
+BENCHMARK(summarize)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace underlap

@@ -130,7 +130,7 @@ const std::vector<std::string> kOfRuns{"results", "common", "tables"};
 
 TEST(Metrics, DefineEveryColumnOfTheTables) {
   const report::RunResults results = complete_results();
-  const auto summaries = summarise(results);
+  const auto summaries = summarize(results);
   expect_defined(titles_of(cell_table(results, summaries)), kOfRuns);
   expect_defined(titles_of(brief_table(results, summaries)), kOfRuns);
   expect_defined(titles_of(rate_table(results, summaries)), kOfRuns);

@@ -102,7 +102,7 @@ constexpr std::array<Win, 9> kWins{{
 }};
 
 report::CellSummary summary_of(const report::RunResults& results, const std::string& cell) {
-  const std::vector<report::CellSummary> summaries = summarise(results);
+  const std::vector<report::CellSummary> summaries = summarize(results);
   const auto found = std::ranges::find(summaries, cell, &report::CellSummary::name);
   if (found == summaries.end()) throw std::runtime_error(fmt::format("no cell {}", cell));
   return *found;

@@ -39,7 +39,7 @@ inline void look_at(const Trace& trace, const analysis::Summary& summary) {
 inline void analyze(Trace trace) {
   attribution::attribute(trace);
   const std::vector<analysis::ExposureCause> causes = graph::find_exposure_causes(trace);
-  analysis::Summary summary = analysis::match_and_summarise(trace, analysis::find_steps(trace));
+  analysis::Summary summary = analysis::match_and_summarize(trace, analysis::find_steps(trace));
   summary.reasons = analysis::find_exposure_reasons(trace, causes, summary.shown_windows());
   analysis::analysis_json(trace, summary);
   analysis::analysis_table(trace, summary, {.width = 80});

@@ -57,7 +57,7 @@ void take(std::string_view bytes) {
   static const testing_support::TemporaryFolder folder;
   testing_support::write_text(folder / "t.sqlite", bytes);
   const Trace trace = formats::read_trace(folder / "t.sqlite");
-  look_at(trace, analysis::summarise(trace));
+  look_at(trace, analysis::summarize(trace));
 }
 
 }  // namespace underlap::fuzz

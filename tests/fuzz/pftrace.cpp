@@ -77,7 +77,7 @@ std::vector<std::string> seeds() { return {slices(), stages(), slices() + stages
 
 void take(std::string_view bytes) {
   Trace trace = formats::pftrace::read(bytes, "fuzzed bytes");
-  look_at(trace, analysis::match_and_summarise(trace, analysis::find_steps(trace)));
+  look_at(trace, analysis::match_and_summarize(trace, analysis::find_steps(trace)));
 }
 
 }  // namespace underlap::fuzz

@@ -14,8 +14,8 @@
 namespace underlap::fuzz {
 namespace {
 
-void analyse(Trace trace) {
-  const analysis::Summary summary = analysis::summarise(trace);
+void analyze_with_and_without_marks(Trace trace) {
+  const analysis::Summary summary = analysis::summarize(trace);
   analysis::analysis_json(trace, summary);
   analysis::analysis_table(trace, summary, {.width = 80});
   for (const analysis::RankSummary& rank : summary.ranks)
@@ -23,7 +23,7 @@ void analyse(Trace trace) {
       analysis::text_timeline(trace, {.block = rank.windows[0].block, .step = rank.windows[0].step, .width = 60});
   analysis::find_arrivals(trace, analysis::align_clocks(trace));
   trace.marks.clear();
-  const analysis::Summary unmarked = analysis::match_and_summarise(trace, analysis::find_steps(trace));
+  const analysis::Summary unmarked = analysis::match_and_summarize(trace, analysis::find_steps(trace));
   std::vector<analysis::Breakdown> all;
   for (int by = 0; by < analysis::kNumBreakdowns; ++by) all.push_back(static_cast<analysis::Breakdown>(by));
   analysis::analysis_json(trace, unmarked, {}, all);
@@ -50,7 +50,7 @@ std::vector<std::string> seeds() {
 void take(std::string_view bytes) {
   static const testing_support::TemporaryFolder folder;
   testing_support::write_text(folder / "trace", bytes);
-  analyse(formats::read_trace(folder / "trace"));
+  analyze_with_and_without_marks(formats::read_trace(folder / "trace"));
 }
 
 }  // namespace underlap::fuzz

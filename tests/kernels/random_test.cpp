@@ -81,19 +81,19 @@ TEST(RandomNormal, Bf16IsTheRoundedF32) {
 TEST(RandomNormal, HasTheMomentsOfANormalDistribution) {
   constexpr std::int64_t kMany = 200000;
   const Matrix x = normal(DataType::f32, 1, kMany, 11, 0, 2);
-  double mean = 0, square = 0, fourth = 0, neighbours = 0;
+  double mean = 0, square = 0, fourth = 0, neighbors = 0;
   for (std::int64_t i = 0; i < kMany; ++i) {
     const double value = x(0, i) / 2;
     mean += value / kMany;
     square += value * value / kMany;
     fourth += value * value * value * value / kMany;
-    if (i > 0) neighbours += value * x(0, i - 1) / 2 / kMany;
+    if (i > 0) neighbors += value * x(0, i - 1) / 2 / kMany;
   }
   // Bounds of five standard errors.
   EXPECT_NEAR(mean, 0, 5 / std::sqrt(kMany));
   EXPECT_NEAR(square, 1, 5 * std::sqrt(2.0 / kMany));
   EXPECT_NEAR(fourth, 3, 5 * std::sqrt(96.0 / kMany));
-  EXPECT_NEAR(neighbours, 0, 5 / std::sqrt(kMany));
+  EXPECT_NEAR(neighbors, 0, 5 / std::sqrt(kMany));
 }
 
 TEST(RandomNormal, DependsOnTheSeed) {

@@ -50,9 +50,9 @@ TEST(FirstCharacters, DoesNotCutACharacter) {
   EXPECT_EQ(first_characters("日本", 5), "日");
 }
 
-TEST(LaidOutText, KeepsLinesAndColours) {
+TEST(LaidOutText, KeepsLinesAndColors) {
   const std::string text = "a\t1\n\033[31mbad\033[0m \033[2J\n";
-  EXPECT_EQ(laid_out_text(text, Colours::kept), "a\t1\n\033[31mbad\033[0m \\x1b[2J\n");
+  EXPECT_EQ(laid_out_text(text, Colors::kept), "a\t1\n\033[31mbad\033[0m \\x1b[2J\n");
   EXPECT_EQ(laid_out_text(text), "a\t1\n\\x1b[31mbad\\x1b[0m \\x1b[2J\n");
   EXPECT_EQ(laid_out_text("a\n\nb"), "a\n\nb");
 }

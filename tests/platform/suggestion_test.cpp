@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"pipeline_parallel", kSizes, {"pipeline_model_parallel_size"}},
                     Case{"--bloks", kFlags, {"--blocks"}}, Case{"--setps", kFlags, {"--steps"}},
                     Case{"--gbps", kFlags, {"--link-gbps"}}, Case{"--links", kFlags, {"--link"}},
-                    Case{"analyse", {"analyze", "plan"}, {"analyze"}}, Case{"", kPresets, {}},
+                    Case{"analyze", {"analyze", "plan"}, {"analyze"}}, Case{"", kPresets, {}},
                     Case{std::string(100, 'a'), kPresets, {}}));
 
 TEST(Suggestions, AreAtMostFour) {

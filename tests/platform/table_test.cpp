@@ -93,9 +93,9 @@ TEST(Wrap, BreaksAtSpacesAndIndentsWhatFollows) {
 
 TEST(Wrap, KeepsAPerCentSignBesideItsFigure) { EXPECT_EQ(wrap("it hides 12 % of it", 12), "it hides\n12 % of it\n"); }
 
-TEST(Table, ColoursOnlyWhenAsked) {
+TEST(Table, ColorsOnlyWhenAsked) {
   EXPECT_THAT(render(sample(), {.width = 100}), Not(HasSubstr("\033")));
-  EXPECT_THAT(render(sample(), {.width = 100, .colour = true}), HasSubstr("  \033[32m12.25\033[0m  "));
+  EXPECT_THAT(render(sample(), {.width = 100, .color = true}), HasSubstr("  \033[32m12.25\033[0m  "));
 }
 
 TEST(Table, KeepsUnicodeOnlyWhereTheTerminalHasIt) {

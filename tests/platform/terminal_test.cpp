@@ -34,28 +34,28 @@ class ATerminal : public ::testing::Test {
   int file_ = -1;
 };
 
-TEST_F(ATerminal, HasColoursAndLinesThatAreWrittenAnew) {
+TEST_F(ATerminal, HasColorsAndLinesThatAreWrittenAnew) {
   ASSERT_GE(file_, 0);
-  EXPECT_TRUE(terminal_format(file_).colour);
+  EXPECT_TRUE(terminal_format(file_).color);
   EXPECT_TRUE(rewrites_lines(file_));
 }
 
-TEST_F(ATerminal, HasNoColourWhereTheEnvironmentAsksForNone) {
+TEST_F(ATerminal, HasNoColorWhereTheEnvironmentAsksForNone) {
   ::setenv("NO_COLOR", "1", 1);
-  EXPECT_FALSE(terminal_format(file_).colour);
+  EXPECT_FALSE(terminal_format(file_).color);
   ::setenv("NO_COLOR", "", 1);  // empty is not set: https://no-color.org
-  EXPECT_TRUE(terminal_format(file_).colour);
+  EXPECT_TRUE(terminal_format(file_).color);
 }
 
 TEST_F(ATerminal, ThatIsDumbHasNeither) {
   ::setenv("TERM", "dumb", 1);
-  EXPECT_FALSE(terminal_format(file_).colour);
+  EXPECT_FALSE(terminal_format(file_).color);
   EXPECT_FALSE(rewrites_lines(file_));
 }
 
-TEST(AFile, HasNeitherColoursNorLinesThatAreWrittenAnew) {
+TEST(AFile, HasNeitherColorsNorLinesThatAreWrittenAnew) {
   const int file = ::open("/dev/null", O_WRONLY);
-  EXPECT_FALSE(terminal_format(file).colour);
+  EXPECT_FALSE(terminal_format(file).color);
   EXPECT_FALSE(rewrites_lines(file));
   ::close(file);
 }

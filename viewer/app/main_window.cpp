@@ -54,7 +54,7 @@ bool takes_key(const QWidget& widget, const QKeyEvent& event) {
   return goes_somewhere(key) && is_any_of<QAbstractItemView, QPlainTextEdit, QTabBar>(widget);
 }
 
-// Gives all widgets of the application the colours of a theme.
+// Gives all widgets of the application the colors of a theme.
 void apply_look(const Theme& theme) {
   QPalette palette;
   palette.setColor(QPalette::Window, theme.surface);

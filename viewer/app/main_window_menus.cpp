@@ -122,10 +122,10 @@ void MainWindow::make_go_menu() {
   add(menu, tr("Next pan&el: timeline, tabs, tab contents"), "F6", [this] { step_panel(1); });
   add(menu, tr("Previous panel"), "Shift+F6", [this] { step_panel(-1); });
   menu->addSeparator();
-  add_to_timeline(menu, tr("Slice to the &right"), "Right", [](TimelineView& view) { view.select_neighbour(1, 0); });
-  add_to_timeline(menu, tr("Slice to the &left"), "Left", [](TimelineView& view) { view.select_neighbour(-1, 0); });
-  add_to_timeline(menu, tr("Lane &above"), "Up", [](TimelineView& view) { view.select_neighbour(0, -1); });
-  add_to_timeline(menu, tr("Lane &below"), "Down", [](TimelineView& view) { view.select_neighbour(0, 1); });
+  add_to_timeline(menu, tr("Slice to the &right"), "Right", [](TimelineView& view) { view.select_neighbor(1, 0); });
+  add_to_timeline(menu, tr("Slice to the &left"), "Left", [](TimelineView& view) { view.select_neighbor(-1, 0); });
+  add_to_timeline(menu, tr("Lane &above"), "Up", [](TimelineView& view) { view.select_neighbor(0, -1); });
+  add_to_timeline(menu, tr("Lane &below"), "Down", [](TimelineView& view) { view.select_neighbor(0, 1); });
 }
 
 void MainWindow::make_lanes_menu() {

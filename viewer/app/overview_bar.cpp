@@ -16,7 +16,7 @@ namespace {
 constexpr int kHeight = 22;
 constexpr int kEdge = 3;             // pixels above and below the row
 constexpr double kLeastSeen = 4;     // pixels of the part that is seen, however short it is
-constexpr float kOutOfSight = 0.6F;  // of the colours of what is not seen the background's share
+constexpr float kOutOfSight = 0.6F;  // of the colors of what is not seen the background's share
 
 }  // namespace
 

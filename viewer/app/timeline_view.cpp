@@ -244,7 +244,7 @@ std::uint32_t TimelineView::late_member() const {
   return scene_.links_of(state_.selected).late;
 }
 
-void TimelineView::select_neighbour(int slices, int lanes) {
+void TimelineView::select_neighbor(int slices, int lanes) {
   if (state_.selected >= timeline().trace().size()) {
     if (!timeline().exposed().empty()) go_to(timeline().exposed().front().slice);
     return;

@@ -66,7 +66,7 @@ class TimelineView : public QWidget {
   /// Of the selected communication the member that the others waited for; Timeline::kNoSlice where none came later.
   std::uint32_t late_member() const;
   /// The slice before or after on its lane; the lane above or below at the same time.
-  void select_neighbour(int slices, int lanes);
+  void select_neighbor(int slices, int lanes);
   void select_range(const std::optional<TimeRange>&);
   void set_marks(std::vector<std::int64_t>);
   void toggle_mark();

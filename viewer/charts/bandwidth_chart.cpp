@@ -6,7 +6,7 @@
 #include "viewer/charts/drawing/painting.hpp"
 
 // Bus bandwidth by message size, as nccl-tests defines it: whether messages are large enough for the link, and what
-// waiting for peers costs. A colour for each collective and group size.
+// waiting for peers costs. A color for each collective and group size.
 namespace underlap::viewer {
 namespace {
 
@@ -84,12 +84,12 @@ Range with_room(const Range& range) {
 
 // What waits for peers is hollow and dashed.
 void add_series(Figure& figure, const Rates& of) {
-  const QColor colour = figure.theme().series(of.collective);
+  const QColor color = figure.theme().series(of.collective);
   const QScatterSeries::MarkerShape shape = point_shape(of.group_size).shape;
-  add_line(figure, of.whole, QPen(colour, 1.2, Qt::DashLine), of.name + ", with waits");
-  add_marks(figure, of.whole, {shape, 7, figure.theme().background, colour});
-  add_line(figure, of.transfer, QPen(colour, 2), of.name);
-  add_marks(figure, of.transfer, {shape, 9, colour, colour});
+  add_line(figure, of.whole, QPen(color, 1.2, Qt::DashLine), of.name + ", with waits");
+  add_marks(figure, of.whole, {shape, 7, figure.theme().background, color});
+  add_line(figure, of.transfer, QPen(color, 2), of.name);
+  add_marks(figure, of.transfer, {shape, 9, color, color});
 }
 
 std::vector<LegendEntry> legend_of(const std::vector<Rates>& rates, const Theme& theme) {

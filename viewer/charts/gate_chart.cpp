@@ -67,11 +67,11 @@ ChartFigures figures(const ChartInput& input) {
   return of;
 }
 
-QColor colour_of(const std::string& verdict, const Theme& theme) {
+QColor color_of(const std::string& verdict, const Theme& theme) {
   return verdict == "regression" ? theme.worse : verdict == "pass" ? theme.better : theme.dim_text;
 }
 
-QColor beyond_colour(const Theme& theme) { return mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1); }
+QColor beyond_color(const Theme& theme) { return mixed(theme.worse, theme.background, theme.is_dark ? 0.16 : 0.1); }
 
 // Wide enough for the changes and the tolerance. Limits far beyond are cut; otherwise they would compress the rest.
 Range range_of(const FigureTable& table) {
@@ -97,25 +97,25 @@ void add_marks_of(QChart& chart, const std::vector<FigureRow>& rows, std::size_t
   for (std::size_t i = 0; i < shown; ++i)
     if (rows[i].names[kVerdict] == verdict && rows[i].figures[kChange])
       points.append({*rows[i].figures[kChange], static_cast<double>(i)});
-  const QColor colour = colour_of(verdict, theme);
-  const bool is_regression = colour == theme.worse, is_decided = colour != theme.dim_text;
+  const QColor color = color_of(verdict, theme);
+  const bool is_regression = color == theme.worse, is_decided = color != theme.dim_text;
   add_marks(chart, points,
             {.shape = is_regression ? QScatterSeries::MarkerShapeTriangle : QScatterSeries::MarkerShapeCircle,
              .size = is_regression ? 11.0 : 9.0,
-             .inner = is_decided ? colour : theme.background,
-             .border = colour});
+             .inner = is_decided ? color : theme.background,
+             .border = color});
 }
 
 void paint_limits(QPainter& painter, const RowCanvas& canvas, const FigureRow& row) {
   if (!row.figures[kLower] && !row.figures[kUpper]) return;
   const double low = row.figures[kLower].value_or(canvas.low), high = row.figures[kUpper].value_or(canvas.high);
   const double y = canvas.row.center().y();
-  const QColor colour = colour_of(row.names[kVerdict], canvas.theme);
-  draw_line(painter, {canvas.x(low), y}, {canvas.x(high), y}, colour, 1.8);
+  const QColor color = color_of(row.names[kVerdict], canvas.theme);
+  draw_line(painter, {canvas.x(low), y}, {canvas.x(high), y}, color, 1.8);
   // A limit beyond the edge has no cap, because the interval continues there.
   for (const double limit : {low, high})
     if (limit > canvas.low && limit < canvas.high)
-      draw_line(painter, {canvas.x(limit), y - 4}, {canvas.x(limit), y + 4}, colour, 1.8);
+      draw_line(painter, {canvas.x(limit), y - 4}, {canvas.x(limit), y + 4}, color, 1.8);
 }
 
 void paint_row(QPainter& painter, const RowCanvas& canvas, const FigureRow& row) {
@@ -123,7 +123,7 @@ void paint_row(QPainter& painter, const RowCanvas& canvas, const FigureRow& row)
   const double tolerance = canvas.x(*row.figures[kTolerance]);
   const double zero = canvas.x(0);
   painter.fillRect(QRectF(tolerance, canvas.row.top(), canvas.plot.right() - tolerance, canvas.row.height()),
-                   beyond_colour(canvas.theme));
+                   beyond_color(canvas.theme));
   draw_line(painter, {zero, canvas.row.top()}, {zero, canvas.row.bottom()}, canvas.theme.dim_text, 1);
   draw_line(painter, {tolerance, canvas.row.top()}, {tolerance, canvas.row.bottom()}, canvas.theme.worse, 1);
   paint_limits(painter, canvas, row);
@@ -164,7 +164,7 @@ QChart* draw_gate(const ChartFigures& of, const Theme& theme) {
                     {Mark::ring, theme.dim_text, "inconclusive"},
                     {Mark::dot, theme.better, "pass"},
                     {Mark::interval, theme.dim_text, "limits"},
-                    {Mark::box, beyond_colour(theme), "beyond tolerance"}},
+                    {Mark::box, beyond_color(theme), "beyond tolerance"}},
                    std::move(plot));
 }
 

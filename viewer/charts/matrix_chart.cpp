@@ -81,15 +81,15 @@ double change_of_row(const FigureRow& row) {
   return *row.figures[kRatio] - 1;
 }
 
-// Full colour from 30 % on.
-QColor ratio_colour(const FigureRow& row, double, const Theme& theme) {
+// Full color from 30 % on.
+QColor ratio_color(const FigureRow& row, double, const Theme& theme) {
   const double change = change_of_row(row);
   if (change == 0) return theme.surface;
   const double strength = 0.15 + 0.6 * std::min(1.0, std::abs(change) / 0.3);
   return mixed(change < 0 ? theme.better : theme.worse, theme.background, strength);
 }
 
-QColor efficiency_colour(const FigureRow& row, double, const Theme& theme) {
+QColor efficiency_color(const FigureRow& row, double, const Theme& theme) {
   const double efficiency = *row.figures[kEfficiency];
   const double strength = 0.7 * std::min(1.0, std::abs(efficiency));
   return mixed(efficiency > 0 ? theme.better : theme.worse, theme.surface, strength);
@@ -101,15 +101,15 @@ struct TextLine {
 };
 
 struct Tile {
-  QColor colour;
+  QColor color;
   std::vector<TextLine> lines;
 };
 
 // Uses as many lines as the tile has room for. Remaining lines are appended to the second, which is short. A low tile
 // has only the first line.
-void paint_tile(QPainter& painter, const QRectF& tile, const QColor& colour, std::vector<TextLine> lines) {
+void paint_tile(QPainter& painter, const QRectF& tile, const QColor& color, std::vector<TextLine> lines) {
   constexpr double kLine = 15;
-  painter.fillRect(tile.adjusted(1, 1, -1, -1), colour);
+  painter.fillRect(tile.adjusted(1, 1, -1, -1), color);
   const auto room = static_cast<std::size_t>(std::max(1.0, (tile.height() - 2) / kLine));
   if (room == 1) lines.resize(1);
   while (lines.size() > room) {
@@ -120,7 +120,7 @@ void paint_tile(QPainter& painter, const QRectF& tile, const QColor& colour, std
   double y = tile.center().y() - kLine * static_cast<double>(shown) / 2;
   for (std::size_t i = 0; i < shown; ++i, y += kLine)
     draw_text(painter, {tile.left() + 3, y, tile.width() - 6, kLine}, Qt::AlignCenter, lines[i].text,
-              readable_on(colour), lines[i].is_bold ? kTextPixels : kSmallPixels, lines[i].is_bold);
+              readable_on(color), lines[i].is_bold ? kTextPixels : kSmallPixels, lines[i].is_bold);
 }
 
 std::vector<TextLine> lines_of(const FigureRow& row) {
@@ -161,7 +161,7 @@ struct Tiles {
   QString columns_title = {};
   std::vector<QString> rows;
   std::vector<QString> columns;
-  std::vector<std::vector<Tile>> tiles;  ///< of each row; one without a colour is a gap
+  std::vector<std::vector<Tile>> tiles;  ///< of each row; one without a color is a gap
   double least_height = 17;              ///< of a row, at which its tiles show all
   double most_height = 60;
 };
@@ -183,13 +183,13 @@ Tiles grid_of(const FigureTable& table, const Theme& theme) {
              .most_height = HUGE_VAL};
   for (const FigureRow& row : table.rows)
     grid.tiles[place_of(rows, row.names[kRowAxis])][place_of(columns, row.names[kColumnAxis])] = {
-        ratio_colour(row, 0, theme), lines_of(row)};
+        ratio_color(row, 0, theme), lines_of(row)};
   return grid;
 }
 
-QColor plain_colour(const FigureRow&, double, const Theme& theme) { return theme.surface; }
+QColor plain_color(const FigureRow&, double, const Theme& theme) { return theme.surface; }
 
-QColor exposed_colour(const FigureRow& row, double largest, const Theme& theme) {
+QColor exposed_color(const FigureRow& row, double largest, const Theme& theme) {
   return mixed(theme.accent, theme.surface, largest > 0 ? 0.7 * *row.figures[kExposed] / largest : 0);
 }
 
@@ -199,18 +199,18 @@ QString fixed_text(double value) {
   return QString::number(value, 'f', kDigits);
 }
 
-// A column of a matrix that is no grid: each has a scale of colours of its own.
+// A column of a matrix that is no grid: each has a scale of colors of its own.
 struct MatrixColumn {
   const char* title;
   Column figure;
   QString (*text)(double figure);
-  QColor (*colour)(const FigureRow&, double largest_exposed, const Theme&);
+  QColor (*color)(const FigureRow&, double largest_exposed, const Theme&);
 };
-constexpr MatrixColumn kColumns[] = {{"step ms", kStep, ms_text, plain_colour},
-                                     {"step/off", kRatio, fixed_text<3>, ratio_colour},
-                                     {"exposed ms", kExposed, ms_text, exposed_colour},
-                                     {"hidden %", kOverlap, fixed_text<1>, plain_colour},
-                                     {"E", kEfficiency, fixed_text<2>, efficiency_colour}};
+constexpr MatrixColumn kColumns[] = {{"step ms", kStep, ms_text, plain_color},
+                                     {"step/off", kRatio, fixed_text<3>, ratio_color},
+                                     {"exposed ms", kExposed, ms_text, exposed_color},
+                                     {"hidden %", kOverlap, fixed_text<1>, plain_color},
+                                     {"E", kEfficiency, fixed_text<2>, efficiency_color}};
 
 Tiles cell_rows_of(const FigureTable& table, const Theme& theme) {
   Tiles tiles;
@@ -221,9 +221,9 @@ Tiles cell_rows_of(const FigureTable& table, const Theme& theme) {
   for (const FigureRow& row : table.rows) {
     tiles.rows.push_back(QString::fromStdString(row.names.front()));
     std::vector<Tile>& of_row = tiles.tiles.emplace_back();
-    for (const auto& [title, column, text, colour] : kColumns)
+    for (const auto& [title, column, text, color] : kColumns)
       if (const auto figure = row.figures[column])
-        of_row.push_back({colour(row, largest_exposed, theme), {{text(*figure)}}});
+        of_row.push_back({color(row, largest_exposed, theme), {{text(*figure)}}});
       else
         of_row.push_back({theme.background, {{"-"}}});
   }
@@ -246,8 +246,8 @@ void paint(QPainter& painter, const QRectF& plot, const Tiles& of, const Theme& 
   for (std::size_t row = 0; row < shown; ++row) {
     QRectF tile(plot.left(), plot.top() + height * static_cast<double>(row), width, height);
     draw_text(painter, {kEdge, tile.top(), label, height}, Qt::AlignLeft | Qt::AlignVCenter, of.rows[row], theme.text);
-    for (const auto& [colour, lines] : of.tiles[row]) {
-      if (colour.isValid()) paint_tile(painter, tile, colour, lines);
+    for (const auto& [color, lines] : of.tiles[row]) {
+      if (color.isValid()) paint_tile(painter, tile, color, lines);
       tile.translate(width, 0);
     }
   }

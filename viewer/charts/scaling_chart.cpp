@@ -8,7 +8,7 @@
 #include "viewer/charts/drawing/painting.hpp"
 
 // What became of a step over more ranks: the step, and each mode's exposed communication below it on the same axis of
-// ranks. A colour for each cell; what is modelled is dashed and hollow.
+// ranks. A color for each cell; what is modelled is dashed and hollow.
 namespace underlap::viewer {
 namespace {
 
@@ -150,17 +150,17 @@ QList<QPointF> points_of(const Line& line, Column column) {
 }
 
 void add_line_of(QChart& chart, const Line& line, const Theme& theme) {
-  const QColor colour = theme.series(line.cell);
+  const QColor color = theme.series(line.cell);
   add_line(chart, points_of(line, kLength),
-           QPen(colour, line.is_modelled ? 1.4 : 2, line.is_modelled ? Qt::DashLine : Qt::SolidLine));
+           QPen(color, line.is_modelled ? 1.4 : 2, line.is_modelled ? Qt::DashLine : Qt::SolidLine));
   for (const FigureRow* row : line.points)
     if (row->figures[kLow] && row->figures[kHigh])
-      add_line(chart, {point_of(*row, kLow), point_of(*row, kHigh)}, QPen(colour, 1.2));
+      add_line(chart, {point_of(*row, kLow), point_of(*row, kHigh)}, QPen(color, 1.2));
   add_marks(chart, points_of(line, kLength),
             {.shape = point_shape(line.cell / Theme::kSeriesColors).shape,
              .size = line.is_modelled ? 7.0 : 8.5,
-             .inner = line.is_modelled ? theme.background : colour,
-             .border = colour});
+             .inner = line.is_modelled ? theme.background : color,
+             .border = color});
 }
 
 // Ranks by their logarithm, with a label at each number of them that there is; Qt leaves out labels without room.

@@ -62,10 +62,10 @@ double reach_of(const std::vector<Series>& series) {
 }
 
 // What is painted below it shows through.
-QColor interval_colour(const Theme& theme) {
-  QColor colour = theme.accent;
-  colour.setAlphaF(0.2F);
-  return colour;
+QColor interval_color(const Theme& theme) {
+  QColor color = theme.accent;
+  color.setAlphaF(0.2F);
+  return color;
 }
 
 /// All that is drawn. Its series point into its table.
@@ -98,7 +98,7 @@ void add_median(QChart& chart, const Plotted& all, std::size_t row, const Theme&
   const double left = 0.5, right = static_cast<double>(all.most_steps()) + 0.5, middle = static_cast<double>(row);
   if (first.figures[Of::low] && first.figures[Of::high])
     add_band(chart, {left, all.y(row, *first.figures[Of::high])}, {right, all.y(row, *first.figures[Of::low])},
-             interval_colour(theme));
+             interval_color(theme));
   add_line(chart, {{left, middle}, {right, middle}}, QPen(theme.accent, 1.2));
 }
 
@@ -187,7 +187,7 @@ QChart* draw_steps(const ChartFigures& of, const Theme& theme) {
   std::vector<LegendEntry> legend{{Mark::dot, theme.text, "a step"}, {Mark::line, theme.accent, "median"}};
   if (all->has_intervals()) {
     plot.says_titles.emplace_back("95 % interval");
-    legend.push_back({Mark::box, interval_colour(theme), "interval of the median"});
+    legend.push_back({Mark::box, interval_color(theme), "interval of the median"});
   }
   plot.add_series = [all, &theme](QChart& chart, std::size_t rows) {
     for (std::size_t row = 0; row < rows; ++row) add_median(chart, *all, row, theme);

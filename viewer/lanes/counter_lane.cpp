@@ -24,7 +24,7 @@ void paint_counter(const Lane& lane, const QRect& where, const LaneContext& cont
     const double share = all.most > all.least ? (value - all.least) / (all.most - all.least) : 0.5;
     return where.bottom() - static_cast<int>(std::lround(share * (where.height() - 2)));
   };
-  const QRgb colour = context.palette.theme().dim_text.rgb();
+  const QRgb color = context.palette.theme().dim_text.rgb();
   std::size_t next = values.first_at(time_at(context.view, 0));
   for (int x = 0; x < where.width(); ++x) {
     const std::size_t from = next;
@@ -33,7 +33,7 @@ void paint_counter(const Lane& lane, const QRect& where, const LaneContext& cont
     if (from > 0) shown.take({values.value(from - 1), values.value(from - 1)});  // which holds until the first of these
     if (shown.is_empty()) continue;
     const int top = y_of(shown.most);
-    context.surface.fill({where.left() + x, top, 1, y_of(shown.least) - top + 1}, colour);
+    context.surface.fill({where.left() + x, top, 1, y_of(shown.least) - top + 1}, color);
   }
 }
 

@@ -9,15 +9,13 @@ namespace {
 
 std::size_t index_of(Mode mode) { return static_cast<std::size_t>(mode); }
 
-double brightness(QRgb colour) { return 0.299 * qRed(colour) + 0.587 * qGreen(colour) + 0.114 * qBlue(colour); }
+double brightness(QRgb color) { return 0.299 * qRed(color) + 0.587 * qGreen(color) + 0.114 * qBlue(color); }
 
 }  // namespace
 
 Palette::Palette(const Theme& theme) : theme_(&theme), background_(theme.background.rgb()) {
   of_paint_.fill(background_);
-  const auto set = [&](Paint paint, const QColor& colour) {
-    of_paint_[static_cast<std::size_t>(paint)] = colour.rgb();
-  };
+  const auto set = [&](Paint paint, const QColor& color) { of_paint_[static_cast<std::size_t>(paint)] = color.rgb(); };
   set(Paint::range, theme.range);
   set(Paint::wait, theme.wait);
   set(Paint::copy, theme.copy);
@@ -28,7 +26,7 @@ Palette::Palette(const Theme& theme) : theme_(&theme), background_(theme.backgro
   }
 }
 
-QRgb Palette::colour(Shade shade) const {
+QRgb Palette::color(Shade shade) const {
   if (shade.paint == Paint::hidden) return hidden_[index_of(first_mode(shade.modes))];
   if (is_exposed(shade.paint)) return exposed_[index_of(first_mode(shade.modes))];
   return of_paint_[static_cast<std::size_t>(shade.paint)];
@@ -39,13 +37,13 @@ Shade Palette::second(Shade shade) {
   return others == 0 ? shade : Shade{shade.paint, others};
 }
 
-QRgb Palette::colour(Shade shade, float coverage) const {
+QRgb Palette::color(Shade shade, float coverage) const {
   constexpr float kPalest = 0.3F;
-  return coverage >= 1 ? colour(shade) : mixed_rgb(colour(shade), background_, kPalest + (1 - kPalest) * coverage);
+  return coverage >= 1 ? color(shade) : mixed_rgb(color(shade), background_, kPalest + (1 - kPalest) * coverage);
 }
 
 QRgb Palette::text_on(Shade shade) const {
-  return brightness(colour(shade)) > 140 ? qRgb(0x1d, 0x21, 0x26) : qRgb(0xff, 0xff, 0xff);
+  return brightness(color(shade)) > 140 ? qRgb(0x1d, 0x21, 0x26) : qRgb(0xff, 0xff, 0xff);
 }
 
 QRgb mixed_rgb(QRgb over, QRgb under, float share) {

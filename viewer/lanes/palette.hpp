@@ -9,15 +9,15 @@
 
 namespace underlap::viewer {
 
-/// A theme's colours as lanes look them up, thousands of times a frame.
+/// A theme's colors as lanes look them up, thousands of times a frame.
 class Palette {
  public:
   explicit Palette(const Theme&);
 
   QRgb background() const { return background_; }
-  QRgb colour(Shade) const;
+  QRgb color(Shade) const;
   /// The same where only a part of a pixel is covered, 0 to 1: paler, and never as pale as nothing.
-  QRgb colour(Shade, float coverage) const;
+  QRgb color(Shade, float coverage) const;
   /// Of two modes at once what the second one is drawn in; of one, the same.
   static Shade second(Shade);
   /// Of the text on it.

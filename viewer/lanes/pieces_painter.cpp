@@ -23,16 +23,14 @@ Pixels pixels_of(const Piece& piece, int width) {
 void draw_base(const Piece& piece, std::vector<Column>& columns, const LaneContext& context) {
   const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
   const Shade second = context.palette.second(piece.base);
-  const QRgb lower = context.palette.colour(piece.base, piece.coverage),
-             upper = context.palette.colour(second, piece.coverage);
+  const QRgb lower = context.palette.color(piece.base, piece.coverage),
+             upper = context.palette.color(second, piece.coverage);
   for (int x = pixels.from; x < pixels.to; ++x) {
     columns[static_cast<std::size_t>(x)].base = lower;
     columns[static_cast<std::size_t>(x)].upper_base = upper;
   }
   if (pixels.to - pixels.from < kLeastWithEdge * context.scale) return;
-  const auto edge = [&](Shade of) {
-    return mixed_rgb(context.palette.colour(of), context.palette.background(), 0.55F);
-  };
+  const auto edge = [&](Shade of) { return mixed_rgb(context.palette.color(of), context.palette.background(), 0.55F); };
   columns[static_cast<std::size_t>(pixels.to - 1)].base = edge(piece.base);
   columns[static_cast<std::size_t>(pixels.to - 1)].upper_base = edge(second);
 }
@@ -41,11 +39,11 @@ void draw_exposed(const Piece& piece, std::vector<Column>& columns, int height, 
   const Pixels pixels = pixels_of(piece, static_cast<int>(columns.size()));
   const float share = piece.exposed_share < 1 ? std::max(piece.exposed_share, kLeastExposedHeight) : 1;
   const auto pixels_high = static_cast<std::uint16_t>(std::max(1L, std::lround(share * static_cast<float>(height))));
-  const QRgb colour = context.palette.colour(piece.exposed),
-             second = context.palette.colour(context.palette.second(piece.exposed));
+  const QRgb color = context.palette.color(piece.exposed),
+             second = context.palette.color(context.palette.second(piece.exposed));
   for (int x = pixels.from; x < pixels.to; ++x) {
     Column& column = columns[static_cast<std::size_t>(x)];
-    column.exposed = colour;
+    column.exposed = color;
     column.upper = second;
     column.exposed_height = std::max(column.exposed_height, pixels_high);
     column.texture = texture_of(piece.exposed.paint);

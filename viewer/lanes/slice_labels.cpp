@@ -14,7 +14,7 @@ constexpr int kLeastRowHeight = 11;
 // What the middle of the row shows of a piece.
 Shade shade_of(const Piece& piece) { return piece.exposed_share > 0.5F ? piece.exposed : piece.base; }
 
-// A part of a slice on which text has one colour.
+// A part of a slice on which text has one color.
 struct Ground {
   double left = 0;
   double right = 0;
@@ -43,14 +43,14 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
   const Timeline& timeline = context.timeline;
   const Trace& trace = timeline.trace();
   const double narrowest_ns = kNarrowest * context.scale * context.view.ns_per_pixel;
-  std::uint32_t labelled = Timeline::kNoSlice;
+  std::uint32_t labeled = Timeline::kNoSlice;
   // Only wide segments are considered: there are fewer of them than pixels.
   for (std::size_t i = 0; i < context.row.pieces.size(); ++i) {
     const Piece& piece = context.row.pieces[i];
     if (piece.right - piece.left < kNarrowest * context.scale / 2) continue;
     const auto middle_ns = static_cast<std::int64_t>(context.view.time_of((piece.left + piece.right) / 2));
     const std::uint32_t slice = timeline.slice_at(row, middle_ns);
-    if (slice == Timeline::kNoSlice || slice == std::exchange(labelled, slice)) continue;
+    if (slice == Timeline::kNoSlice || slice == std::exchange(labeled, slice)) continue;
     const double left = std::max(context.view.x_of(timeline.begin_ns(slice)), 0.0);
     const double right = std::min(context.view.x_of(timeline.end_ns(slice)), 1.0 * where.width());
     if ((right - left) * context.view.ns_per_pixel < narrowest_ns) continue;
@@ -60,7 +60,7 @@ void write_labels(const LaneRow& row, const QRect& where, const LaneContext& con
     context.surface.write({.where = {where.left() + static_cast<int>(ground.left) + inset, where.top(),
                                      static_cast<int>(ground.width()) - 2 * inset, where.height()},
                            .text = label_of(name),
-                           .colour = ground.text});
+                           .color = ground.text});
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank at a glance, idle time and all.
-//   |####====####!!!!.##|   compute, hidden, compute, exposed (in the colour of its mode; hatched while it waits), idle
+//   |####====####!!!!.##|   compute, hidden, compute, exposed (in the color of its mode; hatched while it waits), idle
 #include "viewer/lanes/lane_painters.hpp"
 
 namespace underlap::viewer {

@@ -33,7 +33,7 @@ void Surface::draw_labels(QPainter& painter, const QFont& font) {
   const QFontMetrics metrics(font);
   QRgb pen = 0;
   for (const Label& label : labels_) {
-    if (label.colour != pen || &label == labels_.data()) painter.setPen(QColor(pen = label.colour));
+    if (label.color != pen || &label == labels_.data()) painter.setPen(QColor(pen = label.color));
     // Cutting costs more than drawing: only what may not fit is measured, and cut at a character of mean width.
     const int width = label.where.width();
     QString text = label.text;
@@ -72,11 +72,11 @@ ImageSurface::ImageSurface(QImage& image, uchar* bits, double scale)
       period_(scaled(kPeriod, scale)),
       width_(scaled(kWidth, scale)) {}
 
-void ImageSurface::fill(const QRect& rect, QRgb colour) {
+void ImageSurface::fill(const QRect& rect, QRgb color) {
   const QRect inside = rect & image_.rect();
   if (inside.isEmpty()) return;
   for (int y = inside.top(); y <= inside.bottom(); ++y)
-    std::fill(line(y) + inside.left(), line(y) + inside.right() + 1, colour);
+    std::fill(line(y) + inside.left(), line(y) + inside.right() + 1, color);
 }
 
 // Lines above everything that is exposed are all alike, and so are those of the other half.
@@ -101,9 +101,9 @@ void ImageSurface::draw_columns(const QRect& rect, const std::vector<Column>& co
         pixels[x] = is_upper ? column.upper_base : column.base;
         continue;
       }
-      QRgb colour = 2 * from_below > column.exposed_height ? column.upper : column.exposed;
-      if (is_faint(column.texture, x, y, period_, width_)) colour = faint(colour, column.base);
-      pixels[x] = colour;
+      QRgb color = 2 * from_below > column.exposed_height ? column.upper : column.exposed;
+      if (is_faint(column.texture, x, y, period_, width_)) color = faint(color, column.base);
+      pixels[x] = color;
     }
   }
 }
@@ -117,7 +117,7 @@ void ImageSurface::finish_text(const QFont& font) {
   draw_labels(painter, font);
 }
 
-void PainterSurface::fill(const QRect& rect, QRgb colour) { painter_.fillRect(rect, QColor(colour)); }
+void PainterSurface::fill(const QRect& rect, QRgb color) { painter_.fillRect(rect, QColor(color)); }
 
 // Columns that are alike become one rectangle.
 void PainterSurface::draw_columns(const QRect& rect, const std::vector<Column>& columns) {
@@ -138,10 +138,10 @@ void PainterSurface::draw_columns(const QRect& rect, const std::vector<Column>& 
   }
 }
 
-void PainterSurface::hatch(const QRect& rect, QRgb colour) {
+void PainterSurface::hatch(const QRect& rect, QRgb color) {
   painter_.save();
   painter_.setClipRect(rect);
-  painter_.setPen(QPen(QColor(colour), kWidth));
+  painter_.setPen(QPen(QColor(color), kWidth));
   const int slant = rect.height();
   for (int x = rect.left() - rect.left() % kPeriod - kPeriod; x < rect.right() + slant; x += kPeriod)
     painter_.drawLine(x, rect.top(), x - slant, rect.bottom());
@@ -149,10 +149,10 @@ void PainterSurface::hatch(const QRect& rect, QRgb colour) {
 }
 
 // A line of dots for each row of them.
-void PainterSurface::dot(const QRect& rect, QRgb colour) {
+void PainterSurface::dot(const QRect& rect, QRgb color) {
   painter_.save();
   painter_.setClipRect(rect);
-  QPen pen(QColor(colour), kWidth, Qt::CustomDashLine, Qt::FlatCap);
+  QPen pen(QColor(color), kWidth, Qt::CustomDashLine, Qt::FlatCap);
   pen.setDashPattern({1, 1.0 * kPeriod / kWidth - 1});  // in widths
   painter_.setPen(pen);
   for (int y = rect.top() + kWidth; y <= rect.bottom(); y += kPeriod)

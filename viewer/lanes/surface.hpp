@@ -18,7 +18,7 @@ namespace underlap::viewer {
 struct Label {
   QRect where;
   QString text;
-  QRgb colour = 0;
+  QRgb color = 0;
   Qt::Alignment alignment = Qt::AlignLeft | Qt::AlignVCenter;
 };
 

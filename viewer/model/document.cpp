@@ -83,7 +83,7 @@ std::shared_ptr<RunDocument> open_run(const std::string& folder) {
   auto document = make_document<RunDocument>(path, title_of(path));
   document->results = report::read_results(path);
   document->files = {report::find_results(path).value_or(fs::path(path) / report::kResultsFile).string()};
-  document->summaries = report::summarise(document->results);
+  document->summaries = report::summarize(document->results);
   return document;
 }
 

@@ -15,25 +15,25 @@ struct Sample {
   Column right_half = column;
 };
 
-Column plain(QRgb colour) { return {.base = colour, .upper_base = colour}; }
+Column plain(QRgb color) { return {.base = color, .upper_base = color}; }
 
 Column exposed(const Palette& palette, Shade shade, int height) {
-  const QRgb colour = palette.colour(shade);
+  const QRgb color = palette.color(shade);
   return {.base = palette.background(),
           .upper_base = palette.background(),
-          .exposed = colour,
-          .upper = colour,
+          .exposed = color,
+          .upper = color,
           .exposed_height = static_cast<std::uint16_t>(height),
           .texture = texture_of(shade.paint)};
 }
 
 // The samples of hidden and exposed communication use the color of the first mode. Then each mode has its own two.
 std::vector<Sample> samples_of(const LegendContent& content, const Palette& palette, int height) {
-  std::vector<Sample> samples{{plain(palette.colour({Paint::compute, 0})), "compute"},
-                              {plain(palette.colour({Paint::copy, 0})), "copy"}};
+  std::vector<Sample> samples{{plain(palette.color({Paint::compute, 0})), "compute"},
+                              {plain(palette.color({Paint::copy, 0})), "copy"}};
   if (content.modes == 0) return samples;
   const std::uint8_t first = bit_of(first_mode(content.modes));
-  samples.push_back({plain(palette.colour({Paint::hidden, first})), "hidden"});
+  samples.push_back({plain(palette.color({Paint::hidden, first})), "hidden"});
   samples.push_back({exposed(palette, {Paint::exposed_transfer, first}, height), "exposed"});
   if (content.has_wait)
     samples.push_back({exposed(palette, {Paint::exposed_wait, first}, height), "exposed, waiting for a peer"});
@@ -41,7 +41,7 @@ std::vector<Sample> samples_of(const LegendContent& content, const Palette& pale
     samples.push_back({exposed(palette, {Paint::exposed_unsplit, first}, height), "exposed, wait or transfer"});
   for (unsigned mode = 0; mode <= static_cast<unsigned>(Mode::other); ++mode)
     if (const auto bit = static_cast<std::uint8_t>(content.modes & (1U << mode)); bit != 0)
-      samples.push_back({plain(palette.colour({Paint::hidden, bit})), QString::fromStdString(modes_text(bit)),
+      samples.push_back({plain(palette.color({Paint::hidden, bit})), QString::fromStdString(modes_text(bit)),
                          exposed(palette, {Paint::exposed_transfer, bit}, height)});
   return samples;
 }

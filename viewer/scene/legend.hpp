@@ -18,7 +18,7 @@ struct LegendContent {
 };
 LegendContent legend_of(const Timeline&);
 
-/// A row of colours, each with its word: what work is, how communication is shown, and the colours of its modes.
+/// A row of colors, each with its word: what work is, how communication is shown, and the colors of its modes.
 /// What has no room is left out.
 void paint_legend(Surface&, const QRect& where, const LegendContent&, const Palette&, double scale, const QFont&);
 

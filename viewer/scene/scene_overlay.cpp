@@ -27,14 +27,14 @@ void write_on_ruler(QPainter& painter, double left, const QString& text, const Q
 }
 
 // A line that leaves to the right and arrives from the left, with a head.
-void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& colour) {
+void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& color) {
   const double bend = std::clamp(std::abs(to.x() - from.x()) / 2, 12.0, 80.0);
   QPainterPath path(from);
   path.cubicTo(from + QPointF(bend, 0), to - QPointF(bend, 0), to);
-  painter.setPen(QPen(colour, 1.4));
+  painter.setPen(QPen(color, 1.4));
   painter.setBrush(Qt::NoBrush);
   painter.drawPath(path);
-  painter.setBrush(colour);
+  painter.setBrush(color);
   painter.drawPolygon(QPolygonF({to, to + QPointF(-6, -3.5), to + QPointF(-6, 3.5)}));
 }
 

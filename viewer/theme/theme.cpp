@@ -14,7 +14,7 @@ QColor of_mode(Mode mode, bool is_dark) {
     const ModeColor& color = kModeColors[static_cast<std::size_t>(mode)];
     return QColor(QRgb(is_dark ? color.dark : color.light));
   }
-  // No grey, however pale: next to compute it would look like compute.
+  // No gray, however pale: next to compute it would look like compute.
   return is_dark ? QColor(0x8f, 0x45, 0xff) : QColor(0x6b, 0x21, 0xc8);
 }
 

@@ -11,7 +11,7 @@ namespace underlap::viewer {
 
 /// Every color that the viewer draws with, so that timeline and charts look alike.
 ///
-/// Compute is grey and hidden communication pale. Exposed communication has the full color of its mode, so that it
+/// Compute is gray and hidden communication pale. Exposed communication has the full color of its mode, so that it
 /// stands out. The colors of modes are those of Okabe and Ito 2008 (Color Universal Design), which color-blind users
 /// can distinguish.
 struct Theme {
@@ -46,7 +46,7 @@ struct Theme {
   QColor series(std::size_t index) const;
 };
 
-/// `share` of one colour over the other, 0 to 1.
+/// `share` of one color over the other, 0 to 1.
 QColor mixed(const QColor& over, const QColor& under, double share);
 
 }  // namespace underlap::viewer

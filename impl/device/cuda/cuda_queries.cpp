@@ -13,7 +13,7 @@ CudaQueries system_cuda_queries() {
   try {
     const SharedLibrary driver = open_library(NvidiaLibrary::driver);
     driver.require("cuDriverGetVersion", queries.driver_version);
-    driver.require("cuInit", queries.initialise);
+    driver.require("cuInit", queries.initialize);
     driver.require("cuDeviceGetCount", queries.device_count);
     driver.find("cuGetErrorString", queries.error_text);
   } catch (const MachineError& error) {

@@ -42,7 +42,7 @@ void check_driver(const CudaQueries& queries) {
 }
 
 int count_gpus(const CudaQueries& queries) {
-  if (const int status = queries.initialise(0); status != 0 && status != kNoDevice)
+  if (const int status = queries.initialize(0); status != 0 && status != kNoDevice)
     throw MachineError(fmt::format(
         "the NVIDIA driver cannot be used: {}\n  nvidia-smi must work first; restart the machine after a driver update",
         reason(queries, status)));

@@ -11,7 +11,7 @@ namespace underlap::cuda {
 struct CudaQueries {
   int runtime_version = 0;                                ///< of the runtime in this program: 1000 * major + 10 * minor
   int (*driver_version)(int* version) = {};               ///< cuDriverGetVersion; null: no driver is installed
-  int (*initialise)(unsigned flags) = {};                 ///< cuInit
+  int (*initialize)(unsigned flags) = {};                 ///< cuInit
   int (*device_count)(int* count) = {};                   ///< cuDeviceGetCount
   int (*error_text)(int status, const char** text) = {};  ///< cuGetErrorString
   std::string why_no_driver;                              ///< the loader's message, if there is none

@@ -13,7 +13,7 @@
 namespace underlap::plan {
 namespace {
 
-/// Neighbouring rows of a whole weight.
+/// Neighboring rows of a whole weight.
 struct Rows {
   std::int64_t first = 0;
   std::int64_t num = 0;

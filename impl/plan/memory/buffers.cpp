@@ -74,7 +74,7 @@ double attention_workspace(const Config& c, const RankShape& s) {
   return c.model.deterministic_mode ? sums + 2 * s.tokens * double(c.model.seq_length) * s.heads / s.tp : sums;
 }
 
-/// Communicators that a step of Megatron's works with: tensor ranks, data ranks, context ranks, both neighbours in the
+/// Communicators that a step of Megatron's works with: tensor ranks, data ranks, context ranks, both neighbors in the
 /// pipeline, tied embeddings, copies of the optimizer, and all ranks for the norm of the gradients.
 int num_communicators(const Config& c) {
   const ParallelConfig& p = c.parallel;

@@ -141,7 +141,7 @@ std::string html_table(const Table& table) {
 }
 
 std::string report_html(const RunResults& results) {
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   const std::string title = fmt::format("Underlap run: {} backend, {} cell{}", to_string(results.info.backend),
                                         results.cells.size(), results.cells.size() == 1 ? "" : "s");
   std::string text = fmt::format(

@@ -225,7 +225,7 @@ std::vector<ScalingPoint> scaling_points(const RunResults& results, const std::s
     notes.push_back(fmt::format("{}: {} of {} blocks are done", run, results.blocks_done, results.blocks_planned));
   if (num_runs > 1 && num_runs < results.info.series_runs)
     notes.push_back(fmt::format("{}: {} of {} runs are done", run, num_runs, results.info.series_runs));
-  const std::vector<CellSummary> summaries = summarise(results);
+  const std::vector<CellSummary> summaries = summarize(results);
   std::vector<ScalingPoint> points;
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const CellResult& cell = results.cells[i];

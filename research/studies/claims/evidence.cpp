@@ -197,7 +197,7 @@ void run_cell(const plan::Cell& cell, ClaimCell& into) {
   result.name = cell.name;
   result.samples = samples_of(block, 0);
   const Trace trace = session->take_trace(0, ranks_of(block));
-  into.run = summarise(results).front();
+  into.run = summarize(results).front();
   const Windows last = last_windows(trace);
   const std::vector<analysis::Split> splits = splits_of(trace, last);
   into.modes = modes_of(splits);

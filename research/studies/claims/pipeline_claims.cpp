@@ -29,7 +29,7 @@ std::string chunks_name(S s) { return fmt::format("chunks {}", chunks_of(s)); }
 std::string step_text(S s) { return in_ms(step_of(s.cell)); }
 std::string microbatches_text(S s) { return as_integer(s.cell.plan.config.train.num_microbatches); }
 
-// What stages sent to their neighbours in a step, mean over the ranks.
+// What stages sent to their neighbors in a step, mean over the ranks.
 struct Exchanged {
   double count = 0;
   double bytes = 0;

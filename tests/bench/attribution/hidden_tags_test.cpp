@@ -139,7 +139,7 @@ TEST_F(HiddenTagsOfEveryCell, AreRecoveredAndNothingIsWrongAboveItsConfidence) {
 
 std::map<std::string, report::ObservedKnob> observed_of(const plan::Plan& plan, const Trace& trace) {
   std::map<std::string, report::ObservedKnob> knobs;
-  for (report::ObservedKnob& knob : observe(plan, trace, analysis::summarise(trace)))
+  for (report::ObservedKnob& knob : observe(plan, trace, analysis::summarize(trace)))
     knobs.emplace(knob.knob, std::move(knob));
   return knobs;
 }

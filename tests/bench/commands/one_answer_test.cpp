@@ -34,7 +34,7 @@ std::map<std::string, Figures> shown(const std::string& run) {
   return cells;
 }
 
-Figures analysed(const std::string& trace) {
+Figures analyzed(const std::string& trace) {
   const auto steps = json_of({"analyze", trace})["steps"];
   return {steps["step_us"].get<double>() / 1e3, steps["exposed_us"].get<double>() / 1e3};
 }
@@ -104,7 +104,7 @@ TEST(OneAnswer, OfARunIsTheSameOnEveryPath) {
   Words traces;
   for (const report::CellResult& cell : results.cells) {
     traces.push_back(fs::path(folder.run()) / cell.trace_file);
-    EXPECT_EQ(analysed(traces.back()), cells.at(cell.name)) << cell.name;
+    EXPECT_EQ(analyzed(traces.back()), cells.at(cell.name)) << cell.name;
   }
   const std::pair both(cells.at(results.cells[0].name), cells.at(results.cells[1].name));
   EXPECT_EQ(compared(json_of({"compare", traces[0], traces[1]})["comparisons"][0]), both);
@@ -131,12 +131,12 @@ TEST(OneAnswer, OfARecordedRunIsThatOfItsTraces) {
   const std::map<std::string, Figures> cells = shown(kResults / "quick/paced");
   for (const auto& [trace, cell] : {std::pair("off.pftrace.zst", "off grad_reduce_in_fp32=true"),
                                     {"both.pftrace.zst", "both grad_reduce_in_fp32=true"}})
-    EXPECT_EQ(analysed(kResults / "quick/paced/traces" / trace), cells.at(cell)) << trace;
+    EXPECT_EQ(analyzed(kResults / "quick/paced/traces" / trace), cells.at(cell)) << trace;
 }
 
 void expect_one_answer(const fs::path& trace) {
   SCOPED_TRACE(trace);
-  const Figures figures = analysed(trace);
+  const Figures figures = analyzed(trace);
   EXPECT_EQ(analysed_csv(trace), figures);
   EXPECT_EQ(compared(json_of({"compare", trace, trace})["comparisons"][0]), std::pair(figures, figures));
   EXPECT_THAT(underlap_program({"analyze", trace}).out,

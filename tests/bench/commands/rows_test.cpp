@@ -25,7 +25,7 @@ const std::string kLarge =
 
 // Of the second of three cells.
 report::CellSummary summary_of(const std::string& matrix) {
-  return summarise(RunFolder(kLarge + matrix).measured())[1];
+  return summarize(RunFolder(kLarge + matrix).measured())[1];
 }
 
 TEST(Rows, FiguresDoNotHangOnWhatAxesAreCalled) {
@@ -87,7 +87,7 @@ TEST(Rows, HoldTheOthersWhereRanksAreProcesses) {
 
 TEST(Rows, HaveTheShareOfTheDescribedPeak) {
   const RunFolder folder("model: {preset: tiny}\ndata_parallel_size: 2\nrun: {backend: sim, hardware: h100-sxm}\n");
-  const report::CellSummary cell = summarise(folder.measured())[0];
+  const report::CellSummary cell = summarize(folder.measured())[0];
   ASSERT_TRUE(cell.mfu);
   EXPECT_DOUBLE_EQ(*cell.mfu, *cell.tflops_per_gpu / 989);
 }
@@ -96,7 +96,7 @@ TEST(Rows, OfTheHostHaveNoShareOfAPeak) {
   const RunFolder folder(tiny_config("data_parallel_size: 2\n"));
   const Outcome outcome = folder.measure({"--flops", "full+recompute"});
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("no MFU: "), HasSubstr("TFLOP/s a rank"), HasSubstr("full+recompute")));
-  EXPECT_FALSE(summarise(folder.results())[0].mfu);
+  EXPECT_FALSE(summarize(folder.results())[0].mfu);
 }
 
 TEST(Rows, SayAtWhichSpeedTheyAreModelled) {

@@ -23,7 +23,7 @@ plan::Plan plan_in(const std::string& yaml) { return plan::parse(yaml, "config.y
 class StepOfARank : public report::StepOfARank {
  public:
   std::vector<report::ObservedKnob> observed(const plan::Plan& plan) {
-    return observe(plan, trace(), analysis::summarise(trace()));
+    return observe(plan, trace(), analysis::summarize(trace()));
   }
   report::ObservedKnob observed(const plan::Plan& plan, const std::string& knob) {
     for (const report::ObservedKnob& row : observed(plan))

@@ -67,7 +67,7 @@ TEST(SeventhMode, IsObservedInOwnAndForeignTraces) {
   report::StepOfARank step;
   step.comm(0, 100, "dispatch_all_to_all", Mode::other).compute(0, 90).compute(100, 200);
   const auto row_in = [&](const Trace& trace) {
-    for (const report::ObservedKnob& row : bench::observe(plan, trace, analysis::summarise(trace)))
+    for (const report::ObservedKnob& row : bench::observe(plan, trace, analysis::summarize(trace)))
       if (row.knob == kKnob) return row;
     return report::ObservedKnob{};
   };

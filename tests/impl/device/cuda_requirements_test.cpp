@@ -13,7 +13,7 @@ int driver(int* version) {
 }
 
 template <int kStatus>
-int initialise(unsigned) {
+int initialize(unsigned) {
   return kStatus;
 }
 
@@ -32,7 +32,7 @@ CudaQueries machine() {
   CudaQueries queries;
   queries.runtime_version = 13000;
   queries.driver_version = driver<13010>;
-  queries.initialise = initialise<0>;
+  queries.initialize = initialize<0>;
   queries.device_count = gpus<2>;
   queries.error_text = words;
   return queries;
@@ -64,20 +64,20 @@ TEST(CudaRequirements, DriverOlderThanTheRuntimeNamesBothVersions) {
 
 TEST(CudaRequirements, DriverThatCannotBeUsed) {
   CudaQueries queries = machine();
-  queries.initialise = initialise<803>;
+  queries.initialize = initialize<803>;
   EXPECT_THAT([&] { check_cuda_machine(1, queries); },
               ThrowsMessage<MachineError>(HasSubstr("driver combination (CUDA error 803)")));
-  queries.initialise = initialise<999>;
+  queries.initialize = initialize<999>;
   EXPECT_THAT([&] { check_cuda_machine(1, queries); }, ThrowsMessage<MachineError>(HasSubstr("used: CUDA error 999")));
 }
 
 TEST(CudaRequirements, NoGpu) {
   CudaQueries queries = machine();
-  queries.initialise = initialise<100>;
+  queries.initialize = initialize<100>;
   queries.device_count = gpus<0>;
   EXPECT_THAT([&] { check_cuda_machine(1, queries); },
               ThrowsMessage<MachineError>(HasSubstr("there is no GPU on this machine")));
-  queries.initialise = initialise<0>;
+  queries.initialize = initialize<0>;
   EXPECT_THAT([&] { check_cuda_machine(1, queries); },
               ThrowsMessage<MachineError>(HasSubstr("there is no GPU on this machine")));
 }

@@ -283,7 +283,7 @@ TEST(ScheduleBound, APipelineInOneDirectionIsFilledByTheStepBefore) {
   EXPECT_EQ(bounds.ideal_ns, 600);
 }
 
-TEST(ScheduleBound, ARingHopNeedsBothNeighbours) {
+TEST(ScheduleBound, ARingHopNeedsBothNeighbors) {
   const auto hop = [](std::int32_t rank, std::int64_t before) {
     Rank r(rank, 3);
     const Communicator c = r.declare("ring");

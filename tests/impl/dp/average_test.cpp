@@ -20,7 +20,7 @@ void PrintTo(const Reduction& r, std::ostream* out) { *out << r.name; }
 
 constexpr std::int32_t kRanks = 4;
 
-// Ranks of an instance are neighbours; those of one shard stand at the same place of each.
+// Ranks of an instance are neighbors; those of one shard stand at the same place of each.
 Group instance_of(std::int32_t rank, std::int32_t num_instances) {
   const std::int32_t size = kRanks / num_instances;
   return testing_support::group_of(size, rank % size, rank - rank % size);

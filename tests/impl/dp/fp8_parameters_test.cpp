@@ -166,7 +166,7 @@ TEST_P(Fp8Gather, EveryRankHoldsEveryWeightQuantisedByTheLargestValueOfAllShards
     }
     device.upload(context.compute, {.kind = Kind::copy}, flat(main), std::as_bytes(std::span(values)));
     device.launch(context.compute, {}, kernels::fill(flat(buffers.params), 0));
-    fp8.initialise({.kind = Kind::compute});
+    fp8.initialize({.kind = Kind::compute});
     fp8.update({.kind = Kind::compute}, [&](std::int32_t b) { return buffers.shard(main, b); });
     gather->begin_step(0);
     device.synchronize();

@@ -41,7 +41,7 @@ TEST(Rope, TurnsTheTokensOfEachRankByTheirPositionsAndTheirGradientsBack) {
       return std::vector<float>(bits.begin(), bits.end());
     };
     const Enqueue enqueue{.device = &device, .stream = compute, .tag = {.kind = Kind::compute}};
-    rope.initialise(enqueue);
+    rope.initialize(enqueue);
     rope.forward(enqueue, qkv);
     for (const View& x : {qkv.q, qkv.k}) {
       const std::vector<float> turned = values(x);

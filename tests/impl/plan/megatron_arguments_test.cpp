@@ -122,9 +122,9 @@ TEST(MegatronArguments, SayWhatHeadsAndAttentionAre) {
   const Plan plan = plan_of(kModel + "--kv-channels 64 --add-qkv-bias --qk-layernorm --multi-latent-attention");
   EXPECT_EQ(plan.config.model.head_size(), 64);
   EXPECT_TRUE(plan.config.model.add_qkv_bias);
-  const Plan centred = plan_of(kModel + "--apply-layernorm-1p");
-  EXPECT_EQ(knob_of(centred, "model.layernorm_zero_centered_gamma").effective, Value(true));
-  EXPECT_EQ(centred.not_run.size(), plan_of(kModel).not_run.size()) << "moves no byte";
+  const Plan centered = plan_of(kModel + "--apply-layernorm-1p");
+  EXPECT_EQ(knob_of(centered, "model.layernorm_zero_centered_gamma").effective, Value(true));
+  EXPECT_EQ(centered.not_run.size(), plan_of(kModel).not_run.size()) << "moves no byte";
 }
 
 TEST(MegatronArguments, AreTakenAsItsValidationLeavesThem) {

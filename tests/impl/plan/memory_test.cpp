@@ -350,7 +350,7 @@ TEST(Memory, CountsWhatLibrariesHold) {
   EXPECT_EQ(four_layers("data_parallel_size: 2").communicators, 2 * kOfACommunicator) << "data and all";
   EXPECT_EQ(four_layers("", ", pipeline_model_parallel_size: 2, context_parallel_size: 2").communicators,
             5 * kOfACommunicator)
-      << "data, context, two neighbours and all";
+      << "data, context, two neighbors and all";
   const std::string tensor = ", tensor_model_parallel_size: 2, sequence_parallel: true";
   EXPECT_EQ(four_layers("comm_overlap: {tp_comm_overlap: true}", tensor).workspaces, (32 + 4 * 32) * kMib + dq / 2);
   EXPECT_EQ(four_layers("", ", deterministic_mode: true").workspaces - alone.workspaces, 2 * 128 * 128 * 4)

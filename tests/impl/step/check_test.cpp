@@ -289,7 +289,7 @@ std::string place_of(const Program& program, std::uint32_t wait) {
 }
 
 // Every wait of data parallelism is needed wherever it stands. Tensor-parallel techniques do not know what their slot's
-// neighbours wait for already: theirs is needed somewhere. A gather beside dgrad is of an input that was there since
+// neighbors wait for already: theirs is needed somewhere. A gather beside dgrad is of an input that was there since
 // the forward pass, and the layer above has long left its buffer: what it waits for is its turn.
 TEST_P(CheckedStep, NeedsEachOfItsWaits) {
   // With several modes, one's order may be kept by another's, and by a host that waits behind a batched exchange; what

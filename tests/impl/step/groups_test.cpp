@@ -41,7 +41,7 @@ TEST(ParallelGroups, ReduceGradientsOverDataAndContextRanksInTheOrderOfTheirNumb
   EXPECT_EQ(groups.model.my_index, 3);
 }
 
-TEST(ParallelGroups, InstancesAreNeighboursAndAcrossThemAreThoseOfOneShard) {
+TEST(ParallelGroups, InstancesAreNeighborsAndAcrossThemAreThoseOfOneShard) {
   plan::Config config = two_of_each();
   config.ddp.num_distributed_optimizer_instances = 2;
   const ParallelGroups groups = parallel_groups(config, 13);

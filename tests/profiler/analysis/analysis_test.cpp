@@ -35,7 +35,7 @@ Trace two_steps(bool arrivals_known = true) {
   return trace;
 }
 
-Json json_of(const Trace& trace) { return parse_json(analysis_json(trace, summarise(trace))); }
+Json json_of(const Trace& trace) { return parse_json(analysis_json(trace, summarize(trace))); }
 
 TEST(AnalysisJson, DoesNotSayThatNobodyWaitedWhereNoArrivalIsKnown) {
   const Json rank = json_of(two_steps(false))["ranks"][0];
@@ -46,7 +46,7 @@ TEST(AnalysisJson, DoesNotSayThatNobodyWaitedWhereNoArrivalIsKnown) {
   EXPECT_TRUE(rank["modes"]["dp"]["exposed_wait_us"].is_null());
   EXPECT_TRUE(rank["steps"]["exposed_wait_us"].is_null());
   const Trace trace = two_steps(false);
-  EXPECT_THAT(analysis_table(trace, summarise(trace), {.width = 120}), ::testing::Not(HasSubstr("exp. wait")));
+  EXPECT_THAT(analysis_table(trace, summarize(trace), {.width = 120}), ::testing::Not(HasSubstr("exp. wait")));
 }
 
 TEST(AnalysisJson, SumsOverTheMeasuredSteps) {
@@ -137,7 +137,7 @@ TEST(AnalysisJson, CarriesWhatWasSkippedAndWhichMarksAreWrong) {
 
 TEST(AnalysisTable, ShowsAMedianStep) {
   const Trace trace = two_steps();
-  const std::string table = analysis_table(trace, summarise(trace), {.width = 80});
+  const std::string table = analysis_table(trace, summarize(trace), {.width = 80});
   EXPECT_EQ(table,
             "A step takes 10.00 ms (median of 2 steps).\n"
             "1.500 ms (15 %) is exposed communication, all of it dp.\n"
@@ -153,7 +153,7 @@ TEST(AnalysisTable, ShowsAMedianStep) {
 TEST(AnalysisTable, ShowsTheRestWhereItIsAskedFor) {
   const Trace trace = two_steps();
   const std::vector<Breakdown> asked{Breakdown::mode, Breakdown::purpose};
-  const std::string table = analysis_table(trace, summarise(trace), {.width = 80}, asked);
+  const std::string table = analysis_table(trace, summarize(trace), {.width = 80}, asked);
   EXPECT_THAT(table,
               ::testing::EndsWith("\nCommunication in milliseconds, rank 0\n"
                                   "\n"
@@ -176,7 +176,7 @@ TEST(AnalysisTable, ShowsOfManyRanksTheirMeanAndBothEnds) {
     trace.add(slice_of(track, 0, rank * kMs, "", {.kind = Kind::communication}));
     trace.marks.insert(trace.marks.end(), {{rank, 0, 0, 0}, {rank, 0, 1, 20 * kMs}});
   }
-  const std::string table = analysis_table(trace, summarise(trace), {.width = 80});
+  const std::string table = analysis_table(trace, summarize(trace), {.width = 80});
   for (const char* words : {"\n0     20.000", "\n19    20.000", "\nmean  20.000    0.000   9.500"})
     EXPECT_THAT(table, HasSubstr(words));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("\n7 ")));
@@ -187,11 +187,11 @@ TEST(AnalysisTable, SaysWhereNothingCommunicatesOrNothingIsMeasured) {
   Trace trace;
   trace.add_track({0, 0, "compute"});
   trace.add(slice_of(0, 0, 10));
-  const std::string table = analysis_table(trace, summarise(trace), {});
+  const std::string table = analysis_table(trace, summarize(trace), {});
   EXPECT_THAT(table, HasSubstr("\nNo communication was found.\n"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("exposed"))) << "no column of zeros";
   trace.marks = {{0, 0, 1, 5}};
-  EXPECT_THAT(analysis_table(trace, summarise(trace), {}), HasSubstr("no measured step"));
+  EXPECT_THAT(analysis_table(trace, summarize(trace), {}), HasSubstr("no measured step"));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

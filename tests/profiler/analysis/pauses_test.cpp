@@ -40,7 +40,7 @@ Summary stalled_by(const std::string& pause, std::int64_t pause_us, const std::s
     made.kernel("gemm", begin + 10 + stall, begin + 20 + stall, begin + 90 + stall);
     begin += 100 + stall;
   }
-  return summarise(made.trace);
+  return summarize(made.trace);
 }
 
 TEST(StalledStep, NamesTheRangeThatExplainsItsExtraTime) {
@@ -64,10 +64,10 @@ TEST(Faults, OmitReasonsThatConcernOnlyTheHost) {
   ForeignTrace made;
   made.kernel("gemm", 0, 10);
   made.trace.import.skipped["host event with a negative duration"] = 3;
-  EXPECT_THAT(faults(made.trace, summarise(made.trace)), IsEmpty());
-  EXPECT_THAT(analysis_json(made.trace, summarise(made.trace)), HasSubstr("host event with a negative duration"));
+  EXPECT_THAT(faults(made.trace, summarize(made.trace)), IsEmpty());
+  EXPECT_THAT(analysis_json(made.trace, summarize(made.trace)), HasSubstr("host event with a negative duration"));
   made.trace.import.skipped["negative duration"] = 1;
-  EXPECT_THAT(faults(made.trace, summarise(made.trace)),
+  EXPECT_THAT(faults(made.trace, summarize(made.trace)),
               ElementsAre(AllOf(HasSubstr("skipped 1: negative duration"), Not(HasSubstr("host event")))));
 }
 

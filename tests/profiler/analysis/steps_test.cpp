@@ -226,7 +226,7 @@ TEST(Windows, SpanOfARankCoversItsSlicesAlone) {
   trace.add(testing_support::slice_of(0, 7, 1));
   trace.add(testing_support::slice_of(1, 50, 1));
   trace.add_track({2, 0, "a"});
-  const Summary summary = summarise(trace);
+  const Summary summary = summarize(trace);
   EXPECT_THAT(summary.ranks[0].windows, ElementsAre(Window{0, -1, -1, -5, 8}));
   EXPECT_THAT(summary.ranks[2].windows, IsEmpty());
 }

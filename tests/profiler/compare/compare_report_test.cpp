@@ -184,7 +184,7 @@ Trace trace_of(std::int64_t length_ns, bool has_steps = true) {
 }
 
 CompareReport report_of(const Trace& from, const Trace& to, bool is_forced = false) {
-  const analysis::Summary of_from = analysis::summarise(from), of_to = analysis::summarise(to);
+  const analysis::Summary of_from = analysis::summarize(from), of_to = analysis::summarize(to);
   return report_of_traces({"a", {from, of_from}}, {"b", {to, of_to}}, is_forced);
 }
 

@@ -61,7 +61,7 @@ class Steps {
 };
 
 inline TraceChange change_of(const Steps& from, const Steps& to) {
-  const analysis::Summary of_from = analysis::summarise(from.trace()), of_to = analysis::summarise(to.trace());
+  const analysis::Summary of_from = analysis::summarize(from.trace()), of_to = analysis::summarize(to.trace());
   return compare_traces({from.trace(), of_from}, {to.trace(), of_to});
 }
 

@@ -200,14 +200,14 @@ TEST(TraceChange, HoldsStepsOfOneBlockAndNumberAgainstEachOther) {
       const std::uint32_t track = trace->add_track({.rank = 0, .stream = 0, .name = "s"});
       trace->add(testing_support::slice_of(track, 10'000 * block, 50, "fc1"));
     }
-  const analysis::Summary of_from = analysis::summarise(from), of_to = analysis::summarise(to);
+  const analysis::Summary of_from = analysis::summarize(from), of_to = analysis::summarize(to);
   const TraceChange change = compare_traces({from, of_from}, {to, of_to});
   expect_sums(change);
   EXPECT_EQ(change.windows, 3);
   EXPECT_EQ(change.to.window_ns, change.from.window_ns);
   EXPECT_THAT(change.left_out, ElementsAre("1 of 4 steps of rank 0 of the baseline has no counterpart: 2 of block 0"));
   for (Mark& mark : to.marks) mark.step += 100;
-  const analysis::Summary renumbered = analysis::summarise(to);
+  const analysis::Summary renumbered = analysis::summarize(to);
   EXPECT_THAT(compare_traces({from, of_from}, {to, renumbered}).left_out,
               ElementsAre(HasSubstr("no step of rank 0 has the same block and number"),
                           HasSubstr("the last 1 of 4 steps of rank 0 of the baseline")));

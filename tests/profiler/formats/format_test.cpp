@@ -33,7 +33,7 @@ TEST(Formats, EachFormatFileIsRegistered) {
   EXPECT_FALSE(names.empty());
 }
 
-TEST(Formats, EachFormatThatWritesRecognisesAndReadsWhatItWrote) {
+TEST(Formats, EachFormatThatWritesRecognizesAndReadsWhatItWrote) {
   const TemporaryFolder folder;
   Trace trace;
   trace.add_track({0, 0, "compute"});

@@ -117,11 +117,11 @@ TEST(NsysReader, CountsRangesThatDoNotEnd) {
 }
 
 TEST(NsysReader, PutsTimesOnTheWallClock) {
-  const auto first = [](std::int64_t start_ns, const std::string& normalised) {
+  const auto first = [](std::int64_t start_ns, const std::string& normalized) {
     return read_nsys([&](NsysFile& file) {
              file.session(1'700'000'000'000'000'123, start_ns);
              file.run("CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT)");
-             file.run("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_NORMALIZE', '" + normalised + "')");
+             file.run("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_NORMALIZE', '" + normalized + "')");
              file.kernel({.start = 5000, .end = 6000});
            })
         .first_ns();

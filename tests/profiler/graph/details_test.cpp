@@ -36,7 +36,7 @@ JobTrace two_steps() {
 struct Found {
   JobTrace job = two_steps();
   Communications communications = match_and_align(job.trace);
-  Summary summary = summarise(job.trace);
+  Summary summary = summarize(job.trace);
   Details details = find(job.trace);
 
   Found() { summary.communications = communications; }

@@ -83,7 +83,7 @@ TEST_F(RealCommunications, SplitWaitFromTransferAndNameTheLateRank) {
 TEST_F(RealCommunications, ShowWhyDevicesIdle) {
   Trace trace = read("dlrm_8gpu_v100");
   const Communications communications = match_and_align(trace);
-  const Summary summary = summarise(trace);
+  const Summary summary = summarize(trace);
   std::vector<Window> spans;
   for (const RankSummary& rank : summary.ranks) spans.push_back(rank.windows.front());
   const Details details = find_details(trace, communications, spans);
@@ -133,7 +133,7 @@ TEST_F(RealCommunications, MatchBothDevicesOfAnNsightExport) {
 
 // The figures of both ranks were found by other means.
 TEST_F(RealCommunications, HaveTheExposureOfAnNsightExport) {
-  const Summary summary = summarise(read("nsys_2gpu_h100"));
+  const Summary summary = summarize(read("nsys_2gpu_h100"));
   // Compute kernels, and the times of communication, all of it exposed, of compute, of the window and idle.
   const std::vector<std::vector<std::int64_t>> expected{{1960, 17172652, 253690832, 299848812, 26031025},
                                                         {1984, 8229100, 256095624, 298661551, 31385635}};

@@ -32,7 +32,7 @@ RunResults pair_of(std::vector<analysis::Split> on, Backend backend = Backend::h
 }
 
 PairAnswer answer_of(const RunResults& results) {
-  const std::vector<PairAnswer> answers = answers_of(results, summarise(results));
+  const std::vector<PairAnswer> answers = answers_of(results, summarize(results));
   EXPECT_EQ(answers.size(), 1U);
   return answers.at(0);
 }

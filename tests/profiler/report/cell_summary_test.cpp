@@ -82,8 +82,8 @@ TEST(PairsAlongAxes, AreThoseThatDoNotTurnOverlapOnOrOff) {
   EXPECT_TRUE(pairs_along_axes(cells).empty()) << "b has an overlap that its off cell has not";
 }
 
-TEST(Summarise, GivesTheFiguresOfASteadyCell) {
-  const CellSummary on = summarise(matrix())[1];
+TEST(Summarize, GivesTheFiguresOfASteadyCell) {
+  const CellSummary on = summarize(matrix())[1];
   EXPECT_EQ(on.off_cell, "off fp32");
   EXPECT_EQ(on.no_comm_cell, "none off fp32");
   EXPECT_EQ(on.steps, 6);
@@ -100,56 +100,56 @@ TEST(Summarise, GivesTheFiguresOfASteadyCell) {
   EXPECT_DOUBLE_EQ(on.purposes.at("grad_reduce_scatter").count, 2);
 }
 
-TEST(Summarise, OffCellAndNoCommCellAreNotHeldAgainstOff) {
-  const auto summaries = summarise(matrix());
+TEST(Summarize, OffCellAndNoCommCellAreNotHeldAgainstOff) {
+  const auto summaries = summarize(matrix());
   EXPECT_FALSE(summaries[0].step_ratio_to_off);
   EXPECT_FALSE(summaries[0].efficiency);
   EXPECT_FALSE(summaries[3].step_ratio_to_off);
   EXPECT_FALSE(summaries[4].overlap_pct) << "no communication, no share of it";
 }
 
-TEST(Summarise, EfficiencyIsNegativeWhereOverlapLost) {
+TEST(Summarize, EfficiencyIsNegativeWhereOverlapLost) {
   RunResults results = matrix();
   for (StepSample& sample : results.cells[1].samples) sample.step_ns = 1'200'000;
-  EXPECT_DOUBLE_EQ(summarise(results)[1].efficiency->value, -0.5);
+  EXPECT_DOUBLE_EQ(summarize(results)[1].efficiency->value, -0.5);
 }
 
-TEST(Summarise, EfficiencyHasAnIntervalOverBlocks) {
+TEST(Summarize, EfficiencyHasAnIntervalOverBlocks) {
   RunResults results = matrix();
-  EXPECT_DOUBLE_EQ(summarise(results)[1].efficiency->interval->half_width(), 0) << "steady blocks";
+  EXPECT_DOUBLE_EQ(summarize(results)[1].efficiency->interval->half_width(), 0) << "steady blocks";
   for (StepSample& sample : results.cells[1].samples)
     if (sample.block == 2) sample.step_ns = 900'000;  // ECT 0.1, 0.1 and 0.3 of 0.4
-  const Estimate efficiency = *summarise(results)[1].efficiency;
+  const Estimate efficiency = *summarize(results)[1].efficiency;
   EXPECT_DOUBLE_EQ(efficiency.value, 0.75);
   // Blocks lie 0, 0 and 0.2 away from a quarter of 0.4: 0.0667 -+ 4.30265 * 0.11547 / 3^0.5, in 0.4.
   EXPECT_NEAR(efficiency.interval->low, 0.75 - (0.0666667 + 0.286843) / 0.4, 1e-5);
   EXPECT_NEAR(efficiency.interval->high, 0.75 - (0.0666667 - 0.286843) / 0.4, 1e-5);
   EXPECT_EQ(efficiency.blocks, 3);
   for (CellResult& cell : results.cells) cell.samples.resize(2);
-  EXPECT_FALSE(summarise(results)[1].efficiency->interval) << "one block";
+  EXPECT_FALSE(summarize(results)[1].efficiency->interval) << "one block";
 }
 
-TEST(Summarise, EfficiencyTakesBlocksOfBothCellsTogether) {
+TEST(Summarize, EfficiencyTakesBlocksOfBothCellsTogether) {
   RunResults results = matrix();
   for (const std::size_t cell : {0, 1})
     for (StepSample& sample : results.cells[cell].samples)
       if (sample.block == 2) sample.step_ns = cell == 0 ? 1'100'000 : 725'000;  // ECT 0.125 of 0.5, else 0.1 of 0.4
-  const Estimate efficiency = *summarise(results)[1].efficiency;
+  const Estimate efficiency = *summarize(results)[1].efficiency;
   EXPECT_NEAR(efficiency.interval->low, 0.75, 1e-12);
   EXPECT_NEAR(efficiency.interval->high, 0.75, 1e-12);
 }
 
-TEST(Summarise, HoldsTheStepAgainstTheIdealAndTheBoundWithAndWithoutTheTransfersCpu) {
+TEST(Summarize, HoldsTheStepAgainstTheIdealAndTheBoundWithAndWithoutTheTransfersCpu) {
   RunResults results = matrix();
   results.cells[0].bound_ideal_ns = 250'000;
   results.cells[0].bound_ns = 500'000;
   for (StepSample& sample : results.cells[0].samples) sample.transfer_cpu_ns = 300'000;
-  const CellSummary off = summarise(results)[0];
+  const CellSummary off = summarize(results)[0];
   EXPECT_DOUBLE_EQ(*off.step_ratio_to_bound_ideal, 4);
   EXPECT_DOUBLE_EQ(*off.step_ratio_to_bound, 2);
   EXPECT_DOUBLE_EQ(*off.step_ratio_to_bound_and_cpu, 1.25);
-  EXPECT_FALSE(summarise(results)[1].step_ratio_to_bound_ideal);
-  EXPECT_FALSE(summarise(results)[1].step_ratio_to_bound_and_cpu) << "no bound";
+  EXPECT_FALSE(summarize(results)[1].step_ratio_to_bound_ideal);
+  EXPECT_FALSE(summarize(results)[1].step_ratio_to_bound_and_cpu) << "no bound";
 }
 
 TEST(PairsAlongAxes, FindsCellsThatDifferInOneAxisOfTwoValuesAlone) {
@@ -186,11 +186,11 @@ TEST(PairsAlongAxes, CellsWithoutTheAxisHaveNoPair) {
   EXPECT_EQ(pairs[0].other, 2U);
 }
 
-TEST(Summarise, TakesRatiosAlongAnAxisFromItsFirstValueToItsSecond) {
+TEST(Summarize, TakesRatiosAlongAnAxisFromItsFirstValueToItsSecond) {
   RunResults results;
   results.cells = {steady("a", {{"trace", "true"}}, split_of(303, 0, 0, 0)),
                    steady("b", {{"trace", "false"}}, split_of(300, 0, 0, 0))};
-  const auto summaries = summarise(results);
+  const auto summaries = summarize(results);
   const AxisRatio& ratio = summaries[0].ratios_along.at("trace");
   EXPECT_EQ(ratio.other_cell, "b");
   EXPECT_DOUBLE_EQ(ratio.step_ratio.value, 1.01);
@@ -215,18 +215,18 @@ TEST(FindReferences, RecordingKeepsNoCellFromItsReference) {
   EXPECT_EQ(find_references(cells, 1).off, 1U);
 }
 
-TEST(Summarise, EfficiencyIsAbsentWhereOffIsNotClearlySlowerThanComputeAlone) {
+TEST(Summarize, EfficiencyIsAbsentWhereOffIsNotClearlySlowerThanComputeAlone) {
   RunResults results = matrix();
   for (StepSample& sample : results.cells[0].samples) sample.step_ns = 603'000;  // 0.5 % above compute alone
-  EXPECT_FALSE(summarise(results)[1].efficiency);
+  EXPECT_FALSE(summarize(results)[1].efficiency);
   results = matrix();
   for (StepSample& sample : results.cells[0].samples)
     if (sample.block == 2) sample.step_ns = 500'000;  // one block of three says the contrary
-  EXPECT_FALSE(summarise(results)[1].efficiency);
+  EXPECT_FALSE(summarize(results)[1].efficiency);
 }
 
 // Steps with and without transfers that differ by noise alone: a ratio of two of these differences means nothing.
-TEST(Summarise, EfficiencyOfNoiseIsAbsent) {
+TEST(Summarize, EfficiencyOfNoiseIsAbsent) {
   std::mt19937_64 engine(1);
   std::normal_distribution<double> noise(600'000, 30'000);
   for (const std::int32_t blocks : {2, 3, 4, 5, 6, 7}) {
@@ -243,29 +243,29 @@ TEST(Summarise, EfficiencyOfNoiseIsAbsent) {
           samples[static_cast<std::size_t>(block)].step_ns = std::llround(noise(engine));
         }
       }
-      told += summarise(results)[1].efficiency.has_value();
+      told += summarize(results)[1].efficiency.has_value();
     }
     EXPECT_LE(told, 0.05 * kRuns) << blocks << " blocks";
   }
 }
 
-TEST(Summarise, WorstRankIsTakenStepByStep) {
+TEST(Summarize, WorstRankIsTakenStepByStep) {
   RunResults results;
   results.cells = {cell_of("a", {},
                            {step_of(0, 0, {split_of(90, 0, 10, 0), split_of(40, 0, 60, 0)}),
                             step_of(0, 1, {split_of(30, 0, 70, 0), split_of(80, 0, 20, 0)})})};
-  const CellSummary summary = summarise(results)[0];
+  const CellSummary summary = summarize(results)[0];
   EXPECT_DOUBLE_EQ(summary.exposed_worst_ms->value, 0.065);
   EXPECT_DOUBLE_EQ(summary.exposed_ms->value, 0.04);
   EXPECT_FALSE(summary.step_ms->interval) << "one block";
 }
 
-TEST(Summarise, CellsWithoutRecorderOrSamplesHaveNoSuchFigures) {
+TEST(Summarize, CellsWithoutRecorderOrSamplesHaveNoSuchFigures) {
   RunResults results = matrix();
   for (StepSample& sample : results.cells[1].samples) sample.ranks.clear();
   results.cells[2].samples.clear();
   results.cells[1].bound_ns = 350'000;
-  const auto summaries = summarise(results);
+  const auto summaries = summarize(results);
   EXPECT_FALSE(summaries[1].exposed_ms);
   EXPECT_FALSE(summaries[1].bytes_on_wire);
   EXPECT_DOUBLE_EQ(summaries[1].step_ratio_to_off->value, 0.7);
@@ -274,7 +274,7 @@ TEST(Summarise, CellsWithoutRecorderOrSamplesHaveNoSuchFigures) {
   EXPECT_FALSE(summaries[2].final_loss);
 }
 
-TEST(Summarise, TellsWaitDependencyAndTransferOfEachMode) {
+TEST(Summarize, TellsWaitDependencyAndTransferOfEachMode) {
   RunResults results = matrix();
   for (StepSample& sample : results.cells[1].samples)
     for (analysis::Split& split : sample.ranks)
@@ -286,7 +286,7 @@ TEST(Summarise, TellsWaitDependencyAndTransferOfEachMode) {
                            .exposed_transfer_ns = 20'000,
                            .bytes_on_wire = 512,
                            .count = 4};
-  const auto modes = summarise(results)[1].modes;
+  const auto modes = summarize(results)[1].modes;
   ASSERT_EQ(modes.size(), 2U);
   EXPECT_DOUBLE_EQ(modes.at("dp").exposed_transfer_ms, 0.05);
   EXPECT_DOUBLE_EQ(modes.at("pp").exposed_ms, 0.06);
@@ -297,11 +297,11 @@ TEST(Summarise, TellsWaitDependencyAndTransferOfEachMode) {
   EXPECT_DOUBLE_EQ(modes.at("pp").count, 4);
 }
 
-TEST(Summarise, FinalLossIsOfTheLastStepWhateverTheOrderOfSamples) {
+TEST(Summarize, FinalLossIsOfTheLastStepWhateverTheOrderOfSamples) {
   RunResults results = matrix();
   results.cells[0].samples[5].loss = 1.25;
   std::swap(results.cells[0].samples[0], results.cells[0].samples[5]);
-  EXPECT_DOUBLE_EQ(*summarise(results)[0].final_loss, 1.25);
+  EXPECT_DOUBLE_EQ(*summarize(results)[0].final_loss, 1.25);
 }
 
 const StepWork kWork{

@@ -180,7 +180,7 @@ std::vector<OverlapKnob> two_knobs() {
 }
 
 std::vector<ObservedKnob> observed(StepOfARank& step, const TracedRun& run = {}) {
-  return observe(two_knobs(), run, step.trace(), analysis::summarise(step.trace()));
+  return observe(two_knobs(), run, step.trace(), analysis::summarize(step.trace()));
 }
 
 TEST(ObservedKnobs, AreJudgedByTheOperationsThatTheySayAreTheirs) {
@@ -201,7 +201,7 @@ TEST(ObservedKnobs, OfARunWithoutTransfersSaySo) {
 TEST(ObservedKnobs, JsonAddsTheKnobsToTheAnalysis) {
   StepOfARank step;
   step.comm(0, 100, "grad_reduce_scatter").compute(0, 90).compute(100, 200);
-  const std::string analysis = analysis::analysis_json(step.trace(), analysis::summarise(step.trace()));
+  const std::string analysis = analysis::analysis_json(step.trace(), analysis::summarize(step.trace()));
   const auto json = parse_json(with_observed(analysis, "off", observed(step)));
   EXPECT_EQ(json["schema"], "underlap.analysis/1");
   EXPECT_EQ(json["cell"], "off");

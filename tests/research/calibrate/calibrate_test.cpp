@@ -75,12 +75,12 @@ Measurements calibrated(const std::vector<std::string>& only = {}, bool has_copy
   return out;
 }
 
-TEST(Summarise, GivesMedianAndHalfOfTheMiddleHalf) {
-  const Sampled sampled = summarise(std::vector<double>{10, 8, 12, 9, 11});
+TEST(Summarize, GivesMedianAndHalfOfTheMiddleHalf) {
+  const Sampled sampled = summarize(std::vector<double>{10, 8, 12, 9, 11});
   EXPECT_EQ(sampled.median, 10);
   EXPECT_EQ(sampled.spread, 0.1);  // quartiles 9 and 11
   EXPECT_EQ(sampled.samples, 5);
-  EXPECT_THROW(summarise({}), std::invalid_argument);
+  EXPECT_THROW(summarize({}), std::invalid_argument);
 }
 
 TEST(Calibration, FiguresAreMedians) {

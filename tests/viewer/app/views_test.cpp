@@ -144,10 +144,10 @@ TEST_F(Views, OverviewShowsWhatAnyRankHasExposed) {
   ASSERT_NE(bar, nullptr);
   const QImage picture = bar->grab().toImage();
   const double scale = bar->devicePixelRatioF();
-  const auto has_at = [&](double time_ns, const QColor& colour) {
+  const auto has_at = [&](double time_ns, const QColor& color) {
     const int x = static_cast<int>(bar->x_of(time_ns) * scale);
     for (int y = 0; y < picture.height(); ++y)
-      if (picture.pixel(x, y) == colour.rgb()) return true;
+      if (picture.pixel(x, y) == color.rgb()) return true;
     return false;
   };
   // Every step computes for 7 ms; then both ranks communicate until its 11th, and rest for one.

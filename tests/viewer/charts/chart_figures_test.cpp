@@ -139,7 +139,7 @@ report::CellResult made_up_cell(const std::string& overlap, std::int64_t exposed
 TEST(ChangeChart, LeavesOutStepsThatStoodStillAndBlocksThatOneCellLacks) {
   report::RunResults run;
   run.cells = {made_up_cell("off", 4, 2, true), made_up_cell("both", 1, 1, false)};
-  const std::vector<report::CellSummary> summaries = report::summarise(run);
+  const std::vector<report::CellSummary> summaries = report::summarize(run);
   const FigureTable table = table_of("change", {.run = &run, .summaries = &summaries});
   expect_sums_to_step(table);
   const FigureRow& dp = row_of(table, {"exposed dp"});

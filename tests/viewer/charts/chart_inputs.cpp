@@ -56,7 +56,7 @@ report::ScalingReport scaled_up() {
 }  // namespace
 
 RecordedRun::RecordedRun(const std::string& of)
-    : name(of), results(report::read_results(results_folder() / of)), summaries(report::summarise(results)) {}
+    : name(of), results(report::read_results(results_folder() / of)), summaries(report::summarize(results)) {}
 
 const report::CellSummary& RecordedRun::summary(const std::string& cell) const {
   for (const report::CellSummary& one : summaries)
@@ -67,7 +67,7 @@ const report::CellSummary& RecordedRun::summary(const std::string& cell) const {
 RecordedTrace::RecordedTrace(const std::string& file)
     : name(file),
       trace(formats::read_trace(results_folder() / "quick/paced/traces" / file)),
-      summary(analysis::summarise(trace)) {}
+      summary(analysis::summarize(trace)) {}
 
 const RecordedRun& paced() {
   static const RecordedRun run("quick/paced");

@@ -41,16 +41,16 @@ struct Picture {
     return plot.top() + plot.height() * (static_cast<double>(row) + 0.5) / static_cast<double>(rows);
   }
   QColor at(double px, double py) const { return image.pixelColor(static_cast<int>(px), static_cast<int>(py)); }
-  // Whether the colour is in an area.
-  bool has_in(const QColor& colour, const QRectF& area) const {
+  // Whether the color is in an area.
+  bool has_in(const QColor& color, const QRectF& area) const {
     for (double px = area.left(); px < area.right(); ++px)
       for (double py = area.top(); py < area.bottom(); ++py)
-        if (at(px, py) == colour) return true;
+        if (at(px, py) == color) return true;
     return false;
   }
-  // Whether the colour is at most `reach` units from there.
-  bool has_near(const QColor& colour, double px, double py, int reach = 3) const {
-    return has_in(colour, {px - reach, py - reach, 2. * reach + 1, 2. * reach + 1});
+  // Whether the color is at most `reach` units from there.
+  bool has_near(const QColor& color, double px, double py, int reach = 3) const {
+    return has_in(color, {px - reach, py - reach, 2. * reach + 1, 2. * reach + 1});
   }
 
   std::unique_ptr<QChart> drawn;
@@ -77,10 +77,10 @@ TEST_P(EveryChart, IsDrawnInBothThemesOnTheirGround) {
     const QImage image = chart_image(chart(), *theme, kChartSize);
     EXPECT_EQ(image.pixelColor(2, 2), theme->background);
     EXPECT_EQ(image.pixelColor(kChartSize.width() - 3, kChartSize.height() - 3), theme->background);
-    std::set<QRgb> colours;
+    std::set<QRgb> colors;
     for (int y = 0; y < image.height(); y += 2)
-      for (int x = 0; x < image.width(); x += 2) colours.insert(image.pixel(x, y));
-    EXPECT_GT(colours.size(), 10u);
+      for (int x = 0; x < image.width(); x += 2) colors.insert(image.pixel(x, y));
+    EXPECT_GT(colors.size(), 10u);
   }
 }
 
@@ -154,15 +154,15 @@ TEST(ModesPicture, AxisSaysItsUnitFirst) {
 TEST(ModesPicture, AWaitIsHatchedAndATransferIsNot) {
   const OneCell cell("pp", {.comm_ms = 10, .exposed_ms = 8, .exposed_wait_ms = 4, .exposed_transfer_ms = 4});
   const Picture picture(make_chart("modes", cell.input()), Theme::light());
-  const auto colours_between = [&](double from, double to) {
-    std::set<QRgb> colours;
+  const auto colors_between = [&](double from, double to) {
+    std::set<QRgb> colors;
     for (double x = picture.x(from) + 3; x < picture.x(to) - 3; ++x)
-      colours.insert(picture.at(x, picture.y(0, 1)).rgb());
-    return colours.size();
+      colors.insert(picture.at(x, picture.y(0, 1)).rgb());
+    return colors.size();
   };
-  EXPECT_EQ(colours_between(0, 2), 1u);
-  EXPECT_GT(colours_between(2, 6), 2u);
-  EXPECT_EQ(colours_between(6, 10), 1u);
+  EXPECT_EQ(colors_between(0, 2), 1u);
+  EXPECT_GT(colors_between(2, 6), 2u);
+  EXPECT_EQ(colors_between(6, 10), 1u);
 }
 
 TEST(ModesPicture, SaysThatThereIsNoCommunication) {
@@ -170,18 +170,17 @@ TEST(ModesPicture, SaysThatThereIsNoCommunication) {
   EXPECT_TRUE(picture.has_near(Theme::light().dim_text, picture.plot.center().x(), picture.plot.center().y(), 40));
 }
 
-// Neither its name nor its colour is in any folder of the project.
+// Neither its name nor its color is in any folder of the project.
 TEST(ModesPicture, ShowsAModeThatNobodyRegistered) {
   const char* seventh = "seventh";
   ASSERT_FALSE(mode_from(seventh));
   const OneCell cell(seventh, {.comm_ms = 10, .exposed_ms = 6, .exposed_transfer_ms = 6});
   for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
     const Picture picture(make_chart("modes", cell.input()), *theme);
-    for (const auto& [colour, ms] : {std::pair(theme->hidden(std::string_view(seventh)), 2),
-                                     std::pair(theme->exposed(std::string_view(seventh)), 8)}) {
-      EXPECT_EQ(picture.at(picture.x(ms), picture.y(0, 1)), colour);
-      EXPECT_TRUE(picture.has_in(colour, {0, picture.plot.top() - 32, 1. * kChartSize.width(), 1}))
-          << ms;  // the legend
+    for (const auto& [color, ms] : {std::pair(theme->hidden(std::string_view(seventh)), 2),
+                                    std::pair(theme->exposed(std::string_view(seventh)), 8)}) {
+      EXPECT_EQ(picture.at(picture.x(ms), picture.y(0, 1)), color);
+      EXPECT_TRUE(picture.has_in(color, {0, picture.plot.top() - 32, 1. * kChartSize.width(), 1})) << ms;  // the legend
     }
   }
 }
@@ -193,7 +192,7 @@ TEST(StepsPicture, MedianAndIntervalGoThroughTheRowAndEachStepHasADot) {
   const Picture picture(chart, Theme::light(), size);
   const std::size_t rows = run.results.cells.size();
   EXPECT_EQ(picture.axis().max(), 15.5);
-  const auto is_bluish = [](const QColor& colour) { return colour.blue() > colour.red() + 100; };
+  const auto is_bluish = [](const QColor& color) { return color.blue() > color.red() + 100; };
   for (std::size_t row = 0; row < rows; ++row) {
     const double x = picture.x(0.6), y = picture.y(row, rows);
     EXPECT_TRUE(is_bluish(picture.at(x, y)) || is_bluish(picture.at(x, y - 1))) << row;
@@ -206,7 +205,7 @@ TEST(StepsPicture, MedianAndIntervalGoThroughTheRowAndEachStepHasADot) {
   EXPECT_FALSE(dots_above(1.5));
 }
 
-TEST(ChangePicture, APartThatMakesTheStepShorterIsOfTheBetterColour) {
+TEST(ChangePicture, APartThatMakesTheStepShorterIsOfTheBetterColor) {
   for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
     const Chart chart = make_chart("change", paced().input());
     const Picture picture(chart, *theme);
@@ -237,7 +236,7 @@ TEST(ChangePicture, ABarMayLieOnBothSidesOfZero) {
   EXPECT_EQ(picture.at(picture.x(2), picture.y(3, 4) - 5), theme.compute);
 }
 
-TEST(MatrixPicture, OnlyACellWhoseIntervalDoesNotHoldOneIsColoured) {
+TEST(MatrixPicture, OnlyACellWhoseIntervalDoesNotHoldOneIsColored) {
   const Chart chart = make_chart("matrix", paced().input());
   const Picture picture(chart, Theme::light());  // 5 overlaps by 2 values
   const auto tile = [&](std::size_t row) { return picture.at(picture.plot.left() + 12, picture.y(row, 5)); };
@@ -252,7 +251,7 @@ TEST(MatrixPicture, OfOneAxisHasARowACell) {
   RecordedRun one = paced();
   std::erase_if(one.results.cells, [](const report::CellResult& cell) { return cell.values[1].second == "false"; });
   for (report::CellResult& cell : one.results.cells) cell.values.pop_back();
-  one.summaries = report::summarise(one.results);
+  one.summaries = report::summarize(one.results);
   const Picture picture(make_chart("matrix", one.input()), Theme::light());
   const double ratio_column = picture.plot.left() + 0.22 * picture.plot.width();
   const double height = std::min(60.0, picture.plot.height() / 5);
@@ -278,25 +277,25 @@ TEST(BandwidthPicture, SeriesHoldTheFiguresAndAxesHoldTheSeries) {
   }
 }
 
-// A colour for each collective; of several group sizes they have it in common, and differ in shape.
-TEST(BandwidthPicture, LegendHasTheColoursOfTheSeries) {
+// A color for each collective; of several group sizes they have it in common, and differ in shape.
+TEST(BandwidthPicture, LegendHasTheColorsOfTheSeries) {
   Chart chart = make_chart("bandwidth", trace_both().input());
   auto& rows = chart.figures.table.rows;
   rows = {{{"all_reduce", "8"}, {1e6, 1.0, 10.0, 11.0}},
           {{"all_reduce", "64"}, {1e6, 1.0, 4.0, 5.0}},
           {{"send", "2"}, {1e6, 1.0, 1.0, std::nullopt}}};
   const Picture picture(chart, Theme::light());
-  std::vector<QColor> colours;
+  std::vector<QColor> colors;
   for (QAbstractSeries* series : picture.drawn->series())
-    if (const auto* line = qobject_cast<QLineSeries*>(series); line != nullptr) colours.push_back(line->color());
-  ASSERT_EQ(colours.size(), 5u);  // with waits and without, and of the last with them alone
-  EXPECT_EQ(colours[0], colours[2]);
-  EXPECT_NE(colours[0], colours[4]);
+    if (const auto* line = qobject_cast<QLineSeries*>(series); line != nullptr) colors.push_back(line->color());
+  ASSERT_EQ(colors.size(), 5u);  // with waits and without, and of the last with them alone
+  EXPECT_EQ(colors[0], colors[2]);
+  EXPECT_NE(colors[0], colors[4]);
   const QRectF legend(QPointF(0, 50), QPointF(kChartSize.width(), picture.plot.top() - 22));
-  for (const QColor& colour : {colours[0], colours[4]}) EXPECT_TRUE(picture.has_in(colour, legend));
+  for (const QColor& color : {colors[0], colors[4]}) EXPECT_TRUE(picture.has_in(color, legend));
 }
 
-TEST(GatePicture, MarksStandAtTheirChangesInTheColourOfTheirVerdicts) {
+TEST(GatePicture, MarksStandAtTheirChangesInTheColorOfTheirVerdicts) {
   const gate::GateReport report = made_up_gate();
   for (const Theme* theme : {&Theme::light(), &Theme::dark()}) {
     const Picture picture(make_chart("gate", {.gate = &report}), *theme);
@@ -367,7 +366,7 @@ TEST(ScalingPicture, SaysThatThereIsNothing) {
 TEST(ChartPictures, LongNamesLeaveThePlotItsRoom) {
   RecordedRun run = paced();
   for (report::CellResult& cell : run.results.cells) cell.name = std::string(300, 'x') + cell.name;
-  run.summaries = report::summarise(run.results);
+  run.summaries = report::summarize(run.results);
   for (const char* name : {"modes", "steps", "matrix"}) {
     const Picture picture(make_chart(name, run.input()), Theme::light());
     EXPECT_GT(picture.plot.width(), 0.3 * kChartSize.width()) << name;
@@ -396,9 +395,9 @@ TEST(ChartPictures, FittingSizeHasRoomForTheLastRow) {
   const Picture picture(chart, Theme::light(), size);
   const auto& rows = chart.figures.table.rows;
   const auto& last = rows.back();
-  const QColor colour = Theme::light().exposed(std::string_view(last.names[1]));
+  const QColor color = Theme::light().exposed(std::string_view(last.names[1]));
   const double middle = (*last.figures[1] + 0.9 * *last.figures[2]) / 1e6;
-  EXPECT_TRUE(picture.has_near(colour, picture.x(middle), picture.y(rows.size() - 1, rows.size()), 2));
+  EXPECT_TRUE(picture.has_near(color, picture.x(middle), picture.y(rows.size() - 1, rows.size()), 2));
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ Trace two_streams() {
 
 TEST(OperationSlices, AreOfTheStepTheStreamTheKindAndTheRank) {
   const Trace trace = two_streams();
-  const Timeline timeline(trace, analysis::summarise(trace), 1);
+  const Timeline timeline(trace, analysis::summarize(trace), 1);
   ASSERT_EQ(timeline.steps().size(), 4U);
   compare::NetOperation operation;
   operation.name = operation.purpose = "send";
@@ -244,7 +244,7 @@ TEST(OperationSlices, CounterpartIsTheSameOfItsKindInTheStepOfTheRank) {
   const Trace trace = two_streams();
   Trace other = two_streams();
   other.add(slice_of(0, 190, 1, "added"));
-  const Timeline here(trace, analysis::summarise(trace), 1), there(other, analysis::summarise(other), 1);
+  const Timeline here(trace, analysis::summarize(trace), 1), there(other, analysis::summarize(other), 1);
   for (std::uint32_t slice = 0; slice < trace.size(); ++slice) {
     const std::uint32_t found = counterpart_of(here, slice, there);
     ASSERT_NE(found, Timeline::kNoSlice) << slice;

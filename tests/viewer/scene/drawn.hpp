@@ -32,7 +32,7 @@ struct Drawn {
     scene.draw(surface, kSize, scale, state, Palette(theme), QApplication::font());
     return picture;
   }
-  // What is drawn over the lanes, on a ground of one colour.
+  // What is drawn over the lanes, on a ground of one color.
   QImage over(QRgb ground = qRgb(255, 255, 255)) const {
     QImage picture(kSize, QImage::Format_RGB32);
     picture.fill(ground);
@@ -61,10 +61,10 @@ struct Drawn {
 };
 
 /// From top to bottom of a column.
-inline std::set<QRgb> colours_at(const QImage& image, int x, int top, int bottom) {
-  std::set<QRgb> colours;
-  for (int y = top; y <= bottom; ++y) colours.insert(image.pixel(x, y));
-  return colours;
+inline std::set<QRgb> colors_at(const QImage& image, int x, int top, int bottom) {
+  std::set<QRgb> colors;
+  for (int y = top; y <= bottom; ++y) colors.insert(image.pixel(x, y));
+  return colors;
 }
 
 /// Keeps what is written instead of writing it.

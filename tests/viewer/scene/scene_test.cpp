@@ -75,10 +75,10 @@ TEST(Scene, ArrowToALaneOutOfSightLeavesThePictureThere) {
   drawn.state.selected = 7;
   const auto above_the_lane = [&] {
     const QImage image = drawn.over();
-    int coloured = 0;
+    int colored = 0;
     for (int y = Scene::kRulers; y < Scene::kRulers + 10; ++y)
-      for (int x = Scene::kNames; x < image.width(); ++x) coloured += image.pixel(x, y) != qRgb(255, 255, 255);
-    return coloured;
+      for (int x = Scene::kNames; x < image.width(); ++x) colored += image.pixel(x, y) != qRgb(255, 255, 255);
+    return colored;
   };
   drawn.state.scroll = 70;  // rank 0 is out of sight
   EXPECT_THROW(drawn.lane("rank 0"), std::logic_error);
@@ -98,7 +98,7 @@ TEST(Scene, ArrowOfAWaitEndsWhereTheWaitEndsAndTheLateMemberIsMarked) {
             {.group = 0, .sequence = 1, .last_arrival_ns = 500'000, .transfers = {}});
   trace.add(slice_of(1, 500'000, 500'000, "all_reduce", tag),
             {.group = 0, .sequence = 1, .last_arrival_ns = 500'000, .transfers = {}});
-  analysis::Summary summary = analysis::match_and_summarise(trace, {});
+  analysis::Summary summary = analysis::match_and_summarize(trace, {});
   Drawn drawn(trace, std::move(summary));
   drawn.state.selected = 0;
   const QImage image = drawn.over();
@@ -136,14 +136,14 @@ TEST(Scene, ExposedStandsOutAndWaitIsHatched) {
   drawn.state.has_text = false;
   const QImage image = drawn.image();
   const QRect lane = drawn.lane("dp").where;
-  const auto colours = [&](double ms) {
-    return colours_at(image, drawn.x_of(ms * 1e6), lane.top() + 2, lane.top() + 15);
+  const auto colors = [&](double ms) {
+    return colors_at(image, drawn.x_of(ms * 1e6), lane.top() + 2, lane.top() + 15);
   };
   const Theme& theme = Theme::light();
   // The first reduce-scatter: 6 ms to 10 ms; hidden until 7 ms.
-  EXPECT_THAT(colours(6.3), testing::Contains(theme.hidden(Mode::dp).rgb()));
-  EXPECT_THAT(colours(8.5), testing::ElementsAre(theme.exposed(Mode::dp).rgb()));
-  EXPECT_THAT(colours(5), testing::ElementsAre(theme.background.rgb()));
+  EXPECT_THAT(colors(6.3), testing::Contains(theme.hidden(Mode::dp).rgb()));
+  EXPECT_THAT(colors(8.5), testing::ElementsAre(theme.exposed(Mode::dp).rgb()));
+  EXPECT_THAT(colors(5), testing::ElementsAre(theme.background.rgb()));
 }
 
 // How many pixels of a line are alike, of each run of them that both ends of are seen.
@@ -165,11 +165,11 @@ TEST(Scene, WaitForALatePeerIsHatchedWhereItIsExposed) {
     const QImage image = drawn.image(scale);
     const QRect lane = drawn.lane("dp").where;
     const int from = drawn.x_of(7.05e6, scale), to = drawn.x_of(7.45e6, scale);
-    std::set<QRgb> colours;
+    std::set<QRgb> colors;
     for (int x = from; x < to; ++x)
-      colours.merge(colours_at(image, x, (lane.top() + 2) * scale, (lane.top() + 16) * scale - 1));
-    EXPECT_EQ(colours.size(), 2U);
-    EXPECT_THAT(colours, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
+      colors.merge(colors_at(image, x, (lane.top() + 2) * scale, (lane.top() + 16) * scale - 1));
+    EXPECT_EQ(colors.size(), 2U);
+    EXPECT_THAT(colors, testing::Contains(Theme::light().exposed(Mode::dp).rgb()));
     // As wide as it is on a plain screen, in pixels of which there are more.
     EXPECT_THAT(lengths_of_runs(image, (lane.top() + 5) * scale, from, to),
                 testing::UnorderedElementsAre(2 * scale, 4 * scale));
@@ -247,19 +247,19 @@ TEST(Scene, TwoModesAtOnceAreBothOnTheStrip) {
       const QRect strip = drawn.lane("rank 0").where;
       const QRgb dp = (is_hidden ? theme->hidden(Mode::dp) : theme->exposed(Mode::dp)).rgb(),
                  tp = (is_hidden ? theme->hidden(Mode::tp) : theme->exposed(Mode::tp)).rgb();
-      const auto colours_from_top_at = [&](double ns) {
-        std::vector<QRgb> colours;
+      const auto colors_from_top_at = [&](double ns) {
+        std::vector<QRgb> colors;
         for (int y = strip.top(); y <= strip.bottom(); ++y)
-          if (const QRgb colour = image.pixel(drawn.x_of(ns), y); colours.empty() || colours.back() != colour)
-            colours.push_back(colour);
-        return colours;
+          if (const QRgb color = image.pixel(drawn.x_of(ns), y); colors.empty() || colors.back() != color)
+            colors.push_back(color);
+        return colors;
       };
       if (is_hidden) {
-        EXPECT_THAT(colours_from_top_at(250), ElementsAre(tp, dp)) << "the second one above";
-        EXPECT_THAT(colours_from_top_at(750), ElementsAre(dp));
+        EXPECT_THAT(colors_from_top_at(250), ElementsAre(tp, dp)) << "the second one above";
+        EXPECT_THAT(colors_from_top_at(750), ElementsAre(dp));
       } else {
-        EXPECT_THAT(colours_from_top_at(250), testing::IsSupersetOf({dp, tp}));
-        EXPECT_THAT(colours_from_top_at(750),
+        EXPECT_THAT(colors_from_top_at(250), testing::IsSupersetOf({dp, tp}));
+        EXPECT_THAT(colors_from_top_at(750),
                     testing::AllOf(testing::Contains(dp), testing::Not(testing::Contains(tp))));
       }
     }
@@ -275,21 +275,21 @@ TEST(Scene, LegendStandsBelowTheLanesAndTakesNoClicks) {
   Trace trace = two_ranks(0);
   for (int rank = 2; rank < 12; ++rank) trace.add(slice_of(trace.add_track({rank, 0, "compute"}), 0, 1000, "gemm"));
   Drawn drawn(trace);
-  const auto colours_below = [&](const QImage& image) {
-    std::set<QRgb> colours;
+  const auto colors_below = [&](const QImage& image) {
+    std::set<QRgb> colors;
     for (int y = kSize.height() - Scene::kLegend; y < kSize.height(); ++y)
-      for (int x = 0; x < kSize.width(); ++x) colours.insert(image.pixel(x, y));
-    return colours;
+      for (int x = 0; x < kSize.width(); ++x) colors.insert(image.pixel(x, y));
+    return colors;
   };
   const QRgb exposed = Theme::light().exposed(Mode::dp).rgb();
-  EXPECT_THAT(colours_below(drawn.image()), testing::Not(testing::Contains(exposed)));
+  EXPECT_THAT(colors_below(drawn.image()), testing::Not(testing::Contains(exposed)));
   EXPECT_TRUE(drawn.scene.hit({300, kSize.height() - 10}, kSize, drawn.state).lane.has_value());
   drawn.state.has_legend = true;
-  EXPECT_THAT(colours_below(drawn.image()),
+  EXPECT_THAT(colors_below(drawn.image()),
               testing::IsSupersetOf({exposed, Theme::light().hidden(Mode::dp).rgb(), Theme::light().compute.rgb()}));
   EXPECT_FALSE(drawn.scene.hit({300, kSize.height() - 10}, kSize, drawn.state).lane.has_value());
   // Modes that are not in the trace have no place in it.
-  EXPECT_THAT(colours_below(drawn.image()), testing::Not(testing::Contains(Theme::light().exposed(Mode::tp).rgb())));
+  EXPECT_THAT(colors_below(drawn.image()), testing::Not(testing::Contains(Theme::light().exposed(Mode::tp).rgb())));
 }
 
 TEST(Scene, HitsTheSliceUnderTheMouse) {

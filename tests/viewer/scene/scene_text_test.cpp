@@ -25,7 +25,7 @@ TEST(SceneText, NameOfASliceStandsWhereItCanBeRead) {
     const bool is_on_pale = hidden_ms == 6;
     EXPECT_EQ(name->where.right() < edge, is_on_pale);
     EXPECT_EQ(name->where.left() < edge, is_on_pale);
-    EXPECT_EQ(qGray(name->colour) < 128, is_on_pale);
+    EXPECT_EQ(qGray(name->color) < 128, is_on_pale);
   }
 }
 
@@ -47,14 +47,14 @@ TEST(SceneText, NameOfASliceGoesOnOverASliver) {
 }
 
 TEST(SceneText, HiddenCommunicationOfNoKnownModeIsNoGreyLikeCompute) {
-  const auto blue = [](const QColor& colour) { return colour.blue() - (colour.red() + colour.green()) / 2; };
+  const auto blue = [](const QColor& color) { return color.blue() - (color.red() + color.green()) / 2; };
   for (const Theme* theme : {&Theme::light(), &Theme::dark()})
     EXPECT_GT(blue(theme->hidden(Mode::none)) - blue(theme->compute), 30) << theme->is_dark;
 }
 
 TEST(SceneText, RulerCountsFromTheOriginAndCutsNoNumber) {
   const Trace trace = two_ranks(0);
-  Drawn drawn(trace, analysis::summarise(trace));
+  Drawn drawn(trace, analysis::summarize(trace));
   // Where ticks are, and what stands at them.
   const auto ticks = [&] {
     std::map<QString, int> all;
@@ -75,7 +75,7 @@ TEST(SceneText, RulerCountsFromTheOriginAndCutsNoNumber) {
 
 TEST(SceneText, StepIsNamedWithAsManyDigitsAsThereIsRoomFor) {
   const Trace trace = two_ranks(0);
-  Drawn drawn(trace, analysis::summarise(trace));
+  Drawn drawn(trace, analysis::summarize(trace));
   std::set<QString> seen;
   for (double milliseconds = 30; milliseconds < 1000; milliseconds *= 1.1) {
     drawn.state.ns_per_pixel = milliseconds * 1e6 / (kSize.width() - Scene::kNames);
@@ -119,10 +119,10 @@ TEST(SceneText, LegendTellsAModeFromTheWaysOfExposure) {
     const auto label = std::ranges::find_if(words, [&](const Label& one) {
       return one.text == word && one.where.top() >= kSize.height() - Scene::kLegend;
     });
-    std::set<QRgb> colours;
+    std::set<QRgb> colors;
     for (int x = label->where.left() - 19; x < label->where.left() - 6; ++x)
-      colours.insert(image.pixel(x, label->where.center().y()));
-    return colours;
+      colors.insert(image.pixel(x, label->where.center().y()));
+    return colors;
   };
   EXPECT_NE(swatch("dp"), swatch("exposed"));
   EXPECT_THAT(swatch("dp"), testing::UnorderedElementsAre(Theme::light().hidden(Mode::dp).rgb(),

@@ -188,7 +188,7 @@ TEST(Search, WorstExposedAreThoseOfSteps) {
   trace.add(slice_of(0, 0, 100, "all_gather", communication(Mode::dp, "param_all_gather")));
   trace.add(slice_of(0, 200, 50, "all_gather", communication(Mode::dp, "param_all_gather")));
   trace.marks = {{0, 0, 0, 150}, {0, 0, 1, 300}};
-  const analysis::Summary summary = analysis::summarise(trace);
+  const analysis::Summary summary = analysis::summarize(trace);
   ASSERT_TRUE(summary.shows_steps());
   const auto worst = worst_exposed(Timeline(trace, summary, 1), 10);
   ASSERT_EQ(worst.size(), 1U);
@@ -203,7 +203,7 @@ TEST(Timeline, SummaryAndLayoutEndWhereTheyAreCancelled) {
     Trace trace = small_trace();
     underlap::testing_support::Watch watch(static_cast<std::size_t>(stages) + 1);
     try {
-      const analysis::Summary summary = analysis::match_and_summarise(trace, {}, Reading(watch));
+      const analysis::Summary summary = analysis::match_and_summarize(trace, {}, Reading(watch));
       const Timeline timeline(trace, summary, 2, Reading(watch));
     } catch (const Cancelled&) {
       was_cancelled = true;
@@ -351,7 +351,7 @@ TEST(SliceFacts, NameNoKnobThatIsOnAndNoneForWaiting) {
   for (const std::uint32_t rank : {0U, 1U})
     waits.add(slice_of(rank, 90 * rank, 100 - 90 * rank, "all_gather", communication(Mode::dp, "param_all_gather")),
               {.group = 0, .sequence = 1, .last_arrival_ns = 90, .transfers = {}});
-  const analysis::Summary summary = analysis::match_and_summarise(waits, {});
+  const analysis::Summary summary = analysis::match_and_summarize(waits, {});
   const Timeline timeline(waits, summary, 1);
   EXPECT_EQ(value_of(facts_of(timeline, summary, 0), "would be hidden by"),
             "no overlap: nearly all of it is a wait for rank 1");
@@ -369,7 +369,7 @@ TEST(SliceFacts, SayInWordsWhyARankCameLast) {
     trace.add(slice_of(dp, busy, 100'000 - busy, "all_gather", communication(Mode::dp, "param_all_gather")),
               {.group = 0, .sequence = 1, .last_arrival_ns = 90'000, .transfers = {}});
   }
-  const analysis::Summary summary = analysis::match_and_summarise(trace, {});
+  const analysis::Summary summary = analysis::match_and_summarize(trace, {});
   const Timeline timeline(trace, summary, 1);
   const std::vector<Fact> facts = facts_of(timeline, summary, 1);
   EXPECT_EQ(value_of(facts, "because of"), "rank 1, whose kernels took longer: 80.000 us more, most in gemm");

@@ -52,9 +52,9 @@ double legend_height(const std::vector<LegendEntry>& legend, double width) {
   return legend.empty() ? 0 : places_of(legend, width).back().y() + kLegendLine;
 }
 
-void draw_shape(QPainter& painter, const QColor& colour, const QPolygonF& shape, const QPointF& at) {
+void draw_shape(QPainter& painter, const QColor& color, const QPolygonF& shape, const QPointF& at) {
   painter.setPen(Qt::NoPen);
-  painter.setBrush(colour);
+  painter.setBrush(color);
   painter.drawPolygon(shape.translated(at));
 }
 
@@ -65,26 +65,26 @@ void draw_swatch(QPainter& painter, const QRectF& box, const LegendEntry& entry,
   using Mark = LegendEntry::Mark;
   const QPointF middle = box.center();
   switch (entry.mark) {
-    case Mark::box: return painter.fillRect(box, entry.colour);
-    case Mark::hatched: painter.fillRect(box, entry.colour); return draw_hatching(painter, box, entry.stripe);
-    case Mark::dotted: painter.fillRect(box, entry.colour); return draw_dots(painter, box, entry.stripe);
-    case Mark::line: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 2.5);
-    case Mark::thin: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 0.8);
+    case Mark::box: return painter.fillRect(box, entry.color);
+    case Mark::hatched: painter.fillRect(box, entry.color); return draw_hatching(painter, box, entry.stripe);
+    case Mark::dotted: painter.fillRect(box, entry.color); return draw_dots(painter, box, entry.stripe);
+    case Mark::line: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.color, 2.5);
+    case Mark::thin: return draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.color, 0.8);
     case Mark::dashed:
-      painter.setPen(QPen(entry.colour, 1.5, Qt::DashLine, Qt::FlatCap));
+      painter.setPen(QPen(entry.color, 1.5, Qt::DashLine, Qt::FlatCap));
       return painter.drawLine(QPointF(box.left(), middle.y()), QPointF(box.right(), middle.y()));
     case Mark::dot:
     case Mark::ring:
-      painter.setPen(QPen(entry.colour, 1.8));
-      painter.setBrush(entry.mark == Mark::dot ? entry.colour : background);
+      painter.setPen(QPen(entry.color, 1.8));
+      painter.setBrush(entry.mark == Mark::dot ? entry.color : background);
       return painter.drawEllipse(middle, 4, 4);
-    case Mark::square: return painter.fillRect(QRectF(middle.x() - 4, middle.y() - 4, 8, 8), entry.colour);
-    case Mark::diamond: return draw_shape(painter, entry.colour, kDiamond, middle);
-    case Mark::triangle: return draw_shape(painter, entry.colour, kTriangle, middle);
+    case Mark::square: return painter.fillRect(QRectF(middle.x() - 4, middle.y() - 4, 8, 8), entry.color);
+    case Mark::diamond: return draw_shape(painter, entry.color, kDiamond, middle);
+    case Mark::triangle: return draw_shape(painter, entry.color, kTriangle, middle);
     case Mark::interval:
-      draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.colour, 1.5);
+      draw_line(painter, {box.left(), middle.y()}, {box.right(), middle.y()}, entry.color, 1.5);
       for (const double x : {box.left(), box.right()})
-        draw_line(painter, {x, middle.y() - 4}, {x, middle.y() + 4}, entry.colour, 1.5);
+        draw_line(painter, {x, middle.y() - 4}, {x, middle.y() + 4}, entry.color, 1.5);
       return;
   }
 }
@@ -322,7 +322,7 @@ void add_marks(QChart& chart, const QList<QPointF>& points, const MarkStyle& sty
   chart.addSeries(marks);
 }
 
-void add_band(QChart& chart, const QPointF& corner, const QPointF& opposite, const QColor& colour) {
+void add_band(QChart& chart, const QPointF& corner, const QPointF& opposite, const QColor& color) {
   auto* area = new QAreaSeries;
   const auto edge = [&](double y) {
     auto* line = new QLineSeries(area);
@@ -331,7 +331,7 @@ void add_band(QChart& chart, const QPointF& corner, const QPointF& opposite, con
   };
   area->setUpperSeries(edge(corner.y()));
   area->setLowerSeries(edge(opposite.y()));
-  area->setBrush(colour);
+  area->setBrush(color);
   area->setPen(Qt::NoPen);
   chart.addSeries(area);
 }

@@ -39,7 +39,7 @@ struct LegendEntry {
     interval
   };
   Mark mark = Mark::box;
-  QColor colour;
+  QColor color;
   QString text;
   QColor stripe = {};  ///< of the pattern
 };
@@ -85,7 +85,7 @@ class Figure : public QChart {
   QChart& add_plot(double share);
   /// The height between plots, where a title has its place.
   static constexpr double kPlotGap = 40;
-  /// Adds an axis to `chart`, for all series that it has, in the theme's colours. It is the chart's.
+  /// Adds an axis to `chart`, for all series that it has, in the theme's colors. It is the chart's.
   void add_axis(QChart& chart, Qt::Alignment side, QAbstractAxis*) const;
 
  protected:

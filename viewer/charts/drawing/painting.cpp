@@ -11,9 +11,9 @@ namespace {
 constexpr double kStripeDistance = 5;
 
 // As WCAG 2 has it, its curve simplified.
-double luminance(const QColor& colour) {
-  return 0.2126 * std::pow(colour.redF(), 2.2) + 0.7152 * std::pow(colour.greenF(), 2.2) +
-         0.0722 * std::pow(colour.blueF(), 2.2);
+double luminance(const QColor& color) {
+  return 0.2126 * std::pow(color.redF(), 2.2) + 0.7152 * std::pow(color.greenF(), 2.2) +
+         0.0722 * std::pow(color.blueF(), 2.2);
 }
 
 int digits_of(double value) {
@@ -32,20 +32,20 @@ QFont chart_font(int pixels, bool is_bold) {
 
 double text_width(const QString& text, int pixels) { return QFontMetricsF(chart_font(pixels)).horizontalAdvance(text); }
 
-void draw_sentence(QPainter& painter, const QRectF& box, const QString& text, const QColor& colour, int pixels,
+void draw_sentence(QPainter& painter, const QRectF& box, const QString& text, const QColor& color, int pixels,
                    bool is_bold) {
   const QFontMetricsF metrics(chart_font(pixels, is_bold));
   draw_text(painter, box, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(text, Qt::ElideRight, box.width()),
-            colour, pixels, is_bold);
+            color, pixels, is_bold);
 }
 
-void draw_text(QPainter& painter, const QRectF& box, Qt::Alignment alignment, const QString& text, const QColor& colour,
+void draw_text(QPainter& painter, const QRectF& box, Qt::Alignment alignment, const QString& text, const QColor& color,
                int pixels, bool is_bold) {
   const QFont font = chart_font(pixels, is_bold);
   // A hair wider than the text: rounding must not cut what fits.
   const QString shown = QFontMetricsF(font).elidedText(text, Qt::ElideMiddle, box.width() + 0.5);
   painter.setFont(font);
-  painter.setPen(colour);
+  painter.setPen(color);
   painter.drawText(box, static_cast<int>(alignment) | Qt::TextSingleLine | Qt::TextDontClip, shown);
 }
 
@@ -68,11 +68,11 @@ void draw_dots(QPainter& painter, const QRectF& bar, const QColor& stripe) {
     for (double x = bar.left() + 3; x < bar.right() - 1; x += kStripeDistance) painter.drawEllipse({x, y}, 0.9, 0.9);
 }
 
-void draw_line(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& colour, double width) {
+void draw_line(QPainter& painter, const QPointF& from, const QPointF& to, const QColor& color, double width) {
   // Upright and level lines are sharp, and all as wide.
   const bool is_slanted = from.x() != to.x() && from.y() != to.y();
   painter.setRenderHint(QPainter::Antialiasing, is_slanted);
-  painter.setPen(QPen(colour, is_slanted ? width : std::max(1.0, std::round(width)), Qt::SolidLine, Qt::FlatCap));
+  painter.setPen(QPen(color, is_slanted ? width : std::max(1.0, std::round(width)), Qt::SolidLine, Qt::FlatCap));
   painter.drawLine(from, to);
   painter.setRenderHint(QPainter::Antialiasing);
 }

@@ -30,7 +30,7 @@ void draw_text(QPainter&, const QRectF& box, Qt::Alignment, const QString&, cons
 void draw_hatching(QPainter&, const QRectF& bar, const QColor& stripe);
 void draw_dots(QPainter&, const QRectF& bar, const QColor& stripe);
 
-/// A line of `colour` without caps.
+/// A line of `color` without caps.
 void draw_line(QPainter&, const QPointF& from, const QPointF& to, const QColor&, double width = 1);
 
 /// Black or white, whichever can be read on `background`.

@@ -145,7 +145,7 @@ class Rows {
       ends[row] = start + std::abs(bar->at(bar->count() - 1));
     }
     gap->setBrush(Qt::NoBrush);
-    bar->setBrush(bars.key.colour);
+    bar->setBrush(bars.key.color);
     for (QBarSet* set : {gap, bar}) set->setPen(Qt::NoPen);
     bars_->append(QList{gap, bar});
   }
@@ -168,11 +168,11 @@ class Rows {
   }
 
   // Texts in the columns right of the plot.
-  void paint_says(QPainter& painter, const std::vector<QString>& texts, QRectF strip, const QColor& colour,
+  void paint_says(QPainter& painter, const std::vector<QString>& texts, QRectF strip, const QColor& color,
                   int pixels) const {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       strip = {strip.right() + kGap, strip.top(), columns_.says[i], strip.height()};
-      draw_text(painter, strip, Qt::AlignRight | Qt::AlignVCenter, texts[i], colour, pixels);
+      draw_text(painter, strip, Qt::AlignRight | Qt::AlignVCenter, texts[i], color, pixels);
     }
   }
 

@@ -53,7 +53,7 @@ TEST_P(Nccl, MovesEveryPieceOfEveryCollective) {
   }
 }
 
-TEST_F(Nccl, SendsAndReceivesBetweenNeighboursAsOneGroup) {
+TEST_F(Nccl, SendsAndReceivesBetweenNeighborsAsOneGroup) {
   CudaRanks(3).run([](CudaDevice& device, const Group& group) {
     const Communicator ring = device.declare("ring", group);
     const Tensor x = device.allocate("x", DataType::f32, 2);

@@ -126,7 +126,7 @@ TEST(Engine, AHostThatIsSlowerThanItsDeviceShows) {
   EXPECT_EQ(times.at("0 a next"), (Interval{195, 205})) << "under a long kernel the host runs ahead";
 }
 
-TEST(Engine, TheHostStopsWhereItSynchronisesAndWhereItsLaunchQueueIsFull) {
+TEST(Engine, TheHostStopsWhereItSynchronizesAndWhereItsLaunchQueueIsFull) {
   for (const bool is_bounded : {false, true}) {
     World world(1);
     world.times.host_ = {.launch_ns = 1, .queue_depth = is_bounded ? 2 : 1000};
@@ -145,7 +145,7 @@ TEST(Engine, TheHostStopsWhereItSynchronisesAndWhereItsLaunchQueueIsFull) {
   }
 }
 
-// Run ahead, the host's own work costs nothing; behind a synchronisation the device waits for it.
+// Run ahead, the host's own work costs nothing; behind a synchronization the device waits for it.
 TEST(Engine, TheFrameworksHostIsSeenWhereItStoodStill) {
   const auto play = [](const HostCosts& host, bool synchronizes) {
     World world(1);
@@ -352,7 +352,7 @@ World::Times reductions_beside_compute(std::int32_t connections) {
   return world.play({.connections = connections});
 }
 
-TEST(HardwareQueues, OneConnectionSerialisesWhatEightDoNot) {
+TEST(HardwareQueues, OneConnectionSerializesWhatEightDoNot) {
   const auto eight = reductions_beside_compute(8);
   EXPECT_EQ(eight.at("0 compute backward 2"), (Interval{100, 150}));
   EXPECT_EQ(eight.at("0 dp reduce 2"), (Interval{250, 350}));

@@ -103,7 +103,7 @@ TEST(Exchange, ALateRankDelaysOnlyThoseWhoWaitForIt) {
   const auto times = e.world.play();
   for (std::int32_t r = 0; r < 8; ++r)
     for (std::int32_t h = 0; h < 3; ++h) {
-      const bool is_late = std::abs(r - 4) <= h + 1;  // lateness passes on to a neighbour with each hop
+      const bool is_late = std::abs(r - 4) <= h + 1;  // lateness passes on to a neighbor with each hop
       EXPECT_EQ(times.at(key(r, "tp hop " + std::to_string(h))).end, (h + 1) * kHopNs + (is_late ? kLate : 0))
           << "rank " << r << " hop " << h;
     }
