@@ -23,8 +23,8 @@ constexpr const char* kViewer = "underlap-viewer";
 std::string viewer_program() {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path beside = self.parent_path() / kViewer;
-  return std::filesystem::exists(beside, ignored) ? beside.string() : kViewer;
+  const std::filesystem::path installed = self.parent_path() / kViewer;
+  return std::filesystem::exists(installed, ignored) ? installed.string() : kViewer;
 }
 
 // The viewer and its arguments.

@@ -41,8 +41,9 @@ struct Technique {
   std::function<std::unique_ptr<Interface>(const Context&)> make;
 };
 
-/// `make` of a technique whose class is made of its context, and of `more`.
+/// `make` of a technique whose class is constructed from its context and `more`.
 template <class T, auto... more>
+// NOLINTNEXTLINE(readability-identifier-naming): it is called as a function
 constexpr auto make_of = [](const auto& context) { return std::make_unique<T>(context, more...); };
 
 template <auto selector>

@@ -24,7 +24,7 @@ struct TrainConfig {
 /// The data that Megatron-FSDP shards over data-parallel ranks; each value includes the previous ones.
 enum class ShardingStrategy : std::uint8_t { no_shard, optim, optim_grads, optim_grads_params };
 
-/// Megatron-FSDP, of which the memory alone is planned.
+/// Megatron-FSDP. Only its memory is planned.
 struct FsdpConfig {
   ShardingStrategy strategy = ShardingStrategy::no_shard;
   bool double_buffer = false;                           ///< two units' parameters and gradients at a time, no more

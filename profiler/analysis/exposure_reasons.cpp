@@ -74,7 +74,7 @@ std::int64_t ExposureReasons::exposed_ns() const {
 ExposureReasons find_exposure_reasons(const Trace& trace, std::span<const ExposureCause> causes,
                                       std::span<const Window> windows) {
   auto windows_of = windows_by_rank(windows);
-  std::map<std::int32_t, CoveredTime> compute = compute_of_ranks(trace);
+  std::map<std::int32_t, CoveredTime> compute = covered_by_compute(trace);
   const CommunicationParts parts(trace);
   std::map<std::uint32_t, Exposed> exposed;  // by first slice
   for (std::uint32_t i = 0; i < trace.size(); ++i) {

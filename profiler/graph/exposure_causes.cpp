@@ -43,7 +43,7 @@ class CauseFinder {
       : trace_(trace),
         graph_(graph),
         gaps_(gaps),
-        covered_(analysis::compute_of_ranks(trace)),
+        covered_(analysis::covered_by_compute(trace)),
         entry_(trace.size(), Graph::kNone),
         before_(trace.size(), Graph::kNone),
         after_(trace.size(), Graph::kNone) {

@@ -36,11 +36,10 @@ double median(std::span<const double> values);
 /// Limits that hold the median of what blocks are drawn from in 95 % of all cases, at least.
 ///
 /// block_values  one figure a block: steps of one block are not independent of each other, blocks are
-/// Where there are six blocks or more, two of the figures themselves, whatever they are distributed like;
-/// else Student's limits around their mean, of their logarithms where all are above 0, which suppose that blocks
-/// scatter nearly normally. Returns nullopt for a single block, and where figures are infinite.
-/// Throws std::invalid_argument as quantile does.
-/// Source: Conover 1999, section 3.2 (order statistics).
+/// With six or more blocks, the limits are two of the figures: they are right for any distribution. With fewer, they
+/// are Student's limits around the mean, which assume nearly normal blocks. Logarithms are used if all figures are
+/// above 0. Returns nullopt for a single block, and where figures are infinite. Throws std::invalid_argument as
+/// quantile does. Source: Conover 1999, section 3.2 (order statistics).
 std::optional<Interval> median_interval(std::span<const double> block_values);
 
 /// The same of figures that are differences, and so may lie on either side of 0 although none of them does: Student's

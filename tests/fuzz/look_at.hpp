@@ -35,7 +35,7 @@ inline void look_at(const Trace& trace, const analysis::Summary& summary) {
   viewer::parts_of(viewer::select(timeline, timeline.length_ns() / 4, timeline.length_ns() / 2));
 }
 
-/// Whatever `underlap analyze` and the viewer do with a trace of another program.
+/// Does everything that `underlap analyze` and the viewer do with a trace of another program.
 inline void analyze(Trace trace) {
   attribution::attribute(trace);
   const std::vector<analysis::ExposureCause> causes = graph::find_exposure_causes(trace);

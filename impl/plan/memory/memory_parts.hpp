@@ -45,7 +45,7 @@ InFlight chunks_in_flight(const Config& config, const Stage& stage);
 /// What a stage keeps between forward and backward passes, the logits of the last included.
 double activation_bytes(const Config& config, const RankShape& shape, const Stage& stage);
 
-// What a rank allocates once, whatever it trains on, and what libraries hold.
+// Memory that a rank allocates once, for any batch, and memory of libraries.
 double userbuffers_bytes(const Config& config, const RankShape& shape);
 double exchange_bytes(const Config& config, const RankShape& shape, const Stage& stage);
 double workspace_bytes(const Config& config, const RankShape& shape);

@@ -201,7 +201,7 @@ InspectorJoin join_inspector(const Trace& trace, std::span<const InspectorRecord
   const CommunicationParts parts(trace);
   const auto joined = Joiner(trace, parts, records).run(join);
   join.joined = static_cast<std::int64_t>(joined.size());
-  std::map<std::int32_t, CoveredTime> covered = compute_of_ranks(trace);
+  std::map<std::int32_t, CoveredTime> covered = covered_by_compute(trace);
   auto windows_of = windows_by_rank(windows);
   std::map<std::pair<Mode, NameId>, RowSamples> rows;
   for (const auto& [record, slice] : joined) {

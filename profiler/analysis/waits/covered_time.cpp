@@ -25,7 +25,7 @@ std::int64_t CoveredTime::within(std::int64_t begin, std::int64_t end) const {
   return end <= begin ? 0 : before(end) - before(begin);
 }
 
-std::map<std::int32_t, CoveredTime> compute_of_ranks(const Trace& trace) {
+std::map<std::int32_t, CoveredTime> covered_by_compute(const Trace& trace) {
   std::map<std::int32_t, CoveredTime> ranks;
   for (const auto& [rank, compute] : compute_by_rank(trace)) ranks.emplace(rank, compute);
   return ranks;

@@ -29,8 +29,8 @@ class CoveredTime {
   std::vector<std::int64_t> length_before_;  ///< of the intervals before each one
 };
 
-/// The compute of each rank that has some, on the rank's clock.
-std::map<std::int32_t, CoveredTime> compute_of_ranks(const Trace&);
+/// The time that compute covers on each rank that has some, on the clock of the rank.
+std::map<std::int32_t, CoveredTime> covered_by_compute(const Trace&);
 
 /// A stretch of one rank's time in parts that sum to it.
 struct TimeParts {

@@ -288,9 +288,9 @@ std::string place_of(const Program& program, std::uint32_t wait) {
                      purpose(here, program.commands.end(), command.stream), command.stream);
 }
 
-// Every wait of data parallelism is needed wherever it stands. Tensor-parallel techniques do not know what their slot's
-// neighbors wait for already: theirs is needed somewhere. A gather beside dgrad is of an input that was there since
-// the forward pass, and the layer above has long left its buffer: what it waits for is its turn.
+// Each wait of data parallelism is needed in every place. Tensor-parallel techniques do not know the waits of
+// neighboring slots, so each of their waits is needed in at least one place. A gather during dgrad reads an input of
+// the forward pass, and the layer above no longer uses its buffer: this wait only keeps the order.
 TEST_P(CheckedStep, NeedsEachOfItsWaits) {
   // With several modes, one's order may be kept by another's, and by a host that waits behind a batched exchange; what
   // each needs by itself is tested beside it.
