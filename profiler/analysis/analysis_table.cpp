@@ -316,6 +316,24 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   return text + clock_note(trace, format.width) + advice(trace, format.width);
 }
 
+std::string one_line(const Summary& summary) {
+  const TypicalStep step = typical_step(summary);
+  if (step.ranks == 0) return "no measured step";
+  std::string text = fmt::format("{} {}", summary.shows_steps() ? "step" : "trace", ms(step.step_ns));
+  if (step.comm_ns == 0) return text + ", no communication";
+  text += fmt::format(", exposed communication {}", ms(step.exposed_ns));
+  if (step.exposed_ns == 0) return text;
+  text += fmt::format(" ({})", pct(step.exposed_ns, step.step_ns));
+  std::string most;
+  for (const auto* parts : {&step.exposed_of_modes, &step.exposed_of_purposes})
+    if (const auto [name, ns] = largest(*parts); name != kNoMode && ns >= kMost * step.exposed_ns) most += " " + name;
+  if (!most.empty()) text += ", mostly" + most;
+  const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
+  if (late && late->share >= kMost && step.wait_ns >= kMost * step.exposed_ns)
+    text += fmt::format(", waiting for rank {}", late->rank);
+  return text;
+}
+
 std::vector<std::string> headline(const Trace& trace, const Summary& summary) {
   const TypicalStep step = typical_step(summary);
   if (step.ranks == 0) return {};
