@@ -4,7 +4,7 @@
 #   cmake --build build --target underlap_library && cmake --install build --component library --prefix PREFIX
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-set(layers platform trace formats attribution analysis graph input statistics certainty report compare gate)
+set(layers platform trace formats attribution analysis page graph input statistics certainty report compare gate)
 # A program that reads traces takes neither a backend nor CUDA along.
 underlap_only_links(formats platform trace)
 underlap_only_links(attribution platform trace)

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -28,21 +27,6 @@ struct Row {
   IntervalSet compute;
   IntervalSet copy;
 };
-
-std::vector<Window> windows_of_step(const Trace& trace, const TimelineRequest& request) {
-  const std::vector<Window> found = request.steps.empty() ? find_windows(trace).windows : request.steps;
-  std::vector<Window> windows;
-  std::set<std::pair<std::int32_t, std::int32_t>> known;
-  for (const Window& w : found) {
-    known.emplace(w.block, w.step);
-    if (w.block == request.block && w.step == request.step) windows.push_back(w);
-  }
-  if (!windows.empty()) return windows;
-  std::string there_are;
-  for (const auto& [block, step] : known) there_are += fmt::format(" {}/{}", block, step);
-  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; available block/step:{}", request.step,
-                                          request.block, there_are.empty() ? " none" : there_are));
-}
 
 std::vector<Interval> cut_slices(const Trace& trace, const Window& window, auto&& wanted) {
   std::vector<Interval> intervals;
@@ -156,7 +140,7 @@ std::string exposure_lines(const Trace& trace, const std::vector<Window>& window
 std::string text_timeline(const Trace& trace, const TimelineRequest& request) {
   if (request.width < kMinWidth)
     throw std::invalid_argument(fmt::format("width: {} is below the minimum of {}", request.width, kMinWidth));
-  const std::vector<Window> windows = windows_of_step(trace, request);
+  const std::vector<Window> windows = windows_of_step(trace, request.steps, request.block, request.step);
   std::int64_t begin_ns = windows.front().begin_ns;
   std::int64_t end_ns = windows.front().end_ns;
   for (const Window& w : windows) {

@@ -13,8 +13,9 @@ struct ModeColor {
   std::uint32_t light = 0, dark = 0;
 };
 
-/// By Mode; black for none. Color-blind readers can distinguish them. Source: Okabe & Ito 2008.
-inline constexpr std::array<ModeColor, kNumModes> kModeColors{{{0x000000, 0x000000},
+/// By Mode. Color-blind readers can distinguish them. Source: Okabe & Ito 2008. Unattributed communication (none) is
+/// not gray, which would look like compute.
+inline constexpr std::array<ModeColor, kNumModes> kModeColors{{{0x6b21c8, 0x8f45ff},
                                                                {0x0072b2, 0x2286d8},
                                                                {0xe69f00, 0xe69f00},
                                                                {0xd55e00, 0xf0701a},

@@ -10,12 +10,8 @@ namespace underlap::viewer {
 namespace {
 
 QColor of_mode(Mode mode, bool is_dark) {
-  if (mode != Mode::none) {
-    const ModeColor& color = kModeColors[static_cast<std::size_t>(mode)];
-    return QColor(QRgb(is_dark ? color.dark : color.light));
-  }
-  // No gray, however pale: next to compute it would look like compute.
-  return is_dark ? QColor(0x8f, 0x45, 0xff) : QColor(0x6b, 0x21, 0xc8);
+  const ModeColor& color = kModeColors[static_cast<std::size_t>(mode)];
+  return QColor(QRgb(is_dark ? color.dark : color.light));
 }
 
 Mode mode_of(std::string_view name) {

@@ -1,35 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/details/details.hpp"
 
+#include "profiler/analysis/steps/median_step.hpp"
+
 namespace underlap::graph {
-namespace {
 
-using analysis::Communications, analysis::Interval, analysis::LateRank, analysis::Window;
-
-// A step over all ranks, on the clock of all: from the last begin to the last end of any rank.
-struct CommonStep {
-  Window first;
-  Interval span;
-};
-
-std::optional<CommonStep> median_step(const Communications& communications, std::span<const Window> windows) {
-  std::map<std::pair<std::int32_t, std::int32_t>, CommonStep> steps;
-  for (const Window& window : windows) {
-    if (window.step < 0) continue;
-    const Interval own{communications.common_ns(window.rank, window.begin_ns),
-                       communications.common_ns(window.rank, window.end_ns)};
-    CommonStep& step = steps.try_emplace({window.block, window.step}, CommonStep{window, own}).first->second;
-    step.span.begin = std::max(step.span.begin, own.begin);
-    step.span.end = std::max(step.span.end, own.end);
-  }
-  if (steps.empty()) return std::nullopt;
-  std::vector<CommonStep> by_length;
-  for (const auto& [key, step] : steps) by_length.push_back(step);
-  std::ranges::stable_sort(by_length, {}, [](const CommonStep& step) { return step.span.length(); });
-  return by_length[(by_length.size() - 1) / 2];
-}
-
-}  // namespace
+using analysis::CommonStep, analysis::Communications, analysis::LateRank, analysis::Window;
 
 Details find_details(const Trace& trace, const Communications& communications, std::span<const Window> windows) {
   std::vector<Window> steps;
@@ -40,7 +16,7 @@ Details find_details(const Trace& trace, const Communications& communications, s
   details.bandwidth = analysis::find_bandwidths(trace);
   details.slowed = analysis::find_slowed_compute(trace);
   details.idle = analysis::find_idle_causes(trace, windows);
-  const std::optional<CommonStep> step = median_step(communications, windows);
+  const std::optional<CommonStep> step = analysis::median_step(communications, windows);
   if (step) details.path_step = step->first;
   const Graph graph = build_graph(trace, communications);
   const Gaps gaps = measure_gaps(graph);
