@@ -33,6 +33,10 @@ struct StepRow {
   std::optional<std::int64_t> part(auto of) const {
     return split ? std::optional<std::int64_t>(std::invoke(of, *split)) : std::nullopt;
   }
+  // A wait of 0 where no arrival is known would claim that nobody waited.
+  std::optional<std::int64_t> known_part(auto of) const {
+    return split && analysis::is_split(split->exposed_unsplit_ns, split->exposed_ns()) ? part(of) : std::nullopt;
+  }
 };
 
 void visit_columns(const StepRow& row, auto&& column) {
@@ -48,8 +52,10 @@ void visit_columns(const StepRow& row, auto&& column) {
   column("exposed_ns", row.part(&Split::exposed_ns), "communication without compute");
   column("copy_only_ns", row.part(&Split::copy_only_ns), "copies without compute and communication");
   column("idle_ns", row.part(&Split::idle_ns), "nothing ran on the device");
-  column("exposed_wait_ns", row.part(&Split::exposed_wait_ns), "part of exposed_ns while a member had not arrived");
-  column("exposed_transfer_ns", row.part(&Split::exposed_transfer_ns), "part of exposed_ns after the last arrival");
+  column("exposed_wait_ns", row.known_part(&Split::exposed_wait_ns),
+         "part of exposed_ns while a member had not arrived");
+  column("exposed_transfer_ns", row.known_part(&Split::exposed_transfer_ns),
+         "part of exposed_ns after the last arrival");
   column("exposed_unsplit_ns", row.part(&Split::exposed_unsplit_ns), "part of exposed_ns with unknown arrivals");
   column("fused_ns", row.part(&Split::fused_ns), "compute in kernels that also communicate");
   column("unclassified_ns", row.part(&Split::unclassified_ns), "compute in kernels that may be communication");
@@ -83,6 +89,11 @@ struct RankRow {
     if (rank == nullptr) return 0;
     return analysis::typical(*rank, [&](const Split& split) { return std::invoke(part, split); });
   }
+  std::optional<double> known_typical(auto part) const {
+    if (rank == nullptr || !analysis::is_split(rank->total.exposed_unsplit_ns, rank->total.exposed_ns()))
+      return std::nullopt;
+    return typical(part);
+  }
 };
 
 void visit_columns(const RankRow& row, auto&& column) {
@@ -94,8 +105,8 @@ void visit_columns(const RankRow& row, auto&& column) {
   column("comm_ns", row.typical(&Split::comm_ns), "median communication");
   column("hidden_ns", row.typical(&Split::hidden_ns), "median communication during compute");
   column("exposed_ns", row.typical(&Split::exposed_ns), "median communication without compute");
-  column("exposed_wait_ns", row.typical(&Split::exposed_wait_ns), "part of it while a member had not arrived");
-  column("exposed_transfer_ns", row.typical(&Split::exposed_transfer_ns), "part of it after the last arrival");
+  column("exposed_wait_ns", row.known_typical(&Split::exposed_wait_ns), "part of it while a member had not arrived");
+  column("exposed_transfer_ns", row.known_typical(&Split::exposed_transfer_ns), "part of it after the last arrival");
   column("exposed_unsplit_ns", row.typical(&Split::exposed_unsplit_ns), "part of it with unknown arrivals");
   column("copy_only_ns", row.typical(&Split::copy_only_ns), "median copies without compute and communication");
   column("idle_ns", row.typical(&Split::idle_ns), "median time without work on the device");

@@ -16,7 +16,7 @@
 
 namespace underlap::tables {
 
-/// Makes a table of rows. A function beside the type of the row lists its columns:
+/// Makes a table of rows. A function in the namespace of the row type lists its columns:
 ///
 ///     void visit_columns(const KernelRow& row, auto&& column) {
 ///       column("rank", row.rank, "rank that ran it");

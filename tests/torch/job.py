@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small data-parallel training job on CPUs (gloo), recorded by PyTorch's profiler: OUT/rank0.json, OUT/rank1.json.
+"""A small data-parallel training job on CPUs (gloo), recorded by PyTorch's profiler: OUT/step6/rank0.json.gz, and rank1.
+The handler of the Python package writes the files, and prints its line on rank 0.
 
 usage: job.py OUT
 """
@@ -13,6 +14,8 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile, schedule
+
+import underlap.torch
 
 WORLD = 2
 STEPS = 4
@@ -28,13 +31,14 @@ def train(rank, out):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     data = torch.randn(64, 256)
     record = schedule(wait=0, warmup=2, active=STEPS)
-    with profile(activities=[ProfilerActivity.CPU], schedule=record, record_shapes=True) as profiler:
+    handler = underlap.torch.handler(out)
+    with profile(activities=[ProfilerActivity.CPU], schedule=record, record_shapes=True,
+                 on_trace_ready=handler) as profiler:
         for _ in range(2 + STEPS):
             model(data).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
             profiler.step()
-    profiler.export_chrome_trace(os.path.join(out, f"rank{rank}.json"))
     dist.barrier()
     dist.destroy_process_group()
 
