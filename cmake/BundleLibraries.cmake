@@ -1,7 +1,8 @@
-# At installation, with PROGRAM, LEFT_OUT and SET_APART set: what the program needs goes into lib/underlap, where it looks
-# first (CMAKE_INSTALL_RPATH); what is set apart into a folder there, where it does not look. Each file once and under the
+# At installation, with PROGRAM, PLUGINS, LEFT_OUT and SET_APART set: what these need goes into lib/underlap, where the
+# program looks first (CMAKE_INSTALL_RPATH); what is set apart into a folder there, where it does not look. Each file once and under the
 # name that it is asked for by, since wheels hold no links; and the licence of each, where it is one of Debian's.
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${PROGRAM} PRE_EXCLUDE_REGEXES ${LEFT_OUT} RESOLVED_DEPENDENCIES_VAR libraries)
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${PROGRAM} LIBRARIES ${PLUGINS} PRE_EXCLUDE_REGEXES ${LEFT_OUT}
+     RESOLVED_DEPENDENCIES_VAR libraries)
 find_program(UNDERLAP_DPKG_QUERY dpkg-query)
 foreach(library IN LISTS libraries)
   get_filename_component(name ${library} NAME)

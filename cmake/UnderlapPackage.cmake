@@ -1,7 +1,8 @@
-# Documents, the component `bundle`, and packages by CPack (scripts/package makes them):
+# Documents, the components `bundle` and `viewer_bundle`, and packages by CPack (scripts/package makes them):
 #   .deb     components program and viewer; what they need comes from Debian
 #   .tar.gz  components program and bundle: runs from any folder of a machine that has the C library and the compiler's
-# The wheel (pyproject.toml) has the components of the .tar.gz.
+#   viewer   these and viewer and viewer_bundle, with Qt: another .tar.gz
+# The wheel (pyproject.toml) has the components of the first .tar.gz.
 set(documents share/doc/underlap)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${documents})
 install(FILES bench/METRICS.md DESTINATION ${documents}/bench)
@@ -14,9 +15,27 @@ set(set_apart "^$")
 if(UNDERLAP_HAS_CUDA)
   set(set_apart "^lib(ibverbs|nl-3|nl-route-3)[.]so")
 endif()
-install(CODE "set(PROGRAM \"$<TARGET_FILE:underlap>\")\nset(LEFT_OUT [==[${left_out}]==])\nset(SET_APART [==[${set_apart}]==])"
-        COMPONENT bundle EXCLUDE_FROM_ALL)
-install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/BundleLibraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)
+# underlap_bundle(COMPONENT PROGRAM [plugin...]): the component holds the libraries of the program and of its plugins.
+function(underlap_bundle component program)
+  install(CODE "set(PROGRAM \"$<TARGET_FILE:${program}>\")\nset(PLUGINS [==[${ARGN}]==])\nset(LEFT_OUT [==[${left_out}]==])
+                set(SET_APART [==[${set_apart}]==])"
+          COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(SCRIPT ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/BundleLibraries.cmake COMPONENT ${component} EXCLUDE_FROM_ALL)
+endfunction()
+underlap_bundle(bundle underlap)
+if(UNDERLAP_HAS_VIEWER)
+  set(from ${QT6_INSTALL_PREFIX}/${QT6_INSTALL_PLUGINS})
+  set(plugins)
+  foreach(plugin platforms/libqxcb platforms/libqoffscreen iconengines/libqsvgicon imageformats/libqsvg
+                 platforminputcontexts/libcomposeplatforminputcontextplugin)
+    list(APPEND plugins ${from}/${plugin}.so)
+    get_filename_component(folder ${plugin} DIRECTORY)
+    install(FILES ${from}/${plugin}.so DESTINATION lib/underlap/qt/${folder} COMPONENT viewer_bundle EXCLUDE_FROM_ALL)
+  endforeach()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/qt.conf CONTENT "[Paths]\nPrefix = ..\nPlugins = lib/underlap/qt\n")
+  install(FILES ${PROJECT_BINARY_DIR}/qt.conf DESTINATION bin COMPONENT viewer_bundle EXCLUDE_FROM_ALL)
+  underlap_bundle(viewer_bundle underlap-viewer ${plugins})
+endif()
 
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME underlap)

@@ -128,7 +128,10 @@ class Job(Generic[TableT]):
     def _table(self, name: str) -> TableT:
         if name not in self._made:
             batch = self._native.table(name)
-            made = batch.to_pandas() if self._tables == "pandas" else batch.to_pyarrow()
+            try:
+                made = batch.to_pandas() if self._tables == "pandas" else batch.to_pyarrow()
+            except ImportError as error:
+                raise ImportError(f"tables need {self._tables}: pip install {self._tables}") from error
             self._made[name] = cast(TableT, made)
         return self._made[name]
 

@@ -79,7 +79,7 @@ def handler(out: Union[str, "os.PathLike[str]"], *, log: Optional[Callable[[str]
                 train(batch)
                 profile.step()
 
-    Rank R writes out/stepN/rankR.json.gz. Rank 0 analyzes the traces in a thread of its own, so that training goes on,
+    Rank R writes out/stepN/rankR.json.gz. Rank 0 analyzes the traces in a thread of its own, so training continues,
     and logs for example "underlap step20: step 812 ms, exposed communication 61 ms (8 %), mostly dp reduce_scatter".
     Ranks on other machines must share `out`; a line about fewer ranks names how many are missing.
 

@@ -114,6 +114,11 @@ std::string why_no_wayland() {
 
 // The platforms that Qt can draw on here, according to its plugins.
 QStringList platforms() {
+  // Without an application, Qt does not read the qt.conf next to the program.
+  int argc = 1;
+  char name[] = "underlap-viewer";
+  char* argv[] = {name, nullptr};
+  const QCoreApplication application(argc, argv);
   QStringList names;
   QStringList folders = QCoreApplication::libraryPaths();
   for (QString& folder : folders) folder += "/platforms";
