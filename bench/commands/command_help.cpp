@@ -22,7 +22,9 @@
 #include "bench/ranks/session.hpp"
 #include "bench/tune/tune_report.hpp"
 #include "bench/verify/check_report.hpp"
+#include "impl/plan/plan_json.hpp"
 #include "platform/exit_code.hpp"
+#include "platform/fields/json_schema.hpp"
 #include "platform/json.hpp"
 #include "platform/table.hpp"
 #include "platform/terminal.hpp"
@@ -69,13 +71,29 @@ std::string analysis_schema() {
   return json_text(schema);
 }
 
+// The analyses of a run's cells.
+std::string analyses_schema() {
+  constexpr const char* kName = "underlap.analyses/1";
+  const nlohmann::ordered_json analysis = analysis::analysis_json_schema();
+  const nlohmann::ordered_json cells{{"type", "array"}, {"items", {{"$ref", analysis["$id"]}}}};
+  return json_text(nlohmann::ordered_json{{"$schema", analysis["$schema"]},
+                                          {"$id", fields::schema_id(kName)},
+                                          {"title", kName},
+                                          {"type", "object"},
+                                          {"properties", {{"schema", {{"const", kName}}}, {"cells", cells}}},
+                                          {"required", {"schema", "cells"}}});
+}
+
 /// The JSON Schema of each format that other programs read.
 const std::map<std::string, std::string (*)()>& json_schemas() {
-  static const std::map<std::string, std::string (*)()> schemas{{"analysis", analysis_schema},
+  static const std::map<std::string, std::string (*)()> schemas{{"analyses", analyses_schema},
+                                                                {"analysis", analysis_schema},
                                                                 {"baseline", gate::baseline_json_schema},
                                                                 {"check", check_json_schema},
                                                                 {"compare", compare::compare_json_schema},
+                                                                {"errors", plan::errors_json_schema},
                                                                 {"gate", gate::gate_json_schema},
+                                                                {"plan", plan::plan_json_schema},
                                                                 {"results", report::results_json_schema},
                                                                 {"scaling", report::scaling_json_schema},
                                                                 {"tune", tune_json_schema}};

@@ -23,6 +23,7 @@
 #include "impl/plan/memory/advice.hpp"
 #include "impl/plan/memory/memory.hpp"
 #include "impl/plan/plan_diff.hpp"
+#include "impl/plan/plan_json.hpp"
 #include "impl/plan/plan_summary.hpp"
 #include "impl/plan/plan_text.hpp"
 #include "impl/plan/usual_hardware.hpp"
@@ -127,7 +128,7 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
 // Each plan as far as it could be made, with its errors; only the errors if none of several cells can be run.
 std::string matrix_json(const plan::Matrix& matrix) {
   const bool has_plans = !matrix.has_errors() || matrix.cells.size() == 1 || has_sound_cells(matrix);
-  return has_plans ? plans_json(matrix) : errors_json(matrix.errors);
+  return has_plans ? plans_json(matrix) : plan::errors_json(matrix.errors);
 }
 
 void print_plan(const plan::Matrix& matrix, bool all) {

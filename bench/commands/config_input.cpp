@@ -7,6 +7,7 @@
 
 #include "bench/commands/shipped_matrices.hpp"
 #include "bench/machine/machine_info.hpp"
+#include "impl/plan/plan_json.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/json.hpp"
@@ -67,21 +68,13 @@ std::string plans_json(const plan::Matrix& matrix) {
   return json_text(json, 2);
 }
 
-std::string errors_json(const std::vector<plan::Message>& errors) {
-  nlohmann::ordered_json json{{"schema", "underlap.errors/1"}, {"errors", nlohmann::ordered_json::array()}};
-  for (const plan::Message& error : errors)
-    json["errors"].push_back(
-        {{"where", error.where}, {"message", error.message}, {"hint", std::string(yaml::hint_of(error.message))}});
-  return json_text(json, 2);
-}
-
 void print_errors(const plan::Matrix& matrix) {
   for (const plan::Message& error : matrix.errors) print_error("{}\n", error.text());
 }
 
 bool refuse(const plan::Matrix& matrix, bool json) {
   const std::vector<plan::Message> errors = matrix.has_errors() ? matrix.errors : all_not_run(matrix);
-  if (json && !errors.empty()) print_data(errors_json(errors) + "\n");
+  if (json && !errors.empty()) print_data(plan::errors_json(errors) + "\n");
   if (!json)
     for (const plan::Message& error : errors) print_error("{}\n", error.text());
   return !errors.empty();
@@ -113,7 +106,7 @@ int with_errors_as(bool json, const std::string& file, const std::function<int()
   } catch (const std::invalid_argument& error) {
     std::string message = error.what();
     if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
-    print_data(errors_json({{file, message}}) + "\n");
+    print_data(plan::errors_json({{file, message}}) + "\n");
     return kBadInput;
   }
 }

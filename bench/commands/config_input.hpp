@@ -28,9 +28,6 @@ plan::Matrix read_matrix(const std::string& file, const std::vector<plan::Overri
 /// Errors of the file as a whole appear in the plans.
 std::string plans_json(const plan::Matrix& matrix);
 
-/// Errors as JSON, schema underlap.errors/1: `errors`, each once, with `where`, `message` and `hint`.
-std::string errors_json(const std::vector<plan::Message>& errors);
-
 /// Prints a matrix's errors on stderr, one line each.
 void print_errors(const plan::Matrix& matrix);
 

@@ -1,54 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "impl/plan/plan_json.hpp"
 
-#include "impl/plan/plan.hpp"
 #include "impl/plan/value_json.hpp"
+#include "platform/fields/json_schema.hpp"
+
+namespace underlap::yaml {
+
+void visit_fields(fields::Is<Message> auto& message, auto&& field) {
+  field("where", message.where);
+  field("message", message.message);
+  field("hint", fields::Derived{[&] { return std::string(hint_of(message.message)); }});
+}
+
+}  // namespace underlap::yaml
 
 namespace underlap::plan {
 namespace {
 
-using Tree = nlohmann::ordered_json;
+constexpr const char* kPlanSchema = "underlap.plan/1";
+constexpr const char* kErrorsSchema = "underlap.errors/1";
 
-Tree to_tree(const std::vector<Message>& messages) {
-  Tree list = Tree::array();
-  for (const Message& message : messages)
-    list.push_back({{"where", message.where},
-                    {"message", message.message},
-                    {"hint", std::string(yaml::hint_of(message.message))}});
-  return list;
-}
-
-Tree to_tree(const std::vector<Knob>& knobs) {
-  Tree list = Tree::array();
-  for (const Knob& knob : knobs)
-    list.push_back({{"name", knob.name},
-                    {"requested", to_json_tree(knob.requested)},
-                    {"effective", to_json_tree(knob.effective)},
-                    {"source", knob.source},
-                    {"reason", knob.reason}});
-  return list;
-}
-
-Tree to_tree(const std::vector<EnvironmentVariable>& environment) {
-  Tree list = Tree::array();
-  for (const EnvironmentVariable& variable : environment)
-    list.push_back({{"name", variable.name}, {"value", variable.value}, {"reason", variable.reason}});
-  return list;
-}
-
-Tree to_tree(const PeakMemory& peak) {
-  return {{"parameters", peak.parameters},   {"gradients", peak.gradients},
-          {"optimizer", peak.optimizer},     {"activations", peak.activations},
-          {"userbuffers", peak.userbuffers}, {"exchange", peak.exchange},
-          {"workspaces", peak.workspaces},   {"communicators", peak.communicators},
-          {"context", peak.context},         {"total", peak.total()}};
-}
-
-Tree to_tree(const std::vector<ChunkBuckets>& chunks) {
-  Tree list = Tree::array();
-  for (const ChunkBuckets& chunk : chunks)
-    list.push_back({{"stage", chunk.stage}, {"chunk", chunk.chunk}, {"elements", chunk.elements}});
-  return list;
-}
+struct Errors {
+  std::vector<Message> errors;
+};
 
 /// One list of what is worth saying, the weightiest first.
 std::vector<Message> all_notices(const Plan& plan) {
@@ -58,18 +32,62 @@ std::vector<Message> all_notices(const Plan& plan) {
   return all;
 }
 
+void visit_fields(fields::Is<Errors> auto& errors, auto&& field) { field("errors", errors.errors); }
+
 }  // namespace
 
-std::string to_json(const Plan& plan) {
-  const Tree tree = {{"schema", "underlap.plan/1"},
-                     {"knobs", to_tree(plan.knobs)},
-                     {"environment", to_tree(plan.environment)},
-                     {"buckets", to_tree(plan.buckets)},
-                     {"peak_memory_bytes", to_tree(plan.peak_memory)},
-                     {"notices", to_tree(all_notices(plan))},
-                     {"not_run", to_tree(plan.not_run)},
-                     {"errors", to_tree(plan.errors)}};
-  return json_text(tree);
+using fields::Derived, fields::Is;
+
+void visit_fields(Is<Knob> auto& knob, auto&& field) {
+  field("name", knob.name);
+  field("requested", Derived{[&] { return to_json_tree(knob.requested); }});
+  field("effective", Derived{[&] { return to_json_tree(knob.effective); }});
+  field("source", knob.source);
+  field("reason", knob.reason);
 }
+
+void visit_fields(Is<EnvironmentVariable> auto& variable, auto&& field) {
+  field("name", variable.name);
+  field("value", variable.value);
+  field("reason", variable.reason);
+}
+
+void visit_fields(Is<PeakMemory> auto& peak, auto&& field) {
+  field("parameters", peak.parameters);
+  field("gradients", peak.gradients);
+  field("optimizer", peak.optimizer);
+  field("activations", peak.activations);
+  field("userbuffers", peak.userbuffers);
+  field("exchange", peak.exchange);
+  field("workspaces", peak.workspaces);
+  field("communicators", peak.communicators);
+  field("context", peak.context);
+  field("total", Derived{[&] { return peak.total(); }});
+}
+
+void visit_fields(Is<ChunkBuckets> auto& chunk, auto&& field) {
+  field("stage", chunk.stage);
+  field("chunk", chunk.chunk);
+  field("elements", chunk.elements);
+}
+
+void visit_fields(Is<Plan> auto& plan, auto&& field) {
+  field("knobs", plan.knobs);
+  field("environment", plan.environment);
+  field("buckets", plan.buckets);
+  field("peak_memory_bytes", plan.peak_memory);
+  field("notices", Derived{[&] { return all_notices(plan); }});
+  field("not_run", plan.not_run);
+  field("errors", plan.errors);
+}
+
+std::string to_json(const Plan& plan) { return json_text(fields::document(kPlanSchema, plan)); }
+
+std::string errors_json(const std::vector<Message>& errors) {
+  return json_text(fields::document(kErrorsSchema, Errors{errors}), 2);
+}
+
+std::string plan_json_schema() { return fields::schema_text<Plan>(kPlanSchema); }
+std::string errors_json_schema() { return fields::schema_text<Errors>(kErrorsSchema); }
 
 }  // namespace underlap::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -100,10 +101,17 @@ Json schema_of() {
   }
 }
 
+/// The $id of the schema that a document names: "underlap.gate/1" is "urn:underlap:gate/1". Other schemas refer to it.
+inline std::string schema_id(std::string_view name) {
+  std::string id = "urn:" + std::string(name);
+  id.replace(id.find('.'), 1, ":");
+  return id;
+}
+
 /// The schema of a document: fields as those of `example`, and its schema's name.
 template <Described T>
 Json document_schema(std::string_view name, const T& example = {}) {
-  Json document{{"$schema", kJsonSchemaDraft}, {"title", name}};
+  Json document{{"$schema", kJsonSchemaDraft}, {"$id", schema_id(name)}, {"title", name}};
   document.update(schema_like(example));
   document["properties"]["schema"] = {{"const", name}};
   document["required"].push_back("schema");

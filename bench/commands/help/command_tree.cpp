@@ -88,7 +88,9 @@ void describe_type(CommandOption& option, const std::string& type) {
     for (std::istringstream list(type.substr(words + 1, type.find('}') - words - 1));
          std::getline(list, option.value, ',');)
       option.words.push_back(option.value);
+  constexpr std::size_t kLongestList = 60;  // longer lists are in the description
   if (!option.words.empty()) option.value = fmt::format("{}", fmt::join(option.words, "|"));
+  if (option.value.size() > kLongestList) option.value = "NAME";
   const std::size_t range = type.find(" in [");  // "INT in [1 - 1000]"
   if (range == std::string::npos) return;
   std::string limits = type.substr(range + 5, type.find(']', range) - range - 5);
