@@ -17,10 +17,12 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/page_output.hpp"
 #include "bench/commands/status_watch.hpp"
 #include "bench/commands/steps_option.hpp"
 #include "bench/observe/observe.hpp"
 #include "impl/plan/layout/rank_layouts.hpp"
+#include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
@@ -28,6 +30,7 @@
 #include "platform/text/output.hpp"
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/breakdown.hpp"
+#include "profiler/analysis/details/reasons_table.hpp"
 #include "profiler/analysis/inspector/inspector_join.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/attribution/attribution.hpp"
@@ -36,6 +39,7 @@
 #include "profiler/graph/details/details.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
+#include "profiler/report/page/analysis_page.hpp"
 
 namespace underlap::bench {
 namespace {
@@ -55,6 +59,7 @@ struct AnalyzeArguments {
   std::string mode_map;
   std::vector<std::string> inspector;
   std::string steps;
+  std::string html;
   bool json = false;
   bool csv = false;
   bool details = false;
@@ -63,6 +68,7 @@ struct AnalyzeArguments {
   std::optional<std::int32_t> step;
   std::optional<std::int32_t> width;
 
+  bool prints_page() const { return html == "-"; }
   bool is_of_folder() const { return traces.size() == 1 && input::is_run_folder(traces.front()); }
 
   std::vector<analysis::Breakdown> breakdowns() const {
@@ -82,6 +88,9 @@ void check_arguments(const AnalyzeArguments& arguments) {
     throw std::invalid_argument("--width applies to --timeline only; add --timeline or remove --width");
   if (arguments.json && arguments.timeline)
     throw std::invalid_argument("--json and --timeline cannot be combined; use one of them");
+  if (arguments.prints_page() && (arguments.json || arguments.csv || arguments.timeline))
+    throw std::invalid_argument(
+        "--html - writes to standard output; remove --json, --csv and --timeline, or name a file");
   if (arguments.csv && (arguments.json || arguments.timeline || arguments.details))
     throw std::invalid_argument("--csv prints one table; remove --json, --timeline and --details, or --csv");
   if (arguments.csv && arguments.by.size() > 1)
@@ -190,9 +199,22 @@ std::string names_of(const std::vector<std::string>& files) {
   return fmt::format("{} to {}, {} files", files.front(), files.back(), files.size());
 }
 
-void print_observation(const Observation& observation) {
-  print_text("\nRequested, in effect and observed, cell {}\n\n{}", visible_text(observation.cell),
-             render(observed_table(observation.knobs), terminal_format(STDOUT_FILENO)));
+// The reasons for exposure come first with the details; a page has them in a section of its own.
+enum class Reasons : bool { left_out, included };
+
+std::vector<TitledTable> more_tables(const Analysis& analysis, Reasons reasons) {
+  constexpr std::size_t kMostReasons = 16;
+  std::vector<TitledTable> tables = attribution_tables(analysis.traced.attribution);
+  if (analysis.details) {
+    if (reasons == Reasons::included) tables.push_back(analysis::reasons_table(analysis.summary.reasons, kMostReasons));
+    for (TitledTable& titled : graph::details_tables(analysis.summary, *analysis.details))
+      tables.push_back(std::move(titled));
+  }
+  if (analysis.inspector) tables.push_back(analysis::inspector_table(*analysis.inspector));
+  if (const auto& observation = analysis.observation)
+    tables.push_back({.title = "Requested, in effect and observed, cell " + observation->cell,
+                      .table = observed_table(observation->knobs)});
+  return tables;
 }
 
 void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
@@ -209,44 +231,73 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
   print_text(
       "{}{}\n\n{}", cell, visible_text(names_of(traced.files)),
       analysis::analysis_table(traced.trace, analysis.summary, terminal_format(STDOUT_FILENO), arguments.breakdowns()));
-  if (const std::string text = attribution_text(traced.attribution, terminal_format(STDOUT_FILENO)); !text.empty())
-    print_text("\n{}", text);
-  if (analysis.details)
-    print_text("\n{}", graph::details_text(analysis.summary, *analysis.details, terminal_format(STDOUT_FILENO)));
-  if (analysis.inspector)
-    print_text("\n{}", analysis::inspector_text(*analysis.inspector, terminal_format(STDOUT_FILENO)));
-  if (analysis.observation) print_observation(*analysis.observation);
+  for (const TitledTable& titled : more_tables(analysis, Reasons::included))
+    print_text("\n{}", render(titled, terminal_format(STDOUT_FILENO)));
   if (arguments.timeline) print_text("\n{}", timeline);
 }
 
-void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix) {
-  std::string separator;
+/// Takes the analyses of a command in turn: prints each, and keeps its part of the page.
+class AnalysisOutput {
+ public:
+  AnalysisOutput(const AnalyzeArguments& arguments, std::string command_line)
+      : arguments_(arguments), command_line_(std::move(command_line)) {}
+
+  void take(const Analysis& analysis) {
+    if (!arguments_.html.empty()) keep_part(analysis);
+    if (arguments_.prints_page()) return;
+    print_data(separator_);
+    separator_ = arguments_.json ? "," : "\n\n";
+    if (arguments_.json)
+      print_data(json_of(arguments_, analysis));
+    else
+      print(arguments_, analysis);
+  }
+
+  void write_page_of_all() const {
+    if (!arguments_.html.empty())
+      write_page(arguments_.html, report::analysis_html(parts_, page_facts(command_line_, files_)));
+  }
+
+ private:
+  void keep_part(const Analysis& analysis) {
+    const int level = arguments_.is_of_folder() ? 3 : 2;
+    const input::CellTrace& traced = analysis.traced;
+    parts_.push_back(
+        {arguments_.is_of_folder() ? traced.cell : "", names_of(traced.files),
+         report::analysis_part(traced.trace, traced.summary, more_tables(analysis, Reasons::left_out), level)});
+    files_.insert(files_.end(), traced.files.begin(), traced.files.end());
+  }
+
+  const AnalyzeArguments& arguments_;
+  std::string command_line_;
+  std::string separator_;
+  std::vector<report::AnalysisPart> parts_;
+  std::vector<std::string> files_;
+};
+
+void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
+                    AnalysisOutput& output) {
   if (arguments.json) print_data("{\"schema\":\"underlap.analyses/1\",\"cells\":[");
   StatusWatch watch;
   input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
-                       [&](const input::CellTrace& traced) {
-                         const Analysis analysis = analyze(arguments, matrix, traced);
-                         print_data(separator);
-                         separator = arguments.json ? "," : "\n\n";
-                         if (arguments.json)
-                           print_data(json_of(arguments, analysis));
-                         else
-                           print(arguments, analysis);
-                       },
+                       [&](const input::CellTrace& traced) { output.take(analyze(arguments, matrix, traced)); },
                        {.steps = steps_of_option(arguments.steps), .reasons = true});
   if (arguments.json) print_data("]}\n");
 }
 
-int run_analyze(const AnalyzeArguments& arguments) {
+int run_analyze(const AnalyzeArguments& arguments, const std::string& command_line) {
   check_arguments(arguments);
+  check_output_file("--html", arguments.html);
   std::optional<plan::Matrix> matrix;
   if (!arguments.config.empty()) matrix = read_matrix(arguments.config);
   if (matrix && matrix->has_errors()) {
     print_errors(*matrix);
     return kBadInput;
   }
+  AnalysisOutput output(arguments, command_line);
   if (arguments.is_of_folder()) {
-    analyze_folder(arguments, matrix);
+    analyze_folder(arguments, matrix, output);
+    output.write_page_of_all();
     return kOk;
   }
   StatusWatch watch;
@@ -256,11 +307,9 @@ int run_analyze(const AnalyzeArguments& arguments) {
                        {.keep = needs_everything ? input::Keep::everything : input::Keep::by_size,
                         .steps = steps_of_option(arguments.steps),
                         .reasons = true});
-  const Analysis analysis = analyze(arguments, matrix, traced);
-  if (arguments.json)
-    print_data(json_of(arguments, analysis) + "\n");
-  else
-    print(arguments, analysis);
+  output.take(analyze(arguments, matrix, traced));
+  if (arguments.json) print_data("\n");
+  output.write_page_of_all();
   return kOk;
 }
 
@@ -272,7 +321,7 @@ std::vector<std::string> breakdown_names() {
 
 }  // namespace
 
-void add_analyze_command(CLI::App& app, int& exit_code) {
+void add_analyze_command(CLI::App& app, int& exit_code, const std::string& command_line) {
   auto arguments = std::make_shared<AnalyzeArguments>();
   CLI::App* command =
       app.add_subcommand("analyze", "Split the steps of traces into compute, hidden and exposed communication");
@@ -306,6 +355,11 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->check(CLI::IsMember(breakdown_names()));
   command->add_flag("--csv", arguments->csv, "print only the table of --by (default: rank), as CSV");
+  command
+      ->add_option("--html", arguments->html,
+                   "also write a self-contained HTML page with bars, a timeline of the median step and all tables to "
+                   "this file; or only the page, to -")
+      ->check(not_empty());
   command->add_flag("--details", arguments->details,
                     "also late ranks and why, bandwidth, slowed compute, idle time, critical path, and the step time "
                     "without each of them");
@@ -317,9 +371,10 @@ void add_analyze_command(CLI::App& app, int& exit_code) {
       "Example: underlap analyze DIR\n"
       "         underlap analyze 'traces/rank*.json.gz' --by mode,kernel\n"
       "         underlap analyze DIR --cell both --timeline\n"
+      "         underlap analyze DIR --html page.html\n"
       "         underlap analyze trace.json.gz --steps train_batch,10:19\n"
       "         underlap analyze DIR --config bench/matrices/quick.yaml");
-  command->callback([arguments, &exit_code] { exit_code = run_analyze(*arguments); });
+  command->callback([arguments, &exit_code, command_line] { exit_code = run_analyze(*arguments, command_line); });
 }
 
 }  // namespace underlap::bench

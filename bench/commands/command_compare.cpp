@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/page_output.hpp"
 #include "bench/commands/series/series.hpp"
 #include "bench/commands/status_watch.hpp"
 #include "bench/commands/steps_option.hpp"
@@ -20,6 +21,7 @@
 #include "platform/flag_values.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
+#include "profiler/compare/compare_page.hpp"
 #include "profiler/compare/compare_report.hpp"
 #include "profiler/input/trace_files.hpp"
 #include "profiler/input/trace_input.hpp"
@@ -33,6 +35,7 @@ struct CompareArguments {
   std::string to;
   std::vector<std::string> cells;
   std::string markdown;
+  std::string html;
   std::string steps;
   bool json = false;
   bool force = false;
@@ -128,30 +131,32 @@ compare::CompareReport report_of(const CompareArguments& arguments) {
 }
 
 void check_outputs(const CompareArguments& arguments) {
-  const bool prints_markdown = arguments.markdown == "-";
-  if (arguments.json && prints_markdown)
-    throw std::invalid_argument("--json and --markdown - both write to standard output; use one of them");
-  if ((arguments.json || prints_markdown) && arguments.details == compare::Details::all)
+  const int printed = arguments.json + (arguments.markdown == "-") + (arguments.html == "-");
+  if (printed > 1)
+    throw std::invalid_argument("--json, --markdown - and --html - all write to standard output; use one of them");
+  if (printed == 1 && arguments.details == compare::Details::all)
     throw std::invalid_argument("--details applies to terminal output only; the other formats contain all cells");
+  check_output_file("--html", arguments.html);
 }
 
-int run_compare(const CompareArguments& arguments) {
+int run_compare(const CompareArguments& arguments, const std::string& command_line) {
   check_outputs(arguments);
   const compare::CompareReport report = report_of(arguments);
   if (!arguments.markdown.empty() && arguments.markdown != "-")
     write_file_atomically(arguments.markdown, compare::compare_markdown(report));
+  if (!arguments.html.empty()) write_page(arguments.html, compare::compare_html(report, page_facts(command_line)));
   if (arguments.json)
     print_data(compare::compare_json(report));
   else if (arguments.markdown == "-")
     print_data(compare::compare_markdown(report));
-  else
+  else if (arguments.html != "-")
     print_text(compare::compare_text(report, terminal_format(STDOUT_FILENO), arguments.details));
   return kOk;
 }
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, int& exit_code) {
+void add_compare_command(CLI::App& app, int& exit_code, const std::string& command_line) {
   auto arguments = std::make_shared<CompareArguments>();
   CLI::App* command = app.add_subcommand("compare", "Explain why two runs or traces differ");
   command->add_option("A", arguments->from, "baseline: a run folder, a trace, or a folder or glob pattern of traces")
@@ -165,12 +170,16 @@ void add_compare_command(CLI::App& app, int& exit_code) {
       "all cells, totals by stream and purpose, every operation");
   add_steps_option(*command, arguments->steps);
   command->add_option("--markdown", arguments->markdown, "write Markdown to this file, or -")->check(not_empty());
+  command
+      ->add_option("--html", arguments->html,
+                   "write a self-contained HTML page with bars and all tables to this file, or -")
+      ->check(not_empty());
   command->add_flag("--json", arguments->json, "print JSON (underlap.compare/1)");
   command->add_flag("--force", arguments->force, "compare even if the two sides did different work");
   command->footer(
       "Example: underlap compare out/main out/pr\n         underlap compare results/h100/overlap --cells off both\n    "
       "     underlap compare before/ after/    # traces of any supported tool");
-  command->callback([arguments, &exit_code] { exit_code = run_compare(*arguments); });
+  command->callback([arguments, &exit_code, command_line] { exit_code = run_compare(*arguments, command_line); });
 }
 
 }  // namespace underlap::bench

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/commands/commands.hpp"
+#include "bench/commands/page_output.hpp"
 #include "bench/commands/status_watch.hpp"
 #include "bench/commands/viewer_program.hpp"
 #include "platform/atomic_file.hpp"
@@ -23,6 +24,7 @@
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/gate/gate.hpp"
+#include "profiler/gate/gate_page.hpp"
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
 
@@ -43,6 +45,7 @@ struct GateArguments {
   std::string run_sd;
   std::string inconclusive = "exit";
   std::string markdown;
+  std::string html;
   std::string picture;
   std::string junit;
   bool json = false;
@@ -111,12 +114,14 @@ int exit_code_of(gate::Verdict verdict, const std::string& inconclusive) {
 }
 
 void check_outputs(const GateArguments& arguments) {
-  const int printed = arguments.json + (arguments.markdown == "-") + (arguments.junit == "-");
+  const int printed = arguments.json + (arguments.markdown == "-") + (arguments.junit == "-") + (arguments.html == "-");
   if (printed > 1)
-    throw std::invalid_argument("--json, --markdown - and --junit - all write to standard output; use one of them");
+    throw std::invalid_argument(
+        "--json, --markdown -, --html - and --junit - all write to standard output; use one of them");
   if (printed == 1 && arguments.rows == gate::Rows::all)
     throw std::invalid_argument("--details applies to terminal output only; the other formats contain everything");
   check_output_file("--markdown", arguments.markdown);
+  check_output_file("--html", arguments.html);
   check_output_file("--junit", arguments.junit);
   check_output_file("--picture", arguments.picture);
 }
@@ -142,7 +147,7 @@ void check_sides_are_named(GateArguments& arguments) {
   std::swap(arguments.baseline, arguments.candidate);
 }
 
-int run_gate_command(GateArguments arguments) {
+int run_gate_command(GateArguments arguments, const std::string& command_line) {
   check_sides_are_named(arguments);
   check_outputs(arguments);
   const gate::GateOptions options = options_of(arguments);
@@ -153,9 +158,11 @@ int run_gate_command(GateArguments arguments) {
   keep_cells(baseline, arguments.cells);
   keep_cells(candidate, arguments.cells);
   const gate::GateReport report = gate::run_gate(baseline, candidate, options);
-  const bool prints_report = arguments.json || arguments.markdown == "-" || arguments.junit == "-";
+  const bool prints_report =
+      arguments.json || arguments.markdown == "-" || arguments.html == "-" || arguments.junit == "-";
   if (!arguments.picture.empty()) draw(report, arguments.picture);
   write_output(arguments.markdown, gate::gate_markdown(report, arguments.picture));
+  if (!arguments.html.empty()) write_page(arguments.html, gate::gate_html(report, page_facts(command_line)));
   write_output(arguments.junit, gate::gate_junit(report, arguments.inconclusive == "pass"));
   if (arguments.json) print_data(gate::gate_json(report));
   if (!prints_report) {
@@ -172,6 +179,10 @@ void add_outputs(CLI::App& command, GateArguments& arguments) {
   command.add_option("--markdown", arguments.markdown, "write a pull request comment to this file, or -")
       ->check(not_empty());
   command
+      .add_option("--html", arguments.html,
+                  "write a self-contained HTML page with verdict and changes to this file, or -")
+      ->check(not_empty());
+  command
       .add_option("--picture", arguments.picture,
                   "draw the verdicts into this .svg or .png file and show it in the comment; needs the viewer")
       ->check(not_empty());
@@ -181,7 +192,7 @@ void add_outputs(CLI::App& command, GateArguments& arguments) {
 
 }  // namespace
 
-void add_gate_command(CLI::App& app, int& exit_code) {
+void add_gate_command(CLI::App& app, int& exit_code, const std::string& command_line) {
   auto arguments = std::make_shared<GateArguments>();
   CLI::App* command = app.add_subcommand("gate", "Check runs against a baseline: pass, regression or inconclusive");
   command
@@ -221,7 +232,7 @@ void add_gate_command(CLI::App& app, int& exit_code) {
       "Example: underlap gate baselines/main out/pr "
       "--max-regression 3%\n         underlap gate out/pr --max-exposed 5% --cells on\n         underlap gate "
       "out/baseline out/candidate --markdown comment.md");
-  command->callback([arguments, &exit_code] { exit_code = run_gate_command(*arguments); });
+  command->callback([arguments, &exit_code, command_line] { exit_code = run_gate_command(*arguments, command_line); });
 }
 
 }  // namespace underlap::bench

@@ -11,13 +11,14 @@
 
 #include "bench/commands/commands.hpp"
 #include "bench/commands/config_input.hpp"
+#include "bench/commands/page_output.hpp"
 #include "bench/commands/series/series.hpp"
 #include "platform/atomic_file.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
 #include "profiler/report/csv.hpp"
-#include "profiler/report/page/html.hpp"
+#include "profiler/report/page/run_page.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/results.hpp"
 #include "profiler/report/run_folders.hpp"
@@ -89,7 +90,7 @@ int run_show(const ShowArguments& arguments) {
   else if (arguments.json)
     print_data(report::results_text(results));
   else if (!arguments.html.empty())
-    write_output(arguments.html, report::report_html(results));
+    write_page(arguments.html, report::report_html(results));
   else if (!arguments.markdown.empty())
     write_output(arguments.markdown, report::report_markdown(results));
   else

@@ -9,8 +9,8 @@ class App;
 
 namespace underlap::bench {
 
-// Each adds one sub-command to `app`; running it sets `exit_code`. `command_line` is what results name as their
-// command.
+// Each adds one sub-command to `app`; running it sets `exit_code`. `command_line` is what results and pages
+// name as their command.
 void add_init_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app, int& exit_code);
 void add_check_command(CLI::App& app, int& exit_code);
@@ -21,12 +21,12 @@ void add_submit_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);
 void add_status_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
-void add_compare_command(CLI::App& app, int& exit_code);
+void add_compare_command(CLI::App& app, int& exit_code, const std::string& command_line);
 void add_scaling_command(CLI::App& app, int& exit_code);
-void add_gate_command(CLI::App& app, int& exit_code);
+void add_gate_command(CLI::App& app, int& exit_code, const std::string& command_line);
 void add_view_command(CLI::App& app);
 void add_baseline_command(CLI::App& app, int& exit_code);
-void add_analyze_command(CLI::App& app, int& exit_code);
+void add_analyze_command(CLI::App& app, int& exit_code, const std::string& command_line);
 void add_convert_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
 /// help, version and completion, which speak of all commands that `app` has when they run.

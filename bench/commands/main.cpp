@@ -33,8 +33,8 @@ void add_group(CLI::App& app, const std::string& title, Add add) {
 
 void add_commands(CLI::App& app, int& exit_code, const std::string& command_line) {
   add_group(app, "Analyze traces", [&] {
-    add_analyze_command(app, exit_code);
-    add_compare_command(app, exit_code);
+    add_analyze_command(app, exit_code, command_line);
+    add_compare_command(app, exit_code, command_line);
     add_view_command(app);
     add_convert_command(app, exit_code);
   });
@@ -54,7 +54,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
     add_merge_command(app, exit_code);
   });
   add_group(app, "CI", [&] {
-    add_gate_command(app, exit_code);
+    add_gate_command(app, exit_code, command_line);
     add_baseline_command(app, exit_code);
   });
   add_group(app, "Other", [&] {

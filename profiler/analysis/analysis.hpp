@@ -41,6 +41,10 @@ std::string one_line(const Summary&);
 /// not.
 std::vector<std::string> faults(const Trace&, const Summary&);
 
+/// What a reader of the trace should know besides: clocks that differ, and the advice of the format's reader. One
+/// sentence each.
+std::vector<std::string> notes_on(const Trace&);
+
 /// Which step a text timeline shows, and how wide.
 struct TimelineRequest {
   std::int32_t block = 0;

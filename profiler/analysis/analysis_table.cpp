@@ -23,19 +23,10 @@ std::string faults_text(const Trace& trace, const Summary& summary, int width) {
   return text.empty() ? text : text + "\n";
 }
 
-std::string advice(const Trace& trace, int width) {
-  const auto found = trace.metadata.find("advice");
-  return found == trace.metadata.end() ? "" : "\n" + wrap(found->second, width);
-}
-
-// Work that began before the call which launched it.
-std::string clock_note(const Trace& trace, int width) {
-  const auto found = trace.metadata.find("work_before_its_launch");
-  if (found == trace.metadata.end()) return "";
-  return "\n" + wrap(fmt::format("{} kernels, copies or memsets start before the call that launched them: host and "
-                                 "device clocks differ.",
-                                 found->second),
-                     width);
+std::string notes_text(const Trace& trace, int width) {
+  std::string text;
+  for (const std::string& note : notes_on(trace)) text += "\n" + wrap(note, width);
+  return text;
 }
 
 // As many characters of a name as leave room for the figures.
@@ -299,7 +290,7 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
   const bool has_any =
       std::ranges::any_of(summary.shown(), [](const RankSummary& rank) { return !rank.windows.empty(); });
   if (!has_any)
-    return text + "The trace has no measured step: no breakdown is possible.\n" + advice(trace, format.width);
+    return text + "The trace has no measured step: no breakdown is possible.\n" + notes_text(trace, format.width);
   for (const std::string& sentence : headline(trace, summary)) text += wrap(sentence, format.width);
   text += "\n" + title_of(summary, Breakdown::rank) + "\n";
   if (!summary.has_steps) text += wrap("Steps: " + steps_text(summary.steps) + ".", format.width);
@@ -313,7 +304,7 @@ std::string analysis_table(const Trace& trace, const Summary& summary, const Tab
         fmt::format("Showing the least and most exposed of {} ranks; --by rank shows all.\n", summary.shown().size());
   for (const Breakdown by : asked)
     if (by != Breakdown::rank) text += text_of(trace, summary, by, format);
-  return text + clock_note(trace, format.width) + advice(trace, format.width);
+  return text + notes_text(trace, format.width);
 }
 
 std::string one_line(const Summary& summary) {
@@ -365,6 +356,18 @@ std::vector<std::string> faults(const Trace& trace, const Summary& summary) {
     sentences.push_back("Part of the trace could not be used, so results may be wrong: " + skipped + ".");
   for (const std::string& error : summary.window_errors) sentences.push_back("no windows: " + error);
   return sentences;
+}
+
+std::vector<std::string> notes_on(const Trace& trace) {
+  std::vector<std::string> notes;
+  // Work that began before the call which launched it.
+  if (const auto found = trace.metadata.find("work_before_its_launch"); found != trace.metadata.end())
+    notes.push_back(
+        fmt::format("{} kernels, copies or memsets start before the call that launched them: host and "
+                    "device clocks differ.",
+                    found->second));
+  if (const auto found = trace.metadata.find("advice"); found != trace.metadata.end()) notes.push_back(found->second);
+  return notes;
 }
 
 }  // namespace underlap::analysis

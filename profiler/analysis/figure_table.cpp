@@ -57,7 +57,7 @@ std::string_view unit_suffix(FigureUnit unit) {
 
 }  // namespace
 
-std::string render(const FigureTable& figures, const TableFormat& format, std::size_t longest_name) {
+Table table_of(const FigureTable& figures, std::size_t longest_name) {
   const int decimals = decimals_of(figures);
   Table table;
   table.rows.resize(figures.rows.size());
@@ -66,7 +66,7 @@ std::string render(const FigureTable& figures, const TableFormat& format, std::s
     if (figures.names[column].only_where_it_differs && std::ranges::all_of(figures.rows, same)) continue;
     table.columns.push_back({figures.names[column].title, Align::left});
     for (std::size_t i = 0; i < table.rows.size(); ++i)
-      table.rows[i].emplace_back(shortened(figures.rows[i].names[column], longest_name));
+      table.rows[i].emplace_back(shortened(figures.rows[i].names[column], longest_name), Style::code);
   }
   for (std::size_t column = 0; column < figures.columns.size(); ++column) {
     const FigureColumn& about = figures.columns[column];
@@ -76,7 +76,11 @@ std::string render(const FigureTable& figures, const TableFormat& format, std::s
     table.columns.push_back({about.title, Align::right, about.priority});
     for (std::size_t i = 0; i < table.rows.size(); ++i) table.rows[i].emplace_back(texts[i]);
   }
-  return underlap::render(table, format);
+  return table;
+}
+
+std::string render(const FigureTable& figures, const TableFormat& format, std::size_t longest_name) {
+  return underlap::render(table_of(figures, longest_name), format);
 }
 
 std::string csv_key(const FigureColumn& column) { return column.key + std::string(unit_suffix(column.unit)); }

@@ -47,8 +47,11 @@ struct FigureTable {
   std::vector<FigureRow> rows;
 };
 
-/// The table for a terminal: columns without any figure are left out, names that are longer than `longest_name`
-/// characters are cut.
+/// The table as text: columns without any figure are left out, names that are longer than `longest_name` characters
+/// are cut.
+Table table_of(const FigureTable&, std::size_t longest_name = 60);
+
+/// The same for a terminal.
 std::string render(const FigureTable&, const TableFormat&, std::size_t longest_name = 60);
 
 /// The name of a column in CSV, with its unit last, and the value of a figure in CSV.

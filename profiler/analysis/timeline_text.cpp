@@ -11,6 +11,7 @@
 #include "platform/text/digits.hpp"
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/steps/shown_step.hpp"
 
 namespace underlap::analysis {
 namespace {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/waits.hpp"
 
+#include <functional>
 #include <set>
 #include <tuple>
 
 #include "profiler/analysis/mode_name.hpp"
 #include "profiler/analysis/waits/covered_time.hpp"
+#include "profiler/analysis/waits/late_ranks.hpp"
 #include "profiler/trace/communication_parts.hpp"
 #include "profiler/trace/enum_names.hpp"
 #include "profiler/trace/saturating.hpp"
@@ -289,22 +291,25 @@ std::string_view clause_of(LateCause cause) {
   return "which was late by less than the clock uncertainty";
 }
 
-std::optional<LateRank> WaitReport::late_rank() const {
+std::vector<LateRank> late_ranks(const WaitReport& report) {
   std::int64_t sum = 0;
-  for (const auto& [rank, causes] : blamed)
-    for (const auto& [cause, ns] : causes) sum += ns;
-  LateRank worst;
-  for (const auto& [rank, causes] : blamed) {
-    if (rank < 0) continue;
+  std::vector<LateRank> late;
+  for (const auto& [rank, causes] : report.blamed) {
     std::int64_t wait_ns = 0;
     for (const auto& [cause, ns] : causes) wait_ns += ns;
-    if (wait_ns <= worst.wait_ns) continue;
+    sum += wait_ns;
+    if (rank < 0 || wait_ns <= 0) continue;
     const auto most = std::ranges::max_element(causes, {}, [](const auto& cause) { return cause.second; });
-    worst = {.rank = rank, .wait_ns = wait_ns, .share = 0, .cause = most->first};
+    late.push_back({.rank = rank, .wait_ns = wait_ns, .share = 0, .cause = most->first});
   }
-  if (worst.wait_ns == 0) return std::nullopt;
-  worst.share = static_cast<double>(worst.wait_ns) / static_cast<double>(sum);
-  return worst;
+  for (LateRank& rank : late) rank.share = static_cast<double>(rank.wait_ns) / static_cast<double>(sum);
+  std::ranges::stable_sort(late, std::ranges::greater{}, &LateRank::wait_ns);
+  return late;
+}
+
+std::optional<LateRank> WaitReport::late_rank() const {
+  const std::vector<LateRank> late = late_ranks(*this);
+  return late.empty() ? std::nullopt : std::optional(late.front());
 }
 
 WaitReport find_waits(const Trace& trace, const Communications& communications, std::span<const Window> steps) {

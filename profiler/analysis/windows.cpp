@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "platform/threads/on_all_cores.hpp"
@@ -51,22 +50,6 @@ WindowList find_windows(const Trace& trace) {
   WindowList list;
   for (const auto& [key, marks] : blocks) add_block(marks, list);
   return list;
-}
-
-std::vector<Window> windows_of_step(const Trace& trace, std::span<const Window> windows, std::int32_t block,
-                                    std::int32_t step) {
-  const std::vector<Window> marked = windows.empty() ? find_windows(trace).windows : std::vector<Window>();
-  std::vector<Window> found;
-  std::set<std::pair<std::int32_t, std::int32_t>> known;
-  for (const Window& w : windows.empty() ? std::span<const Window>(marked) : windows) {
-    known.emplace(w.block, w.step);
-    if (w.block == block && w.step == step) found.push_back(w);
-  }
-  if (!found.empty()) return found;
-  std::string there_are;
-  for (const auto& [of_block, of_step] : known) there_are += fmt::format(" {}/{}", of_block, of_step);
-  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; available block/step:{}", step, block,
-                                          there_are.empty() ? " none" : there_are));
 }
 
 std::vector<std::int32_t> ranks_of(const Trace& trace) {

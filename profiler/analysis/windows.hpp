@@ -35,11 +35,6 @@ struct WindowList {
 /// leave one out gives no windows and one error: which of its marks is the wrong one cannot be known.
 WindowList find_windows(const Trace&);
 
-/// The windows of one step: of `windows`, or of the trace's marks if `windows` is empty. Throws std::invalid_argument,
-/// naming the steps that exist, if no rank has that step.
-std::vector<Window> windows_of_step(const Trace&, std::span<const Window> windows, std::int32_t block,
-                                    std::int32_t step);
-
 /// The ranks that have a track or a mark, in ascending order.
 std::vector<std::int32_t> ranks_of(const Trace&);
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/table.hpp"
+#include "platform/text/titled_table.hpp"
 #include "profiler/attribution/mode_map.hpp"
 #include "profiler/trace/rank_layout.hpp"
 #include "profiler/trace/trace.hpp"
@@ -88,6 +88,6 @@ void add_attribution_schema(nlohmann::ordered_json& analysis_schema);
 
 /// Explains how modes were attributed, and lists kernels that look like communication but were not counted as such.
 /// Empty if every slice had a tag of ours.
-std::string attribution_text(const AttributionReport&, const TableFormat&);
+std::vector<TitledTable> attribution_tables(const AttributionReport&);
 
 }  // namespace underlap::attribution

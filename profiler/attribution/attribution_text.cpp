@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "platform/fields/json_schema.hpp"
 
@@ -25,7 +26,7 @@ bool is_ours(const AttributionReport& report) {
          });
 }
 
-std::string sources_table(const AttributionReport& report, const TableFormat& format) {
+TitledTable sources_table(const AttributionReport& report) {
   Table table{.columns = {{.title = "mode", .align = Align::left},
                           {.title = "evidence", .align = Align::left},
                           {.title = "confidence %"},
@@ -37,10 +38,10 @@ std::string sources_table(const AttributionReport& report, const TableFormat& fo
     table.rows.push_back({mode_text(row.mode), row.mode == Mode::none ? "-" : std::string(to_string(row.source)),
                           row.mode == Mode::none ? "-" : std::to_string(row.confidence_pct), std::to_string(row.count),
                           fmt::format("{:.3f}", ms(row.time_ns)), row.reason.empty() ? "-" : row.reason});
-  return render(table, format);
+  return {.title = "How communication was attributed", .table = std::move(table)};
 }
 
-std::string not_taken_table(const AttributionReport& report, const TableFormat& format) {
+TitledTable not_taken_table(const AttributionReport& report) {
   Table table{.columns = {{.title = "kernel", .align = Align::left, .widest = 60},
                           {.title = "slices"},
                           {.title = "time ms"},
@@ -48,7 +49,8 @@ std::string not_taken_table(const AttributionReport& report, const TableFormat& 
               .rows = {}};
   for (const NotTaken& row : report.not_taken)
     table.rows.push_back({row.name, std::to_string(row.count), fmt::format("{:.3f}", ms(row.time_ns)), row.why});
-  return render(table, format);
+  return {.title = "Looks like communication but counted as compute; --mode-map can reassign it",
+          .table = std::move(table)};
 }
 
 }  // namespace
@@ -89,14 +91,12 @@ void add_attribution_schema(Json& analysis_schema) {
   analysis_schema["properties"]["attribution"] = fields::schema_of<AttributionReport>();
 }
 
-std::string attribution_text(const AttributionReport& report, const TableFormat& format) {
+std::vector<TitledTable> attribution_tables(const AttributionReport& report) {
   if (is_ours(report)) return {};
-  std::string text;
-  if (!report.attributed.empty()) text += "How communication was attributed\n\n" + sources_table(report, format);
-  if (!report.not_taken.empty())
-    text += fmt::format("{}Looks like communication but counted as compute; --mode-map can reassign it\n\n{}",
-                        text.empty() ? "" : "\n", not_taken_table(report, format));
-  return text;
+  std::vector<TitledTable> tables;
+  if (!report.attributed.empty()) tables.push_back(sources_table(report));
+  if (!report.not_taken.empty()) tables.push_back(not_taken_table(report));
+  return tables;
 }
 
 }  // namespace underlap::attribution

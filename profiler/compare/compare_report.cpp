@@ -6,27 +6,13 @@
 #include <cmath>
 
 #include "platform/text/escape.hpp"
+#include "profiler/compare/compare_tables.hpp"
 
 namespace underlap::compare {
 namespace {
 
-constexpr std::size_t kInSentence = 60;
-constexpr std::size_t kInTable = 37;  // with figures and a stream's name this fills 80 columns
 constexpr std::size_t kMostOperations = 10;
 constexpr std::size_t kMostInMarkdown = 30;
-
-using Figure = std::optional<double>;
-
-std::string ms(double ns) { return fmt::format("{:.{}f}", ns / 1e6, std::abs(ns) < 1e7 ? 3 : 2); }
-
-std::string signed_ms(double ns) { return fmt::format("{:+.{}f}", ns / 1e6, std::abs(ns) < 1e7 ? 3 : 2); }
-
-std::string ms(const Figure& ns) { return ns ? ms(*ns) : "-"; }
-std::string signed_ms(const Figure& ns) { return ns ? signed_ms(*ns) : "-"; }
-
-double per_window(const TraceChange& change, std::int64_t ns) {
-  return static_cast<double>(ns) / static_cast<double>(change.windows);
-}
 
 std::string change_in_words(const Comparison& comparison) {
   const double delta = comparison.delta_ns();
@@ -53,151 +39,12 @@ std::string part_in_words(const TraceChange& change, double direction) {
   return amount + (most->name == "compute" ? " compute" : most->name == "idle" ? " idle time" : " copies alone");
 }
 
-std::string layers_text(const NetOperation& operation) {
-  if (operation.first_layer < 0) return "";
-  return operation.first_layer == operation.last_layer
-             ? fmt::format("layer {}", operation.first_layer)
-             : fmt::format("layers {}-{}", operation.first_layer, operation.last_layer);
-}
-
-std::string match_text(const NetOperation& operation) {
-  return operation.match == Match::both ? "" : fmt::format(" ({})", to_string(operation.match));
-}
-
-// The operation that changed the step most, with `how` after its name; empty without such an operation.
-std::string most_of(const Comparison& comparison, const std::string& how = "") {
-  const double direction = comparison.delta_ns() < 0 ? -1 : 1;
-  for (const NetOperation& operation : comparison.change->net) {
-    if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
-    const std::string of_layers = operation.is_of_some_layers ? " of " + layers_text(operation) : "";
-    return fmt::format("{}{}{}{} {} ms", short_name(operation.name, kInSentence), match_text(operation), of_layers, how,
-                       signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
-  }
-  return "";
-}
-
-Table parts_table(const Comparison& comparison) {
-  const TraceChange& change = *comparison.change;
-  Table table{{{"ms per step", Align::left}, {"baseline"}, {"candidate"}, {"change"}}, {}};
-  for (const StepPart& part : parts_of(change))
-    table.rows.push_back(
-        {(part.is_within ? "  " : "") + part.name, ms(part.from_ns), ms(part.to_ns), signed_ms(part.delta_ns())});
-  const auto add = [&](const char* name, double from_ns, double to_ns) {
-    table.rows.push_back({std::string(name), ms(from_ns), ms(to_ns), signed_ms(to_ns - from_ns)});
-  };
-  add("mean step (sum)", per_window(change, change.from.window_ns), per_window(change, change.to.window_ns));
-  add("typical step (median)", comparison.from_step_ns, comparison.to_step_ns);
-  if (comparison.from_exposed_ns && comparison.to_exposed_ns)
-    add("  of it exposed", *comparison.from_exposed_ns, *comparison.to_exposed_ns);
-  return table;
-}
-
-std::string count_text(std::int64_t count, const TraceChange& change) {
-  const double of_step = per_window(change, count);
-  return fmt::format("{:.{}f}", of_step, of_step == std::floor(of_step) ? 0 : 1);
-}
-
-// "14 -> 8 (2 added, 8 removed)"; omits the number of operations with a counterpart.
-std::string counts_text(const NetOperation& operation, const TraceChange& change) {
-  if (operation.kind == "idle") return "";
-  const std::string from = count_text(operation.from_count, change), to = count_text(operation.to_count, change);
-  std::string text = from == to ? from : from + " -> " + to;
-  if (operation.match != Match::both) return text;
-  const bool is_added = operation.added > 0, is_removed = operation.removed > 0;
-  if (is_added || is_removed) text += " (";
-  if (is_added) text += count_text(operation.added, change) + " added";
-  if (is_added && is_removed) text += ", ";
-  if (is_removed) text += count_text(operation.removed, change) + " removed";
-  return is_added || is_removed ? text + ")" : text;
-}
-
-enum class Names : std::uint8_t { whole, shortened };
-
-// With what is said of them, as the table of operations shows them.
-std::vector<std::string> names_of(std::span<const NetOperation> operations, Names names) {
-  std::vector<std::string> suffixes;
-  std::vector<LongName> whole;
-  for (const NetOperation& operation : operations) {
-    const std::string layers = operation.first_layer < 0 ? "" : ", " + layers_text(operation);
-    suffixes.push_back(layers + match_text(operation));
-    // Reserves the same length for added and removed operations, so that equal names are cut alike.
-    const std::size_t match = operation.match == Match::both ? 0 : std::string_view(" (removed)").size();
-    whole.push_back({operation.name, kInTable - layers.size() - match});
-  }
-  std::vector<std::string> shown;
-  if (names == Names::shortened) shown = short_names(whole);
-  for (std::size_t i = 0; i < operations.size(); ++i)
-    if (names == Names::whole)
-      shown.push_back(operations[i].name + suffixes[i]);
-    else
-      shown[i] += suffixes[i];
-  return shown;
-}
-
-// Those that changed the step, at most `most`.
-std::span<const NetOperation> largest(const TraceChange& change, std::size_t most) {
-  const auto none = std::ranges::find(change.net, 0, &NetOperation::step_delta_ns);
-  const auto changed = static_cast<std::size_t>(none - change.net.begin());
-  return {change.net.data(), std::min(most, changed)};
-}
-
-Table operations_table(const TraceChange& change, std::size_t most, Names names) {
-  Table table{{{"largest change", Align::left},
-               {"kind", Align::left, 4},
-               {"stream", Align::left, 1, 20},
-               {"count", Align::right, 3},
-               {"baseline"},
-               {"candidate"},
-               {"change ms"}},
-              {}};
-  const std::span<const NetOperation> operations = largest(change, most);
-  const std::vector<std::string> shown = names_of(operations, names);
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const NetOperation& operation = operations[i];
-    const std::string kind = operation.mode.empty() ? operation.kind : operation.mode + " comm";
-    table.rows.push_back({shown[i], kind, operation.stream, counts_text(operation, change),
-                          ms(per_window(change, operation.from_step_ns)), ms(per_window(change, operation.to_step_ns)),
-                          signed_ms(per_window(change, operation.step_delta_ns()))});
-  }
-  return table;
-}
-
-Table sums_table(const TraceChange& change, const std::string& what, std::string OperationChange::*member) {
-  Table table{{{what, Align::left}, {"baseline"}, {"candidate"}, {"change ms"}}, {}};
-  for (const StepSum& sum : sums_by(change.operations, member)) {
-    if (sum.step_delta_ns() == 0) break;
-    table.rows.push_back({sum.name, ms(per_window(change, sum.from_step_ns)), ms(per_window(change, sum.to_step_ns)),
-                          signed_ms(per_window(change, sum.step_delta_ns()))});
-  }
-  return table;
-}
-
-Table cells_table(const CompareReport& report) {
-  Table table{{{"cell", Align::left},
-               {"baseline ms"},
-               {"candidate ms"},
-               {"change"},
-               {"largest contribution", Align::left, 1, 40}},
-              {}};
-  for (const Comparison& comparison : report.comparisons) {
-    table.rows.push_back({comparison.name, ms(comparison.from_step_ns), ms(comparison.to_step_ns),
-                          fmt::format("{:+.1f} %", 100 * comparison.delta_ns() / comparison.from_step_ns),
-                          comparison.change ? most_of(comparison) : ""});
-  }
-  return table;
-}
-
 std::vector<const Comparison*> shown(const CompareReport& report, Details details) {
   std::vector<const Comparison*> all;
   for (const Comparison& comparison : report.comparisons) all.push_back(&comparison);
   if (details == Details::all || all.size() < 2) return all;
   return {*std::ranges::max_element(
       all, {}, [](const Comparison* one) { return std::abs(one->delta_ns()) / std::max(one->from_step_ns, 1.0); })};
-}
-
-std::string matched_text(const TraceChange& change) {
-  return change.is_matched_by_tags ? "operations are matched by their tags"
-                                   : "operations are matched by name, launch shape and order within the step";
 }
 
 // Only if there are several modes. Time that two modes expose at once counts for both. If one side could not split a
@@ -265,7 +112,7 @@ std::string sentence_of(const Comparison& comparison) {
   std::string text = change_in_words(comparison);
   if (!comparison.change || comparison.delta_ns() == 0) return text;
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
-  const std::string most = most_of(comparison, direction > 0 ? " grew most," : " shrank most,");
+  const std::string most = largest_change(comparison, direction > 0 ? " grew most," : " shrank most,");
   return fmt::format("{}{}{}{}", text, part_in_words(*comparison.change, direction), most.empty() ? "" : "; ", most);
 }
 
@@ -295,9 +142,7 @@ std::string compare_text(const CompareReport& report, const TableFormat& format,
         operations_table(change, details == Details::all ? change.net.size() : kMostOperations, Names::shortened);
     if (!operations.rows.empty()) text += "\n" + render(operations, format);
     for (const std::string& sentence : change.left_out) text += wrap("note: " + sentence, format.width, "  ");
-    text += wrap(fmt::format("{} window{} of each side; {}", change.windows, change.windows == 1 ? "" : "s",
-                             matched_text(change)),
-                 format.width);
+    text += wrap(windows_text(change), format.width);
   }
   return text;
 }
@@ -317,7 +162,7 @@ std::string compare_markdown(const CompareReport& report) {
                         comparison.name.empty() ? "Where the difference went"
                                                 : fmt::format("<code>{}</code>", markup_text(comparison.name)),
                         markdown(parts_table(comparison)),
-                        markdown(operations_table(*comparison.change, kMostInMarkdown, Names::whole)));
+                        markdown(operations_table(*comparison.change, kMostInMarkdown, Names::shortened)));
   }
   return text;
 }

@@ -114,7 +114,7 @@ CompareReport report_of_cells(const ComparedRun& run, const std::string& from, c
 constexpr std::size_t kShortName = 34;
 
 /// A kernel's name without its return type. If it is still longer than `longest` characters, drops its arguments and
-/// namespaces, then its middle. Whole names can fill a screen; JSON and Markdown have them.
+/// namespaces, then its middle. Whole names can fill a screen; JSON and the HTML page have them.
 std::string short_name(std::string_view name, std::size_t longest = kShortName);
 
 /// A name that is to be shortened, and to how much.

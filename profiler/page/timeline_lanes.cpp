@@ -13,6 +13,7 @@
 
 #include "profiler/analysis/exposure.hpp"
 #include "profiler/analysis/intervals.hpp"
+#include "profiler/analysis/steps/shown_step.hpp"
 
 namespace underlap::page {
 namespace {

@@ -161,7 +161,7 @@ class Plot {
     const double density =
         static_cast<double>(piece.busy_ns) / static_cast<double>(std::max<std::int64_t>(length_ns, 1));
     const std::string opacity =
-        piece.count == 1 || density > .95 ? "" : fmt::format(" opacity=\"{:.1f}\"", std::max(density, .3));
+        piece.count == 1 || density > .95 ? "" : fmt::format(" opacity=\"{:.1f}\"", std::max(density, .5));
     fmt::format_to(std::back_inserter(out_), "<rect x=\"{}\" width=\"{}\" height=\"{}\"{}><title>{}</title></rect>",
                    number(scale * static_cast<double>(piece.begin_ns)),
                    number(std::max(scale * static_cast<double>(length_ns), .01)), kLaneHeight, opacity,

@@ -20,7 +20,7 @@
 #include "platform/json.hpp"
 #include "platform/table.hpp"
 #include "profiler/analysis/analysis.hpp"
-#include "profiler/analysis/steps/median_step.hpp"
+#include "profiler/analysis/steps/shown_step.hpp"
 #include "profiler/analysis/steps/step_choice.hpp"
 #include "profiler/attribution/attribution.hpp"
 #include "profiler/attribution/mode_map.hpp"

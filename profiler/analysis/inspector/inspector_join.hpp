@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/table.hpp"
+#include "platform/text/titled_table.hpp"
 #include "profiler/analysis/windows.hpp"
 #include "profiler/trace/inspector_record.hpp"
 #include "profiler/trace/trace.hpp"
@@ -47,8 +47,8 @@ struct InspectorJoin {
 /// count as unjoined.
 InspectorJoin join_inspector(const Trace&, std::span<const InspectorRecord>, std::span<const Window>);
 
-/// A table for a terminal, with a heading and a line about records that were not joined.
-std::string inspector_text(const InspectorJoin&, const TableFormat&);
+/// A table for people, with a note about records that were not joined.
+TitledTable inspector_table(const InspectorJoin&);
 
 /// Adds to the JSON of an analysis (underlap.analysis/1) the key `inspector`, and to its schema.
 std::string with_inspector(const std::string& analysis_json, const InspectorJoin&);

@@ -46,8 +46,7 @@ void add_inspector_schema(Json& analysis_schema) {
   analysis_schema["properties"]["inspector"] = fields::schema_of<InspectorJoin>();
 }
 
-std::string inspector_text(const InspectorJoin& join, const TableFormat& format) {
-  std::string text = "Bus bandwidth from the Inspector plugin, and exposure (sums over ranks and counted steps)\n\n";
+TitledTable inspector_table(const InspectorJoin& join) {
   Table table{.columns = {{.title = "communication", .align = Align::left, .widest = 30},
                           {.title = "mode", .align = Align::left},
                           {.title = "count"},
@@ -62,10 +61,11 @@ std::string inspector_text(const InspectorJoin& join, const TableFormat& format)
                           fmt::format("{:.2f}", row.median_bus_gb_per_s),
                           fmt::format("{:.3f}", static_cast<double>(row.comm_ns) / 1e6),
                           fmt::format("{:.3f}", static_cast<double>(row.exposed_ns) / 1e6)});
-  if (!join.rows.empty()) text += render(table, format);
   std::string line = fmt::format("{} of {} records joined", join.joined, join.records);
   for (const auto& [reason, count] : join.unjoined) line += fmt::format("; {} not joined: {}", count, reason);
-  return text + wrap(line + ".", format.width);
+  return {.title = "Bus bandwidth from the Inspector plugin, and exposure (sums over ranks and counted steps)",
+          .table = std::move(table),
+          .notes = {line + "."}};
 }
 
 }  // namespace underlap::analysis

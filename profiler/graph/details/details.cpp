@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/graph/details/details.hpp"
 
-#include "profiler/analysis/steps/median_step.hpp"
+#include "profiler/analysis/steps/shown_step.hpp"
 
 namespace underlap::graph {
 

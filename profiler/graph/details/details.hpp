@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/table.hpp"
+#include "platform/text/titled_table.hpp"
 #include "profiler/analysis/communications.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
 #include "profiler/analysis/trace_summary.hpp"
@@ -42,7 +42,8 @@ std::string with_details(const std::string& analysis_json, const Trace&, const a
 /// Adds the keys of the details to the schema of such JSON.
 void add_details_schema(nlohmann::ordered_json& analysis_schema);
 
-/// The details as text for a terminal: a heading and a table each, or one line if the trace cannot show them.
-std::string details_text(const analysis::Summary&, const Details&, const TableFormat&);
+/// The details as tables for people: wait and transfer, bandwidth, slowed compute, idle time, critical path, what if.
+/// A table that the trace cannot show has a note instead of rows.
+std::vector<TitledTable> details_tables(const analysis::Summary&, const Details&);
 
 }  // namespace underlap::graph

@@ -87,7 +87,7 @@ std::string short_name(NameId name) {
 }
 
 // What the offsets between the ranks' clocks rest on, and what cannot be concluded from them.
-std::string clock_lines(const analysis::ClockAlignment& alignment, const TableFormat& format) {
+std::string clock_note(const analysis::ClockAlignment& alignment) {
   if (alignment.is_one_clock || alignment.pairs.empty()) return "";
   const auto ranks_of = [](const auto& pair) {
     return fmt::format("ranks {} and {}", pair.first.first, pair.first.second);
@@ -107,80 +107,86 @@ std::string clock_lines(const analysis::ClockAlignment& alignment, const TableFo
         "Offsets are estimated from communication end times, so a rank whose kernels always end later appears to have "
         "a fast clock.");
   }
-  const std::string text = fmt::format("{}", fmt::join(sentences, " "));
-  return wrap(text, format.width);
+  return fmt::format("{}", fmt::join(sentences, " "));
 }
 
-std::string waits_text(const Communications& communications, const WaitReport& waits, const TableFormat& format) {
-  std::string text = "Wait and transfer, summed over the trace (ms)\n\n";
-  if (waits.total.count > 0) {
-    Table table{columns_of({"", "wait", "exp. wait", "transfer", "exp. xfer", "for rank", "because"}), {}};
-    table.columns.back().align = Align::left;  // so that it is wrapped
-    for (const auto& [mode, totals] : waits.modes) table.rows.push_back(wait_row(mode, totals));
-    std::size_t shown = 0;
-    for (const auto& [rank, totals] : waits.ranks)
-      if (shown++ < kMostRows) table.rows.push_back(wait_row(fmt::format("rank {}", rank), totals));
-    if (waits.modes.size() + waits.ranks.size() > 1) table.rows.push_back(wait_row("all", waits.total));
-    text += render(table, format);
-    if (waits.ranks.size() > kMostRows)
-      text += fmt::format("{} more ranks are not shown.\n", waits.ranks.size() - kMostRows);
-  }
-  text += wrap(matching_line(communications.matching), format.width);
+std::vector<std::string> waits_notes(const Communications& communications, const WaitReport& waits) {
+  std::vector<std::string> notes;
+  if (waits.ranks.size() > kMostRows && waits.total.count > 0)
+    notes.push_back(fmt::format("{} more ranks are not shown.", waits.ranks.size() - kMostRows));
+  notes.push_back(matching_line(communications.matching));
   if (const auto& missing = communications.missing_ranks; !missing.empty())
-    text += wrap(fmt::format("Ranks without a trace: {}.", short_list(missing, kMostRows)), format.width);
+    notes.push_back(fmt::format("Ranks without a trace: {}.", short_list(missing, kMostRows)));
   if (waits.total.behind_transfer_ns > 0)
-    text +=
-        wrap(fmt::format("{} ms of wait are due to earlier transfers of the late rank, and not assigned to any rank.",
-                         ms(waits.total.behind_transfer_ns)),
-             format.width);
-  text += clock_lines(communications.alignment, format);
+    notes.push_back(
+        fmt::format("{} ms of wait are due to earlier transfers of the late rank, and not assigned to any rank.",
+                    ms(waits.total.behind_transfer_ns)));
+  if (std::string clocks = clock_note(communications.alignment); !clocks.empty()) notes.push_back(std::move(clocks));
   if (waits.total.unresolved_ns > 0)
-    text +=
-        wrap(fmt::format("{} ms of wait are unresolved, and not assigned to any rank.", ms(waits.total.unresolved_ns)),
-             format.width);
-  return text;
+    notes.push_back(
+        fmt::format("{} ms of wait are unresolved, and not assigned to any rank.", ms(waits.total.unresolved_ns)));
+  return notes;
 }
 
-std::string bandwidth_text(const BandwidthReport& report, const TableFormat& format) {
-  std::string text = "\nBandwidth (GB/s; medians; transfer: from the last arrival)\n\n";
-  if (report.rows.empty()) return text + "The trace does not record message sizes.\n";
-  Table table{columns_of({"collective", "ranks", "from", "count", "algbw", "busbw", "transfer algbw", "busbw"}), {}};
+TitledTable waits_table(const Communications& communications, const WaitReport& waits) {
+  TitledTable titled{
+      .title = "Wait and transfer, summed over the trace (ms)",
+      .table = {columns_of({"", "wait", "exp. wait", "transfer", "exp. xfer", "for rank", "because"}), {}},
+      .notes = waits_notes(communications, waits)};
+  if (waits.total.count == 0) return titled;
+  Table& table = titled.table;
+  table.columns.back().align = Align::left;  // so that it is wrapped
+  for (const auto& [mode, totals] : waits.modes) table.rows.push_back(wait_row(mode, totals));
+  std::size_t shown = 0;
+  for (const auto& [rank, totals] : waits.ranks)
+    if (shown++ < kMostRows) table.rows.push_back(wait_row(fmt::format("rank {}", rank), totals));
+  if (waits.modes.size() + waits.ranks.size() > 1) table.rows.push_back(wait_row("all", waits.total));
+  return titled;
+}
+
+TitledTable bandwidth_table(const BandwidthReport& report) {
+  TitledTable titled{
+      .title = "Bandwidth (GB/s; medians; transfer: from the last arrival)",
+      .table = {columns_of({"collective", "ranks", "from", "count", "algbw", "busbw", "transfer algbw", "busbw"}), {}}};
   const auto rate = [](double gb_per_s) { return fmt::format("{:.2f}", gb_per_s); };
   for (const BandwidthRow& row : report.rows) {
     const bool has_ranks = row.num_ranks > 0;
-    table.rows.push_back({in_words(to_string(row.collective)), has_ranks ? fmt::format("{}", row.num_ranks) : "-",
-                          in_bytes(row.least_bytes), fmt::format("{}", row.count), rate(row.whole.algbw_gb_per_s),
-                          has_ranks ? rate(row.whole.busbw_gb_per_s) : "-",
-                          row.transfer ? rate(row.transfer->algbw_gb_per_s) : "-",
-                          has_ranks && row.transfer ? rate(row.transfer->busbw_gb_per_s) : "-"});
+    titled.table.rows.push_back(
+        {in_words(to_string(row.collective)), has_ranks ? fmt::format("{}", row.num_ranks) : "-",
+         in_bytes(row.least_bytes), fmt::format("{}", row.count), rate(row.whole.algbw_gb_per_s),
+         has_ranks ? rate(row.whole.busbw_gb_per_s) : "-", row.transfer ? rate(row.transfer->algbw_gb_per_s) : "-",
+         has_ranks && row.transfer ? rate(row.transfer->busbw_gb_per_s) : "-"});
   }
-  text += render(table, format);
-  if (report.without_bytes > 0) text += fmt::format("{} more have no recorded message size.\n", report.without_bytes);
-  return text;
+  if (report.rows.empty())
+    titled.notes.emplace_back("The trace does not record message sizes.");
+  else if (report.without_bytes > 0)
+    titled.notes.push_back(fmt::format("{} more have no recorded message size.", report.without_bytes));
+  return titled;
 }
 
-std::string slowed_text(const SlowedCompute& slowed, const TableFormat& format) {
-  std::string text = "\nCompute slowed during communication\n\n";
-  if (slowed.concurrent_ns == 0) return text + "No compute runs during communication.\n";
-  if (!slowed.kernels.empty()) {
-    Table table{columns_of({"kernel", "during", "alone", "us during", "us alone", "slower", "cost ms"}), {}};
-    for (std::size_t i = 0; i < std::min(slowed.kernels.size(), kMostRows); ++i) {
-      const SlowedKernel& kernel = slowed.kernels[i];
-      table.rows.push_back({short_name(kernel.name), fmt::format("{}", kernel.concurrent),
-                            fmt::format("{}", kernel.alone), fmt::format("{:.1f}", kernel.median_concurrent_ns / 1e3),
-                            fmt::format("{:.1f}", kernel.median_alone_ns / 1e3),
-                            fmt::format("{:.2f}x", kernel.slowdown()), ms(kernel.cost_ns)});
-    }
-    text += render(table, format);
+TitledTable slowed_table(const SlowedCompute& slowed) {
+  TitledTable titled{
+      .title = "Compute slowed during communication",
+      .table = {columns_of({"kernel", "during", "alone", "us during", "us alone", "slower", "cost ms"}), {}}};
+  if (slowed.concurrent_ns == 0) {
+    titled.notes.emplace_back("No compute runs during communication.");
+    return titled;
   }
-  return text +
-         wrap(fmt::format("The slowdown costs {} ms in total. Of {} ms of compute during communication, {} % "
-                          "could be compared (kernels that also ran alone).",
-                          ms(slowed.cost_ns), ms(slowed.concurrent_ns), pct(slowed.compared_ns, slowed.concurrent_ns)),
-              format.width);
+  for (std::size_t i = 0; i < std::min(slowed.kernels.size(), kMostRows); ++i) {
+    const SlowedKernel& kernel = slowed.kernels[i];
+    titled.table.rows.push_back(
+        {short_name(kernel.name), fmt::format("{}", kernel.concurrent), fmt::format("{}", kernel.alone),
+         fmt::format("{:.1f}", kernel.median_concurrent_ns / 1e3), fmt::format("{:.1f}", kernel.median_alone_ns / 1e3),
+         fmt::format("{:.2f}x", kernel.slowdown()), ms(kernel.cost_ns)});
+  }
+  titled.notes.push_back(
+      fmt::format("The slowdown costs {} ms in total. Of {} ms of compute during communication, {} % "
+                  "could be compared (kernels that also ran alone).",
+                  ms(slowed.cost_ns), ms(slowed.concurrent_ns), pct(slowed.compared_ns, slowed.concurrent_ns)));
+  return titled;
 }
 
-std::string idle_text(const std::map<std::int32_t, IdleTime>& ranks, const TableFormat& format) {
+TitledTable idle_table(const std::map<std::int32_t, IdleTime>& ranks) {
   Table table{columns_of({"idle, ms", "all", "launch", "waiting", "pipeline", "not known", "gaps", "with a call"}), {}};
   IdleTime sum;
   const auto add_row = [&](const std::string& name, const IdleTime& idle) {
@@ -197,33 +203,10 @@ std::string idle_text(const std::map<std::int32_t, IdleTime>& ranks, const Table
     sum.gaps_with_call += idle.gaps_with_call;
   }
   if (ranks.size() > 1) add_row("all ranks", sum);
-  return "\nIdle time by cause\n\n" + render(table, format);
+  return {.title = "Idle time by cause", .table = std::move(table)};
 }
 
-// Times are sums over ranks and counted windows.
-std::string reasons_text(const analysis::ExposureReasons& reasons, const TableFormat& format) {
-  if (reasons.sums.empty()) return "No communication is exposed.\n";
-  Table table{.columns = {{.title = "exposed communication", .align = Align::left, .widest = 30},
-                          {.title = "mode", .align = Align::left},
-                          {.title = "count"},
-                          {.title = "ms"},
-                          {.title = "reason", .align = Align::left, .widest = 60},
-                          {.title = "compute that waits for it", .align = Align::left, .widest = 40}},
-              .rows = {}};
-  for (const analysis::ExposureReasonSum& sum : reasons.sums) {
-    if (table.rows.size() == kMostRows) break;
-    const bool is_known = sum.purpose != kNoName;
-    table.rows.push_back({is_known ? std::string(name_of(sum.purpose)) : "-",
-                          sum.mode == Mode::none ? "-" : std::string(to_string(sum.mode)), fmt::format("{}", sum.count),
-                          ms(sum.exposed_ns), clause_of(sum) + (sum.is_guessed ? " (guessed)" : ""),
-                          sum.holds_up == kNoName ? "-" : short_work_name(name_of(sum.holds_up))});
-  }
-  const std::size_t rows = reasons.sums.size();
-  return "Why communication is exposed\n\n" + render(table, format) +
-         (rows > kMostRows ? fmt::format("First {} of {} rows shown; --json has all.\n", kMostRows, rows) : "");
-}
-
-std::string path_text(const Details& details, const TableFormat& format) {
+TitledTable path_table(const Details& details) {
   const CriticalPath& path = details.path;
   const std::string what = details.path_step ? fmt::format("step {}", details.path_step->step) : "the whole trace";
   Table table{columns_of({"critical path", "ms", "%"}), {}};
@@ -235,8 +218,9 @@ std::string path_text(const Details& details, const TableFormat& format) {
   for (const auto& [mode, ns] : path.modes) add_row("communication: " + mode, ns);
   for (const auto& [rank, ns] : path.ranks)
     if (path.ranks.size() <= kMostRows) add_row(fmt::format("on rank {}", rank), ns);
-  return fmt::format("\nCritical path of {}: {} ms, rank changes: {}\n\n{}", what, ms(path.span.length()),
-                     path.num_changes, render(table, format));
+  return {.title = fmt::format("Critical path of {}: {} ms, rank changes: {}", what, ms(path.span.length()),
+                               path.num_changes),
+          .table = std::move(table)};
 }
 
 std::string signed_pct(double share) { return fmt::format("{:+.1f} %", 100 * share); }
@@ -248,34 +232,39 @@ std::string replay_text(const ReplayCheck& check) {
       signed_pct(check.error()), 100 * check.unexplained());
 }
 
-std::string what_if_text(const Details& details, const TableFormat& format) {
+TitledTable what_if_table(const Details& details) {
   const ReplayCheck& check = details.replay;
   if (check.is_too_large())
-    return "\nWhat if: withheld\n\n" +
-           wrap(replay_text(check) + " What-if results are withheld if the error exceeds 5 %.", format.width);
+    return {.title = "What if: withheld",
+            .table = {},
+            .notes = {replay_text(check) + " What-if results are withheld if the error exceeds 5 %."}};
   const std::vector<WhatIf>& answers = details.what_if;
-  if (answers.empty()) return "";
-  Table table{columns_of({"what if", "ms", "instead of", "saved %", "without guesses"}), {}};
-  std::string notes;
+  if (answers.empty()) return {};
+  TitledTable titled{.title = fmt::format("What if ({})", answers.front().is_step ? "median step" : "whole trace"),
+                     .table = {columns_of({"what if", "ms", "instead of", "saved %", "without guesses"}), {}}};
   for (const WhatIf& answer : answers) {
-    table.rows.push_back({answer.name, ms(answer.after_ns), ms(answer.before_ns),
-                          pct(answer.saved_ns(), answer.before_ns),
-                          pct(answer.saved_unguessed_ns(), answer.before_ns)});
-    notes += wrap(answer.assumption, format.width, "  ");
+    titled.table.rows.push_back({answer.name, ms(answer.after_ns), ms(answer.before_ns),
+                                 pct(answer.saved_ns(), answer.before_ns),
+                                 pct(answer.saved_unguessed_ns(), answer.before_ns)});
+    titled.notes.push_back(answer.assumption);
   }
-  notes += wrap(replay_text(check) +
-                    " \"without guesses\" is the percentage saved if only dependencies that the trace proves are used.",
-                format.width, "  ");
-  return fmt::format("\nWhat if ({})\n\n{}{}", answers.front().is_step ? "median step" : "whole trace",
-                     render(table, format), notes);
+  titled.notes.push_back(
+      replay_text(check) +
+      " \"without guesses\" is the percentage saved if only dependencies that the trace proves are used.");
+  return titled;
 }
 
 }  // namespace
 
-std::string details_text(const Summary& summary, const Details& details, const TableFormat& format) {
-  return reasons_text(summary.reasons, format) + "\n" + waits_text(*summary.communications, details.waits, format) +
-         bandwidth_text(details.bandwidth, format) + slowed_text(details.slowed, format) +
-         idle_text(details.idle, format) + path_text(details, format) + what_if_text(details, format);
+std::vector<TitledTable> details_tables(const Summary& summary, const Details& details) {
+  std::vector<TitledTable> tables{waits_table(*summary.communications, details.waits),
+                                  bandwidth_table(details.bandwidth),
+                                  slowed_table(details.slowed),
+                                  idle_table(details.idle),
+                                  path_table(details),
+                                  what_if_table(details)};
+  std::erase_if(tables, [](const TitledTable& titled) { return titled.table.rows.empty() && titled.notes.empty(); });
+  return tables;
 }
 
 }  // namespace underlap::graph

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "profiler/compare/compare_page.hpp"
 #include "tests/profiler/compare/steps.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/report/sample_results.hpp"
@@ -93,7 +94,7 @@ TEST(CompareReport, SplitsWaitAndTransferByMode) {
                                      Not(HasSubstr("dp exposed not split")), Not(HasSubstr("tp exposed "))));
 }
 
-TEST(CompareReport, NamesKernelsWholeInMarkdownAndApartInTheTerminal) {
+TEST(CompareReport, ShortensNamesOfKernelsInTheTerminalAndInMarkdown) {
   const std::string name = "void at::native::vectorized_elementwise_kernel<4, at::native::";
   const std::string arguments = "Functor<float>, at::detail::Array<char*, 3> >(int, at::detail::Array<char*, 3>)";
   const auto steps = [&](std::int64_t longer) {
@@ -104,7 +105,34 @@ TEST(CompareReport, NamesKernelsWholeInMarkdownAndApartInTheTerminal) {
   EXPECT_THAT(text_of(report, 80), AllOf(HasSubstr("\nvectorized_e...AddFunctor<float>"), HasSubstr(" s0 "),
                                          HasSubstr("\nvectorized_e...FillFunctor<float>")));
   EXPECT_THAT(compare_markdown(report),
-              HasSubstr("| void at::native::vectorized_elementwise_kernel\\<4, at::native::AddFunctor\\<float>, at::"));
+              AllOf(HasSubstr("\n| vectorized_e...AddFunctor\\<float>, at: |"), Not(HasSubstr("elementwise"))));
+  EXPECT_THAT(compare_html(report, {}), HasSubstr("title=\"void at::native::vectorized_elementwise_kernel&lt;4, "));
+}
+
+TEST(ComparePage, ShowsBothSidesThenTheAnswerThenWhereTheDifferenceWent) {
+  CompareReport report = report_of(buckets(14, 1'000'000), buckets(8, 2'000'000));
+  report.from = "<before>";
+  const std::string page = compare_html(report, {{"command", "underlap compare"}});
+  std::size_t last = 0;
+  for (const char* part : {"<p class=\"found\">The step takes", "&lt;before&gt;", "<h2>Where the difference went</h2>",
+                           "class=\"more\"", "<h2>Communication by mode</h2>", "dp baseline", "dp candidate",
+                           "<h2>Operations</h2>", "<h2>Terms</h2>", "underlap compare"}) {
+    const std::size_t at = page.find(part, last);
+    ASSERT_NE(at, std::string::npos) << part;
+    last = at;
+  }
+  EXPECT_THAT(page, Not(HasSubstr("<before>")));
+}
+
+TEST(ComparePage, HasASectionAndALinkForEachCell) {
+  CompareReport report = report_of(layers(4, 4), layers(4, 2));
+  report.comparisons.front().name = "off";
+  report.comparisons.push_back(report.comparisons.front());
+  report.comparisons.back().name = "\"on\"";
+  report.comparisons.back().change.reset();
+  const std::string page = compare_html(report, {});
+  EXPECT_THAT(page, AllOf(HasSubstr("<a href=\"#cell-1\">&quot;on&quot;</a>"), HasSubstr("id=\"cell-1\""),
+                          HasSubstr("A side has no trace: only the steps can be compared.")));
 }
 
 TEST(CompareReport, CountsOneWindowAsOne) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "platform/json.hpp"
+#include "profiler/gate/gate_page.hpp"
 #include "tests/profiler/gate/gate_runs.hpp"
 
 namespace underlap::gate {
@@ -106,6 +107,29 @@ TEST(GateMarkdown, FitsAComment) {
   EXPECT_LE(text.size(), 65'000U);
   EXPECT_THAT(
       text, AllOf(StartsWith("### Overlap gate: regression: the step takes the same time: "), HasSubstr("; 2000 of")));
+}
+
+TEST(GatePage, ShowsTheVerdictThenTheRegressionsThenAllMetrics) {
+  const std::string page = gate_html(slower_report(), {{"command", "underlap gate a b"}});
+  std::size_t last = 0;
+  for (const char* part : {"<h1>Underlap gate: regression</h1>",
+                           "<p class=\"kind verdict regression\"><strong>regression</strong>: ", "<h2>Regressions</h2>",
+                           "c4: the step takes 7.9 % longer", "what moved: grad_reduce_scatter", "<h2>Changes</h2>",
+                           "limits [+7.3, +8.5]", "<h2>All metrics</h2>", "<td class=\"left\">c5</td>",
+                           "<h2>How it was judged</h2>", "one-sided at 95 %", "<h2>Terms</h2>", "underlap gate a b"}) {
+    const std::size_t at = page.find(part, last);
+    ASSERT_NE(at, std::string::npos) << part;
+    last = at;
+  }
+}
+
+TEST(GatePage, SaysWhatWouldDecideAnInconclusiveGate) {
+  std::vector<RunFigures> candidate = runs_of("new", 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (CellFigures& cell : candidate[i].cells) cell.metrics["step"] *= 1 + 0.06 * static_cast<double>(i);
+  const std::string page = gate_html(against_base(candidate), {});
+  EXPECT_THAT(page, AllOf(HasSubstr("<strong>inconclusive</strong>: "), HasSubstr("<h2>What would decide</h2>"),
+                          HasSubstr("runs per side needed"), Not(HasSubstr("<h2>Regressions</h2>"))));
 }
 
 TEST(GateJson, HoldsEveryRowAndWhatMoved) {

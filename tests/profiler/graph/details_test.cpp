@@ -84,9 +84,15 @@ TEST(Details, AddKeysAndChangeNone) {
   EXPECT_EQ(json["replay"]["edges"]["launch"], 4);
 }
 
+std::string text_of(const Summary& summary, const Details& details) {
+  std::string text;
+  for (const TitledTable& titled : details_tables(summary, details)) text += render(titled, {.width = 100});
+  return text;
+}
+
 TEST(Details, AreTablesForAPerson) {
   const Found found;
-  const std::string text = details_text(found.summary, found.details, {.width = 100});
+  const std::string text = text_of(found.summary, found.details);
   EXPECT_THAT(text, AllOf(HasSubstr("4 of 4 communications matched."), HasSubstr("1 (100.0 %)"),
                           HasSubstr("longer kernels (100.0 %)"), HasSubstr("Critical path of step 1"),
                           HasSubstr("with rank 1 on time"), HasSubstr("No compute runs during communication.")));
@@ -99,7 +105,7 @@ TEST(Details, SayWhatATraceCannotShow) {
   const Summary summary = matched(job.trace);
   const std::vector<Window> windows{{0, -1, -1, 0, 100}};
   const Details details = find_details(job.trace, *summary.communications, windows);
-  const std::string text = details_text(summary, details, {});
+  const std::string text = text_of(summary, details);
   EXPECT_THAT(text, AllOf(HasSubstr("no communicator recorded, and not every rank is in the trace"),
                           HasSubstr("does not record message sizes"), HasSubstr("Critical path of the whole trace")));
   const auto json = parse_json(with_details("{}", job.trace, summary, details));
@@ -124,7 +130,7 @@ TEST(Details, WithholdWhatIfAboveAReplayErrorOfFivePercent) {
   const Details details = find_details(job.trace, *summary.communications, windows);
   EXPECT_GT(details.replay.error(), 0.05);
   EXPECT_THAT(details.what_if, testing::IsEmpty());
-  EXPECT_THAT(details_text(summary, details, {}),
+  EXPECT_THAT(text_of(summary, details),
               AllOf(HasSubstr("What if: withheld"), HasSubstr("no dependency in the trace explains that part")));
   const auto json = parse_json(with_details("{}", job.trace, summary, details));
   EXPECT_EQ(json["replay"]["what_if_withheld"], true);
@@ -135,7 +141,7 @@ TEST(Details, TakeAnEmptyTrace) {
   Trace trace;
   const Summary summary = matched(trace);
   const Details details = find_details(trace, *summary.communications, {});
-  EXPECT_THAT(details_text(summary, details, {}), Not(testing::IsEmpty()));
+  EXPECT_THAT(text_of(summary, details), Not(testing::IsEmpty()));
 }
 
 }  // namespace

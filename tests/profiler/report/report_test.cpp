@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "profiler/report/page/html.hpp"
+#include "profiler/report/page/run_page.hpp"
 #include "profiler/report/report_tables.hpp"
 #include "tests/profiler/report/sample_results.hpp"
 #include "tests/profiler/temporary_folder.hpp"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "platform/table.hpp"
 #include "profiler/report/cell_summary.hpp"
 #include "profiler/report/results.hpp"
 
@@ -13,9 +12,6 @@ namespace underlap::report {
 /// A run as one page for a browser: a description of the run, whether its times are measured or modelled, pictures of
 /// steps and communication, and all tables. The page needs no other files.
 std::string report_html(const RunResults& results);
-
-/// A table with its columns' titles.
-std::string html_table(const Table& table);
 
 /// The pictures of a run's page. For each cell with overlap off and the cells compared with it: steps with their
 /// intervals, and communication by mode, hidden and exposed. A row is a line of HTML with a small SVG, so names of any

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/analysis/steps/median_step.hpp"
+#include "profiler/analysis/steps/shown_step.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
 #include <utility>
-#include <vector>
 
 namespace underlap::analysis {
 
@@ -24,6 +27,22 @@ std::optional<CommonStep> median_step(const Communications& communications, std:
   for (const auto& [key, step] : steps) by_length.push_back(step);
   std::ranges::stable_sort(by_length, {}, [](const CommonStep& step) { return step.span.length(); });
   return by_length[(by_length.size() - 1) / 2];
+}
+
+std::vector<Window> windows_of_step(const Trace& trace, std::span<const Window> windows, std::int32_t block,
+                                    std::int32_t step) {
+  const std::vector<Window> marked = windows.empty() ? find_windows(trace).windows : std::vector<Window>();
+  std::vector<Window> found;
+  std::set<std::pair<std::int32_t, std::int32_t>> known;
+  for (const Window& w : windows.empty() ? std::span<const Window>(marked) : windows) {
+    known.emplace(w.block, w.step);
+    if (w.block == block && w.step == step) found.push_back(w);
+  }
+  if (!found.empty()) return found;
+  std::string there_are;
+  for (const auto& [of_block, of_step] : known) there_are += fmt::format(" {}/{}", of_block, of_step);
+  throw std::invalid_argument(fmt::format("no step {} in block {} of this trace; available block/step:{}", step, block,
+                                          there_are.empty() ? " none" : there_are));
 }
 
 }  // namespace underlap::analysis
