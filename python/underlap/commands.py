@@ -2,20 +2,19 @@
 """compare, gate, plan and tune: the program runs, and its JSON is the result."""
 from __future__ import annotations
 
+import html
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypeVar, Union
 
-from ._installed import find
-from .errors import Error, InputError
+from ._program import FINDING, INCONCLUSIVE, figures_of, option_words, write_page
+from .errors import InputError
 from .job import Job, PathLike
 
 Traces = Union[PathLike, "Job[Any]"]
-_FINDING, _BAD_INPUT, _INCONCLUSIVE = 1, 2, 4
 
 
 class Report(dict):  # type: ignore[type-arg]
@@ -24,19 +23,31 @@ class Report(dict):  # type: ignore[type-arg]
     text  what the command prints on a terminal of 100 columns
     """
 
-    def __init__(self, figures: Mapping[str, Any], text: str) -> None:
+    def __init__(self, words: Sequence[str], statuses: Sequence[int]) -> None:
+        figures, self.text = figures_of(words, statuses)
         super().__init__(figures)
-        self.text = text
+        self._words = words
 
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
 
-class Comparison(Report):
+
+class Page(Report):
+    """A report that is also a page for a browser."""
+
+    def write_html(self, file: PathLike) -> None:
+        """Writes the page into one file that needs no other."""
+        write_page(self._words, file)
+
+
+class Comparison(Page):
     """Where the difference between two runs or traces went (schema underlap.compare/1)."""
 
 
-class Gate(Report):
+class Gate(Page):
     """The verdicts of a gate (schema underlap.gate/1)."""
 
     @property
@@ -58,37 +69,6 @@ class Tuning(Report):
     """The best layouts of a search (schema underlap.tune/1). Nothing ran: all times are simulated."""
 
 
-def _words(options: Mapping[str, Any]) -> list[str]:
-    """Options of a command: max_regression="3%" is --max-regression 3%; True is the option alone; lists repeat it."""
-    words: list[str] = []
-    for name, value in options.items():
-        option = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(option)
-        elif isinstance(value, (list, tuple)):
-            words += [word for one in value for word in (option, str(one))]
-        elif value is not None and value is not False:
-            words += [option, str(value)]
-    return words
-
-
-def _run(words: Sequence[str]) -> tuple[int, str, str]:
-    done = subprocess.run([str(find("bin/underlap")), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace", env={**os.environ, "COLUMNS": "100"})
-    return done.returncode, done.stdout, done.stderr.strip()
-
-
-def _figures(words: Sequence[str], statuses: Sequence[int]) -> tuple[dict[str, Any], str]:
-    """The JSON and the text of a command that may end with one of those statuses."""
-    status, printed, reason = _run([*words, "--json"])
-    figures = json.loads(printed) if printed.startswith("{") else {}
-    if status not in statuses or not figures:
-        errors = "\n".join(f"{error['where']}: {error['message']}" for error in figures.get("errors", []))
-        reason = errors or reason or f"underlap ended with status {status}"
-        raise (InputError if status == _BAD_INPUT else Error)(reason)
-    return figures, _run(words)[1]
-
-
 def _path(traces: Traces) -> str:
     if not isinstance(traces, Job):
         return os.fspath(traces)
@@ -103,7 +83,7 @@ def compare(a: Traces, b: Traces, **options: Any) -> Comparison:
     a, b     paths, or jobs of load(); a is the older one
     options  those of the command, with _ for -: compare(a, b, steps="ProfilerStep", force=True)
     """
-    return Comparison(*_figures(["compare", _path(a), _path(b), *_words(options)], [0]))
+    return Comparison(["compare", _path(a), _path(b), *option_words(options)], [0])
 
 
 def gate(baseline: Traces, candidate: Traces, **options: Any) -> Gate:
@@ -111,19 +91,21 @@ def gate(baseline: Traces, candidate: Traces, **options: Any) -> Gate:
 
     options  those of the command, with _ for -: gate(a, b, max_regression="3%", with_candidate=["run2", "run3"])
     """
-    words = ["gate", _path(baseline), _path(candidate), *_words(options)]
-    return Gate(*_figures(words, [0, _FINDING, _INCONCLUSIVE]))
+    return Gate(["gate", _path(baseline), _path(candidate), *option_words(options)], [0, FINDING, INCONCLUSIVE])
 
 
-def _with_config(command: str, config: Union[PathLike, Mapping[str, Any], None], options: Mapping[str, Any],
-                 statuses: Sequence[int]) -> tuple[dict[str, Any], str]:
+ReportT = TypeVar("ReportT", bound=Report)
+
+
+def _with_config(kind: type[ReportT], command: str, config: Union[PathLike, Mapping[str, Any], None],
+                 options: Mapping[str, Any], statuses: Sequence[int]) -> ReportT:
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(config, Mapping):
             file = pathlib.Path(folder) / "config.yaml"
             file.write_text(json.dumps(config))  # JSON is YAML
             config = file
         named = [] if config is None else [os.fspath(config)]
-        return _figures([command, *named, *_words(options)], statuses)
+        return kind([command, *named, *option_words(options)], statuses)
 
 
 def plan(config: Union[PathLike, Mapping[str, Any]], **options: Any) -> Plan:
@@ -132,7 +114,7 @@ def plan(config: Union[PathLike, Mapping[str, Any]], **options: Any) -> Plan:
     config   a file, or the same keys as a dictionary
     options  those of the command, with _ for -
     """
-    return Plan(*_with_config("plan", config, options, [0, _FINDING]))
+    return _with_config(Plan, "plan", config, options, [0, FINDING])
 
 
 def tune(config: Union[PathLike, Mapping[str, Any], None] = None, *, gpus: Optional[int] = None,
@@ -144,4 +126,4 @@ def tune(config: Union[PathLike, Mapping[str, Any], None] = None, *, gpus: Optio
     hardware  name or file of the machine (`underlap list hardware`)
     options   others of the command, with _ for -: tune("model.yaml", gpus=64, limit="75GB")
     """
-    return Tuning(*_with_config("tune", config, {"gpus": gpus, "hardware": hardware, **options}, [0]))
+    return _with_config(Tuning, "tune", config, {"gpus": gpus, "hardware": hardware, **options}, [0])

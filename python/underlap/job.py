@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, Sequence, TypeVar, Union, cast, overload
 
 from ._library import NativeJob
+from ._program import option_words, write_page
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ class Job(Generic[TableT]):
     meaning of each column.
     """
 
-    def __init__(self, paths: list[str], native: NativeJob, tables: str) -> None:
+    def __init__(self, paths: list[str], native: NativeJob, tables: str, options: dict[str, Any]) -> None:
         self.paths = paths
+        self._options = options
         self._native = native
         self._tables = tables
         self._made: dict[str, TableT] = {}
@@ -122,6 +124,13 @@ class Job(Generic[TableT]):
         """Draws one step, the median one if none is given, `width` pixels wide."""
         return Svg(self._native.text("svg", {"step": step, "width": width}))
 
+    def write_html(self, file: PathLike, **options: Any) -> None:
+        """Writes the page of `underlap analyze --html` into one file that needs no other.
+
+        options  others of `underlap analyze`, with _ for -: write_html("page.html", details=True)
+        """
+        write_page(["analyze", *self.paths, *option_words({**self._options, **options})], file)
+
     def __repr__(self) -> str:
         return f"<underlap.Job: {', '.join(self.paths)}>"
 
@@ -162,5 +171,6 @@ def load(paths: Union[PathLike, Sequence[PathLike]], *, tables: str = "pandas", 
     if tables not in ("pandas", "pyarrow"):
         raise InputError(f'tables is "{tables}"; must be "pandas" or "pyarrow"')
     names = [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
-    request = {"paths": names, "mode_map": os.fspath(mode_map or ""), "steps": steps or "", "cell": cell or ""}
-    return Job(names, NativeJob(request), tables)
+    options = {"mode_map": os.fspath(mode_map or ""), "steps": steps or "", "cell": cell or ""}
+    given = {name: value for name, value in options.items() if value}
+    return Job(names, NativeJob({"paths": names, **given}), tables, given)

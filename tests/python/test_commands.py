@@ -21,6 +21,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(slow.verdict, "regression")
         self.assertFalse(slow.passed)
         self.assertIn("regression", str(slow))
+        slow.write_html(made_up.folder() / "gate.html")
+        self.assertIn("regression", (made_up.folder() / "gate.html").read_text())
 
     def test_plan_takes_a_dictionary(self):
         found = underlap.plan({"model": {"preset": "tiny"}, "data_parallel_size": 2})

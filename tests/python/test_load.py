@@ -74,6 +74,13 @@ class Load(unittest.TestCase):
         _, reason = process.communicate(timeout=60)
         self.assertIn("KeyboardInterrupt", reason)
 
+    def test_writes_a_page(self):
+        page = made_up.folder() / "page.html"
+        underlap.load(made_up.run(), cell="both").write_html(page)
+        self.assertIn("is exposed communication", page.read_text())
+        with self.assertRaisesRegex(underlap.InputError, "no/such/folder"):
+            underlap.load(made_up.traces()).write_html("no/such/folder/page.html")
+
     def test_the_module_is_the_program(self):
         words = [sys.executable, "-m", "underlap", "analyze", str(made_up.traces())]
         self.assertEqual(subprocess.run(words, capture_output=True, text=True, check=True).stdout,
