@@ -67,7 +67,8 @@ std::vector<FigureColumn> sides_and_change() {
 
 }  // namespace
 
-Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t end_ns) {
+Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t end_ns,
+                 std::optional<std::int32_t> rank) {
   Selection selection{.begin_ns = begin_ns, .end_ns = end_ns, .ranks = {}, .names = {}};
   const Trace& trace = timeline.trace();
   Trace part;  // the work that touches the selection
@@ -75,7 +76,7 @@ Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t e
   part.groups = trace.groups;
   BusyNames names;
   for (const Lane& lane : timeline.lanes()) {
-    if (lane.kind != LaneKind::stream) continue;
+    if (lane.kind != LaneKind::stream || lane.rank != rank.value_or(lane.rank)) continue;
     for (const LaneRow& row : lane.rows) {
       // One without length at the very end counts as the analysis counts it.
       const auto [from, to] = timeline.slices_within(row, begin_ns, end_ns + 1);
@@ -87,8 +88,9 @@ Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t e
     }
   }
   std::vector<Window> windows;
-  for (const std::int32_t rank : timeline.ranks())
-    windows.push_back({rank, -1, -1, timeline.trace_ns_of(rank, begin_ns), timeline.trace_ns_of(rank, end_ns)});
+  for (const std::int32_t of : timeline.ranks())
+    if (of == rank.value_or(of))
+      windows.push_back({of, -1, -1, timeline.trace_ns_of(of, begin_ns), timeline.trace_ns_of(of, end_ns)});
   const std::vector<analysis::Split> splits = analysis::split_windows(part, windows);
   for (std::size_t i = 0; i < windows.size(); ++i) selection.ranks.push_back({windows[i].rank, splits[i]});
   for (const auto& [key, busy] : names) selection.names.push_back(busy);
@@ -99,6 +101,7 @@ Selection select(const Timeline& timeline, std::int64_t begin_ns, std::int64_t e
 FigureTable parts_of(const Selection& selection) {
   FigureTable table{{{"part", "part"}},
                     {{"time ms", "time"},
+                     {"hidden ms", "hidden"},
                      {"exposed ms", "exposed"},
                      {"wait ms", "exposed_wait"},
                      {"transfer ms", "exposed_transfer"},
@@ -110,7 +113,7 @@ FigureTable parts_of(const Selection& selection) {
     return std::optional(static_cast<double>(ns) / ranks);
   };
   const auto add = [&](const char* name, std::int64_t ns) {
-    table.rows.push_back({{name}, {mean(ns), std::nullopt, std::nullopt, std::nullopt, std::nullopt}});
+    table.rows.push_back({{name}, {mean(ns), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt}});
   };
   add("compute", all.compute_ns());
   add("copies alone", all.copy_only_ns);
@@ -119,10 +122,10 @@ FigureTable parts_of(const Selection& selection) {
     const bool is_split = split.exposed_unsplit_ns < split.exposed_ns || split.exposed_ns == 0;
     std::optional<double> overlap;
     if (split.comm_ns > 0) overlap = 100.0 * static_cast<double>(split.hidden_ns) / static_cast<double>(split.comm_ns);
-    table.rows.push_back(
-        {{name},
-         {mean(split.comm_ns), mean(split.exposed_ns), is_split ? mean(split.exposed_wait_ns) : std::nullopt,
-          is_split ? mean(split.exposed_transfer_ns) : std::nullopt, overlap}});
+    table.rows.push_back({{name},
+                          {mean(split.comm_ns), mean(split.hidden_ns), mean(split.exposed_ns),
+                           is_split ? mean(split.exposed_wait_ns) : std::nullopt,
+                           is_split ? mean(split.exposed_transfer_ns) : std::nullopt, overlap}});
   };
   add_comm("communication", {.comm_ns = all.comm_ns(),
                              .exposed_ns = all.exposed_ns(),

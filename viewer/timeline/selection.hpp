@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "profiler/analysis/figure_table.hpp"
 #include "profiler/analysis/split.hpp"
 #include "viewer/timeline/timeline.hpp"
@@ -28,11 +30,11 @@ struct Selection {
   std::vector<SelectedName> names;  ///< by time, longest first
 };
 
-/// Splits [begin_ns, end_ns) of the timeline. In the time of what is selected.
-Selection select(const Timeline&, std::int64_t begin_ns, std::int64_t end_ns);
+/// Splits [begin_ns, end_ns) of the timeline, of all ranks or of one. In the time of what is selected.
+Selection select(const Timeline&, std::int64_t begin_ns, std::int64_t end_ns, std::optional<std::int32_t> rank = {});
 
-/// A row for each mode with communication: communication, exposed, wait, transfer; mean of the ranks. And above them
-/// compute, copies alone, idle. Wait and transfer are not known where no last arrival is.
+/// A row for each mode with communication: communication, hidden, exposed, wait, transfer; mean of the ranks. And above
+/// them compute, copies alone, idle. Wait and transfer are not known where no last arrival is.
 analysis::FigureTable parts_of(const Selection&);
 /// A row for each name: how often and how long it ran, mean of the ranks.
 analysis::FigureTable names_of(const Selection&, std::size_t most);

@@ -227,6 +227,17 @@ TEST_F(SmallTimeline, CountsAndTimesOfNamesAreMeansOfTheRanks) {
   FAIL() << "no gemm";
 }
 
+TEST_F(SmallTimeline, SelectionOfOneRankHasItsFiguresAlone) {
+  const Selection selection = select(timeline, 0, timeline.length_ns(), 1);
+  ASSERT_EQ(selection.ranks.size(), 1U);
+  EXPECT_EQ(selection.ranks.front().rank, 1);
+  EXPECT_EQ(parts_of(selection).rows.front().figures.front(), 120.0);
+  const auto names = names_of(selection, 10);
+  ASSERT_EQ(names.rows.size(), 2U);
+  EXPECT_EQ(names.rows.front().names.front(), "gemm");
+  EXPECT_EQ(names.rows.front().figures[1], 120.0);
+}
+
 Trace of_streams(std::int32_t rank, const char* compute, const char* dp, const char* tp) {
   Trace trace;
   trace.add(slice_of(trace.add_track({rank, 0, compute}), 0, 100, "gemm"));
@@ -296,8 +307,8 @@ TEST(Selection, SaysNothingOfWaitsWhereNoArrivalIsKnown) {
     return row == table.rows.end() ? std::vector<std::optional<double>>() : row->figures;
   };
   using Figures = std::vector<std::optional<double>>;
-  EXPECT_EQ(figures(parts_of(candidate), "  dp"), (Figures{100, 100, std::nullopt, std::nullopt, 0}));
-  EXPECT_EQ(figures(parts_of(candidate), "  tp"), (Figures{50, 50, 20, 30, 0}));
+  EXPECT_EQ(figures(parts_of(candidate), "  dp"), (Figures{100, 0, 100, std::nullopt, std::nullopt, 0}));
+  EXPECT_EQ(figures(parts_of(candidate), "  tp"), (Figures{50, 0, 50, 20, 30, 0}));
   const analysis::FigureTable change = parts_change(baseline, candidate);
   EXPECT_EQ(figures(change, "communication"), (Figures{100, 150, 50}));
   EXPECT_EQ(figures(change, "    dp exposed"), (Figures{100, 100, 0}));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/pages/selection_panel.hpp"
 
+#include <QComboBox>
 #include <QSplitter>
 #include <QTableView>
 #include <QtConcurrent>
@@ -12,15 +13,25 @@
 namespace underlap::viewer {
 
 SelectionPanel::SelectionPanel()
-    : text_(plain_label()), parts_(new FigureTableModel(this)), names_(new FigureTableModel(this)) {
+    : ranks_(new QComboBox),
+      text_(plain_label()),
+      parts_(new FigureTableModel(this)),
+      names_(new FigureTableModel(this)) {
   auto* split = new QSplitter(Qt::Horizontal);
   for (FigureTableModel* model : {parts_, names_}) {
     auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
                              model == parts_ ? -1 : FigureTableModel::kSort);
     split->addWidget(table);
   }
+  ranks_->setAccessibleName(tr("Ranks"));
+  ranks_->addItem(tr("all ranks"));
+  ranks_->hide();
+  connect(ranks_, &QComboBox::currentIndexChanged, this, &SelectionPanel::rank_chosen);
+  auto* heading = new QHBoxLayout;
+  heading->addWidget(ranks_);
+  heading->addWidget(text_, 1);
   auto* layout = column_of(this, 4, 4);
-  layout->addWidget(text_);
+  layout->addLayout(heading);
   layout->addWidget(split, 1);
   after_dragging_.setSingleShot(true);
   connect(&after_dragging_, &QTimer::timeout, this, [this] { working_.setFuture(QtConcurrent::run(work_)); });
@@ -30,12 +41,22 @@ SelectionPanel::SelectionPanel()
   ask({});
 }
 
+void SelectionPanel::offer_ranks(const std::vector<std::int32_t>& ranks) {
+  for (const std::int32_t rank : ranks) ranks_->addItem(tr("rank %1").arg(rank), rank);
+  ranks_->setVisible(ranks.size() > 1);
+}
+
+std::optional<std::int32_t> SelectionPanel::rank() const {
+  const QVariant chosen = ranks_->currentData();
+  return chosen.isValid() ? std::optional(chosen.toInt()) : std::nullopt;
+}
+
 void SelectionPanel::ask(Work work) {
   work_ = std::move(work);
   constexpr int kAfterDragging = 60;  // milliseconds
   if (work_) return after_dragging_.start(kAfterDragging);
   after_dragging_.stop();
-  show_figures({tr("Shift+drag over the timeline to select a range."), {}, {}});
+  show_figures({tr("Shift+drag over the timeline, or drag over its ruler, to select a range."), {}, {}});
 }
 
 void SelectionPanel::show_figures(const RangeFigures& figures) {

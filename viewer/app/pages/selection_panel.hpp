@@ -6,10 +6,14 @@
 #include <QTimer>
 #include <QWidget>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "viewer/model/figure_table_model.hpp"
 
+class QComboBox;
 class QLabel;
 
 namespace underlap::viewer {
@@ -35,12 +39,20 @@ class SelectionPanel : public QWidget {
 
   /// What works them out, keeping alive what it needs; an empty one clears the panel.
   void ask(Work);
+  /// Offers a choice of one of the ranks, if there are several.
+  void offer_ranks(const std::vector<std::int32_t>& ranks);
+  /// The rank that was chosen; without one all ranks count.
+  std::optional<std::int32_t> rank() const;
   const FigureTableModel& parts() const { return *parts_; }
   const FigureTableModel& names() const { return *names_; }
+
+ signals:
+  void rank_chosen();
 
  private:
   void show_figures(const RangeFigures&);
 
+  QComboBox* ranks_;
   QLabel* text_;
   FigureTableModel* parts_;
   FigureTableModel* names_;

@@ -80,6 +80,8 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
   connect(&breaking_down_, &QFutureWatcherBase::finished, this, [this] {
     if (!breaking_down_.isCanceled()) breakdown_->set_table(breaking_down_.result());
   });
+  selection_->offer_ranks(document_->timeline->ranks());
+  connect(selection_, &SelectionPanel::rank_chosen, this, &TracePage::ask_for_selection);
   setFocusProxy(timeline_);
 }
 
@@ -198,13 +200,15 @@ void TracePage::ask_for_selection() {
   const auto& range = timeline_->state().range;
   if (!range) return selection_->ask({});
   const auto [begin_ns, end_ns] = *range;
-  selection_->ask([document = document_, begin_ns = begin_ns, end_ns = end_ns]() -> RangeFigures {
-    const Selection selection = select(*document->timeline, begin_ns, end_ns);
-    return {tr("%1 selected, starting at %2; values are means over %3 ranks")
-                .arg(text(time_text(end_ns - begin_ns)), text(time_text(begin_ns)))
-                .arg(selection.ranks.size()),
-            parts_of(selection), names_of(selection, kNamesOfSelection)};
-  });
+  selection_->ask(
+      [document = document_, begin_ns = begin_ns, end_ns = end_ns, rank = selection_->rank()]() -> RangeFigures {
+        const Selection selection = select(*document->timeline, begin_ns, end_ns, rank);
+        const QString selected =
+            tr("%1 selected, starting at %2").arg(text(time_text(end_ns - begin_ns)), text(time_text(begin_ns)));
+        const std::size_t ranks = selection.ranks.size();
+        return {ranks > 1 ? tr("%1; values are means over %2 ranks").arg(selected).arg(ranks) : selected,
+                parts_of(selection), names_of(selection, kNamesOfSelection)};
+      });
 }
 
 void TracePage::ask_for_breakdown(int index) {
