@@ -150,7 +150,8 @@ std::vector<SceneState> session(const Timeline& timeline, int height_of_lanes) {
 }
 
 void bench_frames(const Timeline& timeline, const analysis::Summary& summary) {
-  const LaneArrangement arrangement(timeline);
+  LaneArrangement arrangement(timeline);
+  arrangement.set_ranks_collapsed(false);
   const Scene scene(timeline, summary, arrangement);
   const Palette palette(Theme::light());
   QImage image(kScreen, QImage::Format_RGB32), window(kScreen, QImage::Format_RGB32);

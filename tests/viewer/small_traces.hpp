@@ -22,17 +22,21 @@ inline Trace with_streams(std::initializer_list<const char*> names, std::int32_t
 inline constexpr const char* kOverlapKnobs =
     R"({"dp":{"grad_":"comm_overlap.overlap_grad_reduce","param_all_gather":"comm_overlap.overlap_param_gather"}})";
 
-/// Two ranks, three steps of 12 ms: compute of 7 ms, and a reduce-scatter of 4 ms that begins `early_ns` before compute
-/// ends; rank 1 comes to it half a millisecond late.
-inline Trace two_ranks(std::int64_t early_ns) {
+/// Ranks with three steps of 12 ms: compute of 7 ms, and a reduce-scatter of 4 ms that begins `early_ns` before compute
+/// ends; the last rank comes to it half a millisecond late.
+inline Trace ranks_of_one_group(std::int32_t num_ranks, std::int64_t early_ns = 0) {
   constexpr std::int64_t kMs = 1'000'000;
   Trace trace;
-  trace.add_group({intern("dp"), {0, 1}});
-  for (std::int32_t rank = 0; rank < 2; ++rank) {
+  GroupRecord group;
+  group.purpose = intern("dp");
+  for (std::int32_t rank = 0; rank < num_ranks; ++rank) group.ranks.push_back(rank);
+  trace.add_group(group);
+  for (std::int32_t rank = 0; rank < num_ranks; ++rank) {
     const std::uint32_t compute = trace.add_track({rank, 0, "compute"}), dp = trace.add_track({rank, 1, "dp"});
     trace.marks.push_back({rank, 0, 0, 0});
     for (std::int32_t step = 1; step <= 3; ++step) {
-      const std::int64_t begin = (step - 1) * 12 * kMs, start = begin + 7 * kMs - early_ns, late = rank * kMs / 2;
+      const std::int64_t begin = (step - 1) * 12 * kMs, start = begin + 7 * kMs - early_ns,
+                         late = rank + 1 == num_ranks ? kMs / 2 : 0;
       trace.add(
           slice_of(compute, begin, 7 * kMs, "gemm", {.direction = Direction::backward, .layer = 1, .step = step}));
       trace.add(
@@ -50,5 +54,7 @@ inline Trace two_ranks(std::int64_t early_ns) {
   trace.metadata["overlap_knobs"] = kOverlapKnobs;
   return trace;
 }
+
+inline Trace two_ranks(std::int64_t early_ns) { return ranks_of_one_group(2, early_ns); }
 
 }  // namespace underlap::viewer::testing_support

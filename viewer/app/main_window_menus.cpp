@@ -153,6 +153,10 @@ void MainWindow::make_lanes_menu() {
                   [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(false); });
   add_to_timeline(menu, tr("Collapse all lanes of &threads and ranges"), "Shift+T",
                   [](TimelineView& view) { view.arrangement().set_host_lanes_collapsed(true); });
+  add_to_timeline(menu, tr("E&xpand all ranks"), "X",
+                  [](TimelineView& view) { view.arrangement().set_ranks_collapsed(false); });
+  add_to_timeline(menu, tr("Collapse all ranks to their &strips"), "Shift+X",
+                  [](TimelineView& view) { view.arrangement().set_ranks_collapsed(true); });
   add_to_timeline(menu, tr("&Reset all lanes"), "Ctrl+R", [](TimelineView& view) { view.arrangement().reset(); });
 }
 
@@ -280,6 +284,7 @@ void MainWindow::show_keys() {
   add_line(tr("Select a range"), tr("Shift+drag or Ctrl+drag, or drag over the ruler"));
   add_line(tr("Zoom to a slice"), tr("double-click or middle button"));
   add_line(tr("Expand or collapse a lane; pin it"), tr("click its name; Ctrl+click"));
+  add_line(tr("Expand a rank into its lanes"), tr("click its strip or triangle"));
   add_line(tr("Move a lane"), tr("drag its name"));
   table->resizeColumnsToContents();
   table->horizontalHeader()->setStretchLastSection(true);

@@ -88,10 +88,14 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   if (event->button() == Qt::MiddleButton) return zoom_to(hit);
   if (event->button() != Qt::LeftButton) return;
   if (hit.is_on_name && hit.lane) return click_name(*hit.lane);
-  if (!hit.is_on_name) select(hit.slice);
+  if (hit.is_on_name) return;
+  const bool is_collapsed_rank =
+      hit.lane && hit.lane->is_collapsed && timeline().lanes()[hit.lane->lane].kind == LaneKind::strip;
+  if (is_collapsed_rank) return click_name(*hit.lane);
+  select(hit.slice);
 }
 
-// A click on a lane's name opens or collapses it; with Ctrl it pins it.
+// A click on a lane's name expands or collapses it, of a strip its rank; with Ctrl it pins it.
 void TimelineView::click_name(const PlacedLane& placed) {
   const ArrangedLane lane = arrangement_.lanes()[static_cast<std::size_t>(placed.row)];
   if (QApplication::keyboardModifiers() & Qt::ControlModifier)

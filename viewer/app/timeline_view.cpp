@@ -207,6 +207,7 @@ void TimelineView::go_on_from(const QJsonObject& lanes, const SceneState& state,
     else if (!had_size)
       show_all_of(timeline().opening());
     scroll_bar_->setValue(state.scroll);
+    if (state.scroll == 0) scroll_to_late_rank();
   });
 }
 
@@ -234,7 +235,7 @@ void TimelineView::go_to(std::uint32_t slice) {
   cursor_x_.reset();
   place_cursor();
   const int row = arrangement_.row_of(place.lane_index);
-  arrangement_.set_shown(row, true);
+  arrangement_.reveal(row);
   scroll_to_row(row);
   select(slice);
 }
@@ -262,7 +263,7 @@ void TimelineView::select_neighbor(int slices, int lanes) {
   for (int row = arrangement_.row_of(place.lane_index) + lanes; row >= 0 && row < arrangement_.rowCount();
        row += lanes) {
     const ArrangedLane& arranged = arrangement_.lanes()[static_cast<std::size_t>(row)];
-    if (!arranged.is_shown) continue;
+    if (!arranged.is_visible()) continue;
     for (const LaneRow& of : timeline().lanes()[arranged.lane].rows) {
       if (of.slices.empty()) continue;
       const std::size_t at = timeline().slices_within(of, middle, middle + 1).first;
@@ -311,13 +312,19 @@ void TimelineView::clear() {
 }
 
 void TimelineView::scroll_to_row(int row) {
-  if (arrangement_.lanes()[static_cast<std::size_t>(row)].is_pinned) return;
+  if (row < 0 || arrangement_.lanes()[static_cast<std::size_t>(row)].is_pinned) return;
   const int seen = lanes_height();
   for (const PlacedLane& placed : scene_.layout(scene_size().width(), state_)) {
     if (placed.row != row) continue;
     const int at = placed.where.top() - Scene::kRulers;  // below the rulers, as it is now
     if (at < 0 || at > seen - 60) scroll_bar_->setValue(state_.scroll + at - seen / 3);
   }
+}
+
+void TimelineView::scroll_to_late_rank() {
+  const auto late = scene_.late_rank();
+  if (late && timeline().ranks().size() >= LaneArrangement::kManyRanks)
+    scroll_to_row(arrangement_.row_of(timeline().strip_place_of(*late).lane_index));
 }
 
 void TimelineView::update_scroll_bar() {
@@ -369,13 +376,14 @@ void TimelineView::resizeEvent(QResizeEvent*) {
   scroll_bar_->setGeometry(width() - kScrollBar, Scene::kRulers, kScrollBar, lanes_height());
   update_scroll_bar();
   is_stale_ = true;
-  has_size_ = true;
+  const bool is_first = !std::exchange(has_size_, true);
   seen_before_ = {};
   if (const auto wanted = std::exchange(when_sized_, nullptr)) return wanted();
   if (!fitted_ && !history_.empty()) return;
   history_.clear();
   place_in_history_ = 0;
   show_all_of(fitted_.value_or(timeline().opening()));
+  if (is_first) scroll_to_late_rank();
 }
 
 }  // namespace underlap::viewer

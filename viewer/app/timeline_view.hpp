@@ -105,6 +105,7 @@ class TimelineView : public QWidget {
   double focus_ns() const;
   void remember();
   void scroll_to_row(int row);
+  void scroll_to_late_rank();  ///< so that it is seen among many ranks
   void update_scroll_bar();
   void changed();
   void rearranged();  ///< the same where the height of all lanes may have changed

@@ -2,23 +2,39 @@
 #include "viewer/model/lane_arrangement.hpp"
 
 #include <QJsonArray>
+#include <set>
 
 namespace underlap::viewer {
 namespace {
 
 bool is_of_host(LaneKind kind) { return kind == LaneKind::thread || kind == LaneKind::range; }
 
+bool has_content(const Lane& lane) {
+  return lane.values.size() > 0 ||
+         std::ranges::any_of(lane.rows, [](const LaneRow& row) { return row.segments.size() > 0; });
+}
+
+// A rank that has only lanes of the host keeps its strip, which collapses them.
 std::vector<ArrangedLane> first_arrangement(const Timeline& timeline) {
+  std::set<std::int32_t> ranks;
+  for (const Lane& lane : timeline.lanes())
+    if (has_content(lane)) ranks.insert(lane.rank);
+  const bool are_ranks_collapsed = ranks.size() >= LaneArrangement::kManyRanks;
   std::vector<ArrangedLane> lanes;
-  for (std::size_t i = 0; i < timeline.lanes().size(); ++i)
-    lanes.push_back({.lane = i, .is_collapsed = is_of_host(timeline.lanes()[i].kind)});
+  for (std::size_t i = 0; i < timeline.lanes().size(); ++i) {
+    const Lane& lane = timeline.lanes()[i];
+    const bool is_strip = lane.kind == LaneKind::strip;
+    if (is_strip ? !ranks.contains(lane.rank) : !has_content(lane)) continue;
+    lanes.push_back({.lane = i, .is_collapsed = is_strip ? are_ranks_collapsed : is_of_host(lane.kind)});
+  }
   return lanes;
 }
 
 }  // namespace
 
-LaneArrangement::LaneArrangement(const Timeline& timeline)
-    : timeline_(&timeline), lanes_(first_arrangement(timeline)) {}
+LaneArrangement::LaneArrangement(const Timeline& timeline) : timeline_(&timeline), lanes_(first_arrangement(timeline)) {
+  fold();
+}
 
 int LaneArrangement::rowCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : static_cast<int>(lanes_.size());
@@ -93,6 +109,24 @@ void LaneArrangement::move(int row, int by) {
   move_row(row, std::clamp(row + by, first, last));
 }
 
+void LaneArrangement::reveal(int row) {
+  set_shown(row, true);
+  if (row < 0 || row >= rowCount() || !lanes_[static_cast<std::size_t>(row)].is_folded) return;
+  const std::int32_t rank = timeline_->lanes()[lanes_[static_cast<std::size_t>(row)].lane].rank;
+  const auto strip = std::ranges::find_if(lanes_, [&](const ArrangedLane& arranged) {
+    return is_strip(arranged) && timeline_->lanes()[arranged.lane].rank == rank;
+  });
+  set_collapsed(static_cast<int>(strip - lanes_.begin()), false);
+}
+
+void LaneArrangement::set_ranks_collapsed(bool is_collapsed) {
+  beginResetModel();
+  for (ArrangedLane& arranged : lanes_)
+    if (is_strip(arranged)) arranged.is_collapsed = is_collapsed;
+  fold();
+  endResetModel();
+}
+
 void LaneArrangement::set_host_lanes_collapsed(bool is_collapsed) {
   for (int row = 0; row < rowCount(); ++row)
     if (is_of_host(timeline_->lanes()[lanes_[static_cast<std::size_t>(row)].lane].kind))
@@ -102,6 +136,7 @@ void LaneArrangement::set_host_lanes_collapsed(bool is_collapsed) {
 void LaneArrangement::reset() {
   beginResetModel();
   lanes_ = first_arrangement(*timeline_);
+  fold();
   endResetModel();
 }
 
@@ -127,9 +162,15 @@ void LaneArrangement::restore(const QJsonObject& state) {
     rest.erase(found);
   }
   beginResetModel();
-  restored.insert(restored.end(), rest.begin(), rest.end());
+  for (const ArrangedLane& lane : rest) {
+    const auto before = std::ranges::find_if(restored.rbegin(), restored.rend(), [&](const ArrangedLane& other) {
+      return !other.is_pinned && other.lane < lane.lane;
+    });
+    restored.insert(before.base(), lane);
+  }
   std::ranges::stable_partition(restored, &ArrangedLane::is_pinned);
   lanes_ = std::move(restored);
+  fold();
   endResetModel();
 }
 
@@ -140,9 +181,24 @@ QString LaneArrangement::key_of(std::size_t lane) const {
 
 void LaneArrangement::change(int row, bool ArrangedLane::*what, bool value, int role) {
   if (row < 0 || row >= rowCount() || lanes_[static_cast<std::size_t>(row)].*what == value) return;
-  lanes_[static_cast<std::size_t>(row)].*what = value;
+  ArrangedLane& arranged = lanes_[static_cast<std::size_t>(row)];
+  arranged.*what = value;
+  if (is_strip(arranged) || what == &ArrangedLane::is_pinned) fold();
   const QModelIndex changed = index(row);
   emit dataChanged(changed, changed, {role});
+}
+
+bool LaneArrangement::is_strip(const ArrangedLane& arranged) const {
+  return timeline_->lanes()[arranged.lane].kind == LaneKind::strip;
+}
+
+void LaneArrangement::fold() {
+  std::set<std::int32_t> collapsed;
+  for (const ArrangedLane& arranged : lanes_)
+    if (is_strip(arranged) && arranged.is_collapsed) collapsed.insert(timeline_->lanes()[arranged.lane].rank);
+  for (ArrangedLane& arranged : lanes_)
+    arranged.is_folded =
+        !is_strip(arranged) && !arranged.is_pinned && collapsed.contains(timeline_->lanes()[arranged.lane].rank);
 }
 
 void LaneArrangement::move_row(int from, int to) {

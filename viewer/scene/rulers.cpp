@@ -2,6 +2,7 @@
 #include "viewer/scene/rulers.hpp"
 
 #include <QFontMetrics>
+#include <algorithm>
 #include <cmath>
 
 namespace underlap::viewer {
@@ -117,6 +118,31 @@ void paint_step_ruler(Surface& surface, const QRect& where, const View& view, st
     paint(steps[i].begin_ns, steps[i].end_ns,
           mixed_rgb(theme.accent.rgb(), theme.surface.rgb(), i % 2 == 0 ? 0.16F : 0.26F), theme.text.rgb(),
           [&](int room) { return step_text(steps[i], metrics, room); });
+}
+
+void paint_step_band(Surface& surface, const QRect& where, const View& view, std::span<const StepSpan> steps,
+                     std::span<const StepSpan> in_ruler, const Palette& palette) {
+  constexpr std::ptrdiff_t kNarrowest = 3;
+  const Theme& theme = palette.theme();
+  const auto first = std::ranges::partition_point(
+      steps, [&](const StepSpan& step) { return static_cast<double>(step.end_ns) <= view.begin_ns; });
+  const auto last = std::ranges::partition_point(
+      steps, [&](const StepSpan& step) { return static_cast<double>(step.begin_ns) < view.end_ns(); });
+  if ((last - first) * kNarrowest > where.width()) return;
+  const auto are_in_one_pixel = [&](std::int64_t a, std::int64_t b) {
+    return std::abs(static_cast<double>(a - b)) < view.ns_per_pixel;
+  };
+  const auto looks_alike = [&](const StepSpan& step) {
+    const StepSpan& other = in_ruler[static_cast<std::size_t>(&step - steps.data())];
+    return are_in_one_pixel(step.begin_ns, other.begin_ns) && are_in_one_pixel(step.end_ns, other.end_ns);
+  };
+  if (steps.size() == in_ruler.size() && std::all_of(first, last, looks_alike)) return;
+  for (auto step = first; step < last; ++step) {
+    const int left = static_cast<int>(std::lround(std::max(view.x_of(step->begin_ns), 0.0)));
+    const int right = static_cast<int>(std::lround(std::min(view.x_of(step->end_ns), 1.0 * view.width)));
+    surface.fill({where.left() + left, where.top(), std::max(1, right - left), where.height()},
+                 mixed_rgb(theme.accent.rgb(), theme.surface.rgb(), (step - steps.begin()) % 2 == 0 ? 0.3F : 0.5F));
+  }
 }
 
 }  // namespace underlap::viewer

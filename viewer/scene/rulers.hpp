@@ -32,4 +32,9 @@ void paint_time_ruler(Surface&, const QRect& where, const View&, double origin_n
 void paint_step_ruler(Surface&, const QRect& where, const View&, std::span<const StepSpan> steps,
                       const std::vector<TimeRange>& uncounted, const Palette&, double scale, const QFont&);
 
+/// The steps of one rank as a thin band, without text: nothing where they are narrower than a few pixels, or look like
+/// those in the ruler.
+void paint_step_band(Surface&, const QRect& where, const View&, std::span<const StepSpan> steps,
+                     std::span<const StepSpan> in_ruler, const Palette&);
+
 }  // namespace underlap::viewer

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <future>
 
+#include "profiler/analysis/late_rank.hpp"
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/scene/rulers.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
@@ -18,6 +19,8 @@ constexpr int kGap = 2;        // below a lane
 constexpr int kAboveRank = 6;  // above a rank's strip
 constexpr int kGhost = 7;      // height of the ghost below a lane
 constexpr int kTimeRuler = 22;
+constexpr int kStepBand = 4;   // height of a rank's own steps above its strip
+constexpr int kTriangle = 12;  // width of the triangle left of a rank's name
 
 int scaled(int pixels, double scale) { return static_cast<int>(std::lround(pixels * scale)); }
 
@@ -34,14 +37,12 @@ QString short_time(double ms) {
 }
 
 // "18.3 ms exposed": of the median step, as `underlap analyze` has it, where steps are known.
-std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary) {
+std::map<std::int32_t, QString> notes_of(const analysis::Summary& summary, std::optional<std::int32_t> late_rank) {
   std::map<std::int32_t, QString> notes;
-  const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
   for (const analysis::RankSummary& rank : summary.shown()) {
     if (rank.windows.empty()) continue;
     const double ms = analysis::typical(rank, [](const analysis::Split& s) { return s.exposed_ns(); }) / 1e6;
-    const bool is_late = late && late->rank == rank.rank;
-    notes[rank.rank] = QString("%1%2 exposed").arg(is_late ? "LATE, " : "", short_time(ms));
+    notes[rank.rank] = QString("%1%2 exposed").arg(late_rank == rank.rank ? "LATE, " : "", short_time(ms));
   }
   return notes;
 }
@@ -65,6 +66,11 @@ std::uint32_t slice_in_pixel(const Timeline& timeline, const LaneRow& row, std::
   return best;
 }
 
+std::optional<std::int32_t> late_rank_of(const analysis::Summary& summary) {
+  const std::optional<analysis::LateRank> late = analysis::notable_late_rank(summary);
+  return late ? std::optional(late->rank) : std::nullopt;
+}
+
 bool has_ghost(const Lane& lane) { return lane.kind == LaneKind::strip || lane.kind == LaneKind::stream; }
 
 }  // namespace
@@ -74,7 +80,8 @@ Scene::Scene(const Timeline& timeline, const analysis::Summary& summary, const L
       summary_(summary),
       arrangement_(arrangement),
       legend_(legend_of(timeline)),
-      rank_notes_(notes_of(summary)) {}
+      late_rank_(late_rank_of(summary)),
+      rank_notes_(notes_of(summary, late_rank_)) {}
 
 void Scene::set_ghost(std::optional<Ghost> ghost) {
   ghost_ = ghost;
@@ -84,7 +91,7 @@ void Scene::set_ghost(std::optional<Ghost> ghost) {
 }
 
 int Scene::height_of(const ArrangedLane& arranged) const {
-  if (!arranged.is_shown) return 0;
+  if (!arranged.is_visible()) return 0;
   const Lane& lane = timeline_.lanes()[arranged.lane];
   return viewer::height_of(lane, arranged.is_collapsed) + kGap + (lane.kind == LaneKind::strip ? kAboveRank : 0) +
          (ghost_ && has_ghost(lane) ? kGhost : 0);
@@ -172,6 +179,9 @@ void Scene::draw(Surface& surface, const QSize& size, double scale, const SceneS
   draw_lanes(surface, {first_scrolled, placed.end()}, view, scale, state, palette);
   draw_lanes(surface, {placed.begin(), first_scrolled}, view, scale, state, palette);
   surface.fill(scaled(QRect(0, 0, kNames, kRulers), scale), theme.surface.rgb());
+  if (timeline_.has_own_steps())
+    surface.write({scaled(QRect(8, kTimeRuler, kNames - 14, kRulers - kTimeRuler), scale),
+                   QString("steps of rank %1").arg(timeline_.first_steps().front().rank), theme.dim_text.rgb()});
   const QRect rulers = scaled(QRect(kNames, 0, size.width() - kNames, kRulers), scale);
   const int above = scaled(kTimeRuler, scale);
   paint_time_ruler(surface, {rulers.left(), rulers.top(), rulers.width(), above}, view,
@@ -225,6 +235,11 @@ void Scene::draw_lane(Surface& surface, const PlacedLane& placed, const View& vi
                             .scale = scale,
                             .has_text = state.has_text && !is_cut,
                             .row = row};
+  if (lane.kind == LaneKind::strip && timeline_.has_own_steps()) {
+    const int height = scaled(kStepBand, scale);
+    paint_step_band(surface, {where.left(), own.top() - height - scaled(1, scale), where.width(), height}, view,
+                    timeline_.steps_of(lane.rank), timeline_.first_steps(), palette);
+  }
   paint_lane(lane, own, placed.is_collapsed, context);
   if (ghost_) draw_ghost(placed, where, context);
 }
@@ -266,6 +281,7 @@ bool Scene::draw_name(Surface& surface, const PlacedLane& placed, bool names_ran
   name.setWidth(kNames - 1);
   surface.fill(scaled(name.adjusted(0, 0, 0, 1), scale), theme.surface.rgb());
   const bool is_strip = lane.kind == LaneKind::strip;
+  const bool is_late = is_strip && late_rank_ == lane.rank;
   const int height = std::max(height_of_row(lane.kind, placed.is_collapsed), placed.is_collapsed ? 13 : 0);
   // The name of a lane with several rows moves down as far as it fits, to stay visible.
   if (name.top() < kRulers) name.setTop(std::min(kRulers, name.bottom() + 1 - height));
@@ -274,12 +290,15 @@ bool Scene::draw_name(Surface& surface, const PlacedLane& placed, bool names_ran
   QString text = QString::fromStdString(lane.name);
   if (names_rank) text = QString("rank %1  %2").arg(lane.rank).arg(text);
   if (ghost_ && has_ghost(lane) && !ghost_lanes_.contains(placed.lane)) text += ": not in the baseline";
-  surface.write({scaled(name.adjusted(is_strip ? 8 : 18, 0, is_strip ? -140 : -6, 0), scale), text,
+  if (is_late) surface.fill(scaled(QRect(0, name.top(), 3, height), scale), theme.worse.rgb());
+  if (is_strip)
+    surface.write({scaled(QRect(7, name.top(), kTriangle, height), scale), QChar(placed.is_collapsed ? 0x25b8 : 0x25be),
+                   theme.dim_text.rgb()});
+  surface.write({scaled(name.adjusted(is_strip ? 7 + kTriangle : 24, 0, is_strip ? -140 : -6, 0), scale), text,
                  is_strip ? theme.text.rgb() : theme.dim_text.rgb()});
   if (const auto note = rank_notes_.find(lane.rank); is_strip && note != rank_notes_.end())
-    surface.write({scaled(name.adjusted(54, 0, -6, 0), scale), note->second,
-                   note->second.startsWith("LATE") ? theme.worse.rgb() : theme.dim_text.rgb(),
-                   Qt::AlignRight | Qt::AlignVCenter});
+    surface.write({scaled(name.adjusted(66, 0, -6, 0), scale), note->second,
+                   is_late ? theme.worse.rgb() : theme.dim_text.rgb(), Qt::AlignRight | Qt::AlignVCenter});
   return true;
 }
 

@@ -55,6 +55,7 @@ struct Arrow {
 struct Links {
   std::vector<Arrow> arrows;
   std::uint32_t late = Timeline::kNoSlice;  ///< of the communication's members that which the others waited for
+  bool is_late = false;                     ///< whether that wait is a notable part of their exposed time
 };
 
 /// A lane in the picture.
@@ -69,7 +70,7 @@ struct PlacedLane {
 /// the same into a window, an image and a vector file.
 class Scene {
  public:
-  static constexpr int kNames = 206;  ///< width of the names, pixels of a plain screen
+  static constexpr int kNames = 218;  ///< width of the names, pixels of a plain screen
   static constexpr int kRulers = 42;  ///< height of the rulers
   static constexpr int kLegend = 20;  ///< height of the legend below the lanes
 
@@ -102,6 +103,8 @@ class Scene {
 
   /// What leads to a slice and away from it.
   const Links& links_of(std::uint32_t slice) const;
+  /// The rank that is marked as late.
+  std::optional<std::int32_t> late_rank() const { return late_rank_; }
 
  private:
   int height_of(const ArrangedLane&) const;
@@ -117,7 +120,8 @@ class Scene {
   /// Whether there was room for it.
   bool draw_name(Surface&, const PlacedLane&, bool names_rank, double scale, const Palette&) const;
   void draw_ghost(const PlacedLane&, const QRect& where, const LaneContext& of_lane) const;
-  /// Where a slice lies, also where that is out of sight; nothing where its lane is hidden.
+  /// Where a slice lies, also where that is out of sight: on the strip of its rank where its lane is folded, nothing
+  /// where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
   void draw_arrows(QPainter&, const QSize&, const SceneState&, const Theme&) const;
@@ -128,6 +132,7 @@ class Scene {
   std::optional<Ghost> ghost_;
   std::map<std::size_t, std::size_t> ghost_lanes_;  ///< of lanes their counterparts in the ghost
   LegendContent legend_;
+  std::optional<std::int32_t> late_rank_;
   std::map<std::int32_t, QString> rank_notes_;  ///< text next to the name of a rank
   /// The links of the last selected slice: finding them visits all flows, which is too slow for each frame.
   mutable std::uint32_t linked_slice_ = Timeline::kNoSlice;

@@ -4,6 +4,7 @@
 #include <QPainterPath>
 #include <cmath>
 
+#include "profiler/analysis/late_rank.hpp"
 #include "viewer/lanes/lane_painters.hpp"
 #include "viewer/scene/rulers.hpp"
 #include "viewer/scene/scene.hpp"
@@ -50,6 +51,14 @@ Links find_links(const Timeline& timeline, const analysis::Summary& summary, std
   const auto begins = [&](std::uint32_t member) { return timeline.begin_ns(member); };
   const auto [first, last] = std::ranges::minmax(members, {}, begins);
   if (begins(last) > begins(first)) links.late = last;
+  std::int64_t wait_ns = 0, exposed_ns = 0;
+  for (const std::uint32_t member : members)
+    if (const ExposedSlice* exposed = timeline.exposed_of(member)) {
+      wait_ns += exposed->wait_ns;
+      exposed_ns += exposed->exposed_ns();
+    }
+  links.is_late = links.late != Timeline::kNoSlice &&
+                  analysis::is_wait_notable(static_cast<double>(wait_ns), static_cast<double>(exposed_ns));
   for (const std::uint32_t member : members)
     if (member != last && links.arrows.size() < kMostArrows) links.arrows.push_back({last, member});
   return links;
@@ -60,9 +69,13 @@ Links find_links(const Timeline& timeline, const analysis::Summary& summary, std
 std::optional<QRect> Scene::rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize& size,
                                     const SceneState& state) const {
   if (slice >= timeline_.trace().size()) return std::nullopt;
-  const Timeline::Place place = timeline_.place_of(slice);
+  Timeline::Place place = timeline_.place_of(slice);
+  if (place.lane == nullptr) return std::nullopt;
+  const int row_of_lane = arrangement_.row_of(place.lane_index);
+  if (row_of_lane >= 0 && arrangement_.lanes()[static_cast<std::size_t>(row_of_lane)].is_folded)
+    place = timeline_.strip_place_of(place.lane->rank);
   const auto lane = std::ranges::find(layout, place.lane_index, &PlacedLane::lane);
-  if (place.lane == nullptr || lane == layout.end()) return std::nullopt;
+  if (lane == layout.end()) return std::nullopt;
   const View view = view_of(size, state);
   const double left = view.x_of(timeline_.begin_ns(slice));
   const double right = view.x_of(timeline_.end_ns(slice));
@@ -138,7 +151,8 @@ void Scene::draw_arrows(QPainter& painter, const QSize& size, const SceneState& 
   }
   painter.setBrush(Qt::NoBrush);
   const QRect seen(kNames, 0, size.width() - kNames, size.height());
-  if (const std::optional<QRect> late = rect_of(links.late, lanes, size, state); late && seen.intersects(*late)) {
+  const std::optional<QRect> late = links.is_late ? rect_of(links.late, lanes, size, state) : std::nullopt;
+  if (late && seen.intersects(*late)) {
     painter.setPen(QPen(theme.worse, 2));
     painter.drawRect(QRectF(*late).adjusted(-3, -3, 3, 3));
     const QRectF word(std::min(late->right() + 5, size.width() - 40), late->top(), 36, late->height());

@@ -256,6 +256,8 @@ Facts strip_facts_of(const Timeline& timeline, std::int32_t rank, std::int64_t t
   const std::size_t i = strip.first_ending_after(time_ns);
   Facts facts;
   add(facts, "rank", std::to_string(rank));
+  if (const StepSpan* step = timeline.step_at(rank, time_ns))
+    add(facts, "step", fmt::format("{}, {}", step->step, time_text(step->end_ns - step->begin_ns)));
   if (i == strip.size() || strip.begin_ns(i) > time_ns) {
     add(facts, "does", "nothing");
     return facts;

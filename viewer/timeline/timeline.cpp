@@ -224,6 +224,11 @@ void Timeline::add_steps(const analysis::Summary& summary) {
   for (const analysis::Window& window : summary.all_windows())
     steps_.push_back({window.rank, window.block, window.step, time_of(window.rank, window.begin_ns),
                       time_of(window.rank, window.end_ns)});
+  const auto same_times = [](const StepSpan& a, const StepSpan& b) {
+    return a.begin_ns == b.begin_ns && a.end_ns == b.end_ns;
+  };
+  for (const std::int32_t rank : ranks_)
+    has_own_steps_ |= !steps_of(rank).empty() && !std::ranges::equal(steps_of(rank), first_steps(), same_times);
   add_uncounted();
 }
 
@@ -283,8 +288,9 @@ std::int64_t Timeline::origin_ns(std::int32_t rank) const {
 }
 
 // Lanes are in the order of ranks, and a rank's strip comes first.
-const Segments& Timeline::strip_of(std::int32_t rank) const {
-  return std::ranges::lower_bound(lanes_, rank, {}, &Lane::rank)->rows.front().segments;
+Timeline::Place Timeline::strip_place_of(std::int32_t rank) const {
+  const auto strip = std::ranges::lower_bound(lanes_, rank, {}, &Lane::rank);
+  return {&*strip, static_cast<std::size_t>(strip - lanes_.begin()), 0};
 }
 
 const ExposedSlice* Timeline::exposed_of(std::uint32_t slice) const {

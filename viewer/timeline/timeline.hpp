@@ -74,6 +74,8 @@ class Timeline {
   std::span<const StepSpan> first_steps() const { return steps_.empty() ? steps_ : steps_of(steps_.front().rank); }
   /// The step of a rank at a moment; nullptr where there is none.
   const StepSpan* step_at(std::int32_t rank, std::int64_t time_ns) const;
+  /// Whether the steps of the ranks begin or end at different times.
+  bool has_own_steps() const { return has_own_steps_; }
   /// Work outside of all steps, on the first rank that has steps: warm-up, and work that was cut off. One range before
   /// or after each step that it adjoins. No figure counts it.
   const std::vector<TimeRange>& uncounted() const { return uncounted_; }
@@ -82,7 +84,7 @@ class Timeline {
   /// What is worth seeing first: all, or of a trace in blocks, between which other cells ran, the steps of the first.
   TimeRange opening() const;
   /// The strip of one of the ranks.
-  const Segments& strip_of(std::int32_t rank) const;
+  const Segments& strip_of(std::int32_t rank) const { return strip_place_of(rank).lane->rows.front().segments; }
   /// Length of what there is; its begin is 0.
   std::int64_t length_ns() const { return length_ns_; }
   /// Communication slices with exposed time, by number of the slice.
@@ -117,6 +119,8 @@ class Timeline {
     std::size_t row = 0;
   };
   Place place_of(std::uint32_t slice) const;
+  /// The strip of one of the ranks.
+  Place strip_place_of(std::int32_t rank) const;
 
   /// What memory lanes take, without the trace.
   std::size_t bytes() const;
@@ -138,6 +142,7 @@ class Timeline {
   std::int64_t length_ns_ = 0;
   std::vector<Lane> lanes_;
   std::vector<StepSpan> steps_;
+  bool has_own_steps_ = false;
   std::vector<TimeRange> uncounted_;
   std::vector<ExposedSlice> exposed_;
 };

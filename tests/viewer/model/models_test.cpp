@@ -99,6 +99,65 @@ TEST_F(Lanes, OutsideTheirRowsNothingHappens) {
   EXPECT_EQ(arrangement.rowCount(), 6);
 }
 
+std::vector<std::string> visible_lanes(const LaneArrangement& arrangement) {
+  std::vector<std::string> names;
+  for (int row = 0; row < arrangement.rowCount(); ++row)
+    if (arrangement.lanes()[static_cast<std::size_t>(row)].is_visible())
+      names.push_back(arrangement.index(row).data().toString().toStdString());
+  return names;
+}
+
+TEST(ManyRanks, StartCollapsedToTheirStripsAndExpandOneByOne) {
+  for (const std::int32_t ranks : {7, 8}) {
+    const Trace trace = ranks_of_one_group(ranks);
+    const Timeline timeline(trace, analysis::Summary{}, 1);
+    const LaneArrangement arrangement(timeline);
+    EXPECT_EQ(visible_lanes(arrangement).size(), ranks < 8 ? 3U * 7U : 8U);
+  }
+  const Trace trace = ranks_of_one_group(8);
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  LaneArrangement arrangement(timeline);
+  const QAbstractItemModelTester tester(&arrangement, kFatal);
+  arrangement.set_collapsed(3, false);  // the strip of rank 1
+  EXPECT_THAT(visible_lanes(arrangement), ElementsAre("rank 0", "rank 1", "rank 1 compute", "rank 1 dp", "rank 2",
+                                                      "rank 3", "rank 4", "rank 5", "rank 6", "rank 7"));
+  EXPECT_TRUE(arrangement.is_changed());
+  LaneArrangement again(timeline);
+  EXPECT_FALSE(again.is_changed());
+  again.restore(arrangement.state());
+  EXPECT_EQ(visible_lanes(again), visible_lanes(arrangement));
+  arrangement.set_ranks_collapsed(true);
+  EXPECT_EQ(visible_lanes(arrangement).size(), 8U);
+  arrangement.set_ranks_collapsed(false);
+  EXPECT_EQ(visible_lanes(arrangement).size(), 24U);
+}
+
+TEST(ManyRanks, PinnedLaneOfACollapsedRankStaysVisibleAndARevealedOneExpandsItsRank) {
+  const Trace trace = ranks_of_one_group(8);
+  const Timeline timeline(trace, analysis::Summary{}, 1);
+  LaneArrangement arrangement(timeline);
+  arrangement.set_pinned(5, true);
+  EXPECT_EQ(visible_lanes(arrangement).front(), "rank 1 dp");
+  EXPECT_EQ(visible_lanes(arrangement).size(), 9U);
+  arrangement.reveal(arrangement.row_of(7));  // the compute stream of rank 2
+  EXPECT_EQ(visible_lanes(arrangement).size(), 11U);
+}
+
+TEST(LaneArrangement, LeavesOutLanesWithoutContentAndPutsNewOnesAtTheirPlace) {
+  Trace trace = with_streams({"compute", "empty", "dp"});
+  trace.add_track({1, 0, "nothing"});
+  trace.add(slice_of(0, 0, 10, "gemm"));
+  trace.add(slice_of(2, 0, 10, "all_reduce", communication(Mode::dp, "grads")));
+  const Timeline before(trace, analysis::Summary{}, 1);
+  const LaneArrangement arrangement(before);
+  EXPECT_THAT(visible_lanes(arrangement), ElementsAre("rank 0", "rank 0 compute", "rank 0 dp"));
+  trace.add(slice_of(1, 20, 10, "gemm"));
+  const Timeline now(trace, analysis::Summary{}, 1);
+  LaneArrangement restored(now);
+  restored.restore(arrangement.state());
+  EXPECT_THAT(visible_lanes(restored), ElementsAre("rank 0", "rank 0 compute", "rank 0 empty", "rank 0 dp"));
+}
+
 TEST(FigureTableModel, ShowsUnitsAndSortsByFigures) {
   FigureTableModel model;
   const QAbstractItemModelTester tester(&model, kFatal);

@@ -220,9 +220,10 @@ void TracePage::ask_for_breakdown(int index) {
 }
 
 std::function<void()> TracePage::going_on_from(const TracePage& part) {
-  return [this, lanes = part.timeline_->arrangement().state(), state = part.timeline_->state(),
-          is_moved = part.timeline_->is_moved(), panel = part.panels_->currentIndex(), words = part.query_->text(),
-          is_typing = part.query_->hasFocus()] {
+  LaneArrangement& lanes_of_part = part.timeline_->arrangement();
+  return [this, lanes = lanes_of_part.is_changed() ? lanes_of_part.state() : QJsonObject(),
+          state = part.timeline_->state(), is_moved = part.timeline_->is_moved(), panel = part.panels_->currentIndex(),
+          words = part.query_->text(), is_typing = part.query_->hasFocus()] {
     timeline_->go_on_from(lanes, state, is_moved);
     if (!words.isEmpty()) search(words);
     if (state.range) ask_for_selection();

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window with eight ranks or more; the last one is late.
+#include <QComboBox>
+
+#include <cmath>
+
+#include "tests/viewer/app/window_fixture.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+class ManyRanks : public Window {
+ protected:
+  static constexpr std::int32_t kRanks = 40;
+
+  void SetUp() override { show(); }
+
+  void show() {
+    page = opened(path);
+    timeline = page->timeline();
+    ASSERT_TRUE(wait_until([&] { return timeline->state().ns_per_pixel > 1; }));
+  }
+
+  std::vector<PlacedLane> seen() const {
+    const Scene scene(timeline->timeline(), page->document().traced.summary, timeline->arrangement());
+    return scene.place(timeline->size(), timeline->state());
+  }
+
+  // The middle of a rank's strip; fails if it is not seen.
+  int y_of(std::int32_t rank) const {
+    for (const PlacedLane& placed : seen()) {
+      const Lane& lane = timeline->timeline().lanes()[placed.lane];
+      if (lane.rank == rank && lane.kind == LaneKind::strip) return placed.where.center().y();
+    }
+    ADD_FAILURE() << "rank " << rank << " is not seen";
+    return 0;
+  }
+
+  std::size_t num_visible() const {
+    return static_cast<std::size_t>(std::ranges::count_if(timeline->arrangement().lanes(), &ArrangedLane::is_visible));
+  }
+
+  const QString path = written("ranks.pftrace", ranks_of_one_group(kRanks));
+  TracePage* page = nullptr;
+  TimelineView* timeline = nullptr;
+};
+
+TEST_F(ManyRanks, OpenAsStripsWithTheLateRankInView) {
+  EXPECT_EQ(num_visible(), static_cast<std::size_t>(kRanks));
+  const Scene scene(timeline->timeline(), page->document().traced.summary, timeline->arrangement());
+  EXPECT_EQ(scene.late_rank(), kRanks - 1);
+  EXPECT_GT(timeline->state().scroll, 0);
+  EXPECT_GT(y_of(kRanks - 1), 0);
+}
+
+TEST_F(ManyRanks, ClickOnAStripOrItsTriangleExpandsItAndStaysSoTheNextTime) {
+  const auto click = [&](int x, std::int32_t rank) {
+    QTest::mouseClick(timeline, Qt::LeftButton, Qt::NoModifier, QPoint(x, y_of(rank)));
+  };
+  click(Scene::kNames + 300, kRanks - 1);
+  EXPECT_EQ(num_visible(), kRanks + 2U);
+  click(12, kRanks - 2);
+  EXPECT_EQ(num_visible(), kRanks + 4U);
+  click(Scene::kNames + 300, kRanks - 2);  // an expanded strip has nothing more to expand
+  EXPECT_EQ(num_visible(), kRanks + 4U);
+  click(12, kRanks - 2);
+  EXPECT_EQ(num_visible(), kRanks + 2U);
+  start_again();
+  show();
+  EXPECT_EQ(num_visible(), kRanks + 2U);
+}
+
+TEST_F(ManyRanks, GoingToASliceExpandsItsRank) {
+  timeline->go_to(3 * 6 + 1);  // of rank 3, which has 6 slices
+  EXPECT_EQ(num_visible(), kRanks + 2U);
+  press(timeline, Qt::Key_X);
+  EXPECT_EQ(num_visible(), 3U * kRanks);
+  press(timeline, Qt::Key_X, Qt::ShiftModifier);
+  EXPECT_EQ(num_visible(), static_cast<std::size_t>(kRanks));
+}
+
+// Rank 39 waits for none, and transfers for 3.5 of the 4 ms.
+TEST_F(ManyRanks, SelectedRangeIsOfAllRanksOrOfOne) {
+  timeline->fit();
+  drag(timeline, Qt::ControlModifier, 0, 12e6);
+  const auto is = [&](const std::string& row, int column, double ms) {
+    return wait_until([&] {
+      const std::string shown = value(page->selected_parts(), row, column);
+      return shown != "no row" && std::abs(std::atof(shown.c_str()) - ms) < 0.06;
+    });
+  };
+  enum { kTime = 1, kHidden, kExposed, kWait, kTransfer };
+  EXPECT_TRUE(is("compute", kTime, 7));
+  EXPECT_TRUE(is("idle", kTime, 1 + 0.5 / kRanks));
+  EXPECT_TRUE(is("dp", kHidden, 0));
+  EXPECT_TRUE(is("dp", kExposed, 4 - 0.5 / kRanks));
+  EXPECT_TRUE(is("dp", kWait, 0.5 - 0.5 / kRanks));
+  EXPECT_TRUE(is("dp", kTransfer, 3.5));
+  QComboBox* ranks = nullptr;
+  for (auto* box : page->findChildren<QComboBox*>())
+    if (box->accessibleName() == "Ranks") ranks = box;
+  ASSERT_NE(ranks, nullptr);
+  ASSERT_TRUE(ranks->isVisible());
+  ranks->setCurrentText("rank 39");
+  EXPECT_TRUE(is("idle", kTime, 1.5));
+  EXPECT_TRUE(is("dp", kWait, 0));
+  EXPECT_EQ(value(page->selected_names(), "gemm", 2), "1");
+  EXPECT_EQ(value(page->selected_names(), "gemm", 3), "7.000");
+}
+
+TEST_F(ManyRanks, DragOverTheRulerSelectsARange) {
+  timeline->fit();
+  const int y = Scene::kRulers / 2;
+  QTest::mousePress(timeline, Qt::LeftButton, Qt::NoModifier, QPoint(x_of(timeline, 2e6), y));
+  for (const double ns : {4e6, 8e6}) QTest::mouseMove(timeline, QPoint(x_of(timeline, ns), y));
+  QTest::mouseRelease(timeline, Qt::LeftButton, Qt::NoModifier, QPoint(x_of(timeline, 8e6), y));
+  ASSERT_TRUE(timeline->state().range.has_value());
+  EXPECT_NEAR(static_cast<double>(timeline->state().range->begin_ns), 2e6, 2 * timeline->state().ns_per_pixel);
+}
+
+}  // namespace
+}  // namespace underlap::viewer

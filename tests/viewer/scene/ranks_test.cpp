@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of many ranks: strips, folded lanes, and the steps of each rank.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/viewer/scene/drawn.hpp"
+#include "tests/viewer/small_traces.hpp"
+
+namespace underlap::viewer {
+namespace {
+
+using namespace testing_support;  // NOLINT
+
+std::vector<std::string> placed_lanes(const Drawn& drawn) {
+  std::vector<std::string> names;
+  for (const PlacedLane& placed : drawn.scene.layout(kSize.width(), drawn.state))
+    names.push_back(drawn.timeline.lanes()[placed.lane].name);
+  return names;
+}
+
+TEST(Ranks, CollapsedOnesAreStripsWithATriangle) {
+  Drawn drawn(ranks_of_one_group(8));
+  EXPECT_EQ(placed_lanes(drawn),
+            (std::vector<std::string>{"rank 0", "rank 1", "rank 2", "rank 3", "rank 4", "rank 5", "rank 6", "rank 7"}));
+  const auto triangles = [&] {
+    std::map<QString, int> count;
+    for (const Label& label : words_of(drawn)) ++count[label.text];
+    return std::pair{count[QChar(0x25b8)], count[QChar(0x25be)]};
+  };
+  EXPECT_EQ(triangles(), std::pair(8, 0));
+  const int before = drawn.scene.height_of_lanes();
+  drawn.arrangement.set_collapsed(0, false);
+  EXPECT_EQ(placed_lanes(drawn).size(), 10U);
+  EXPECT_EQ(triangles(), std::pair(7, 1));
+  EXPECT_GT(drawn.scene.height_of_lanes(), before);
+}
+
+// Over 8 ranks: an arrow from a slice to the slices that waited for it.
+TEST(Ranks, ArrowsLeadToTheStripsOfCollapsedRanks) {
+  Trace trace = ranks_of_one_group(8);
+  trace.flows.push_back({1, 7});  // the reduce-scatters of ranks 0 and 1
+  Drawn drawn(trace);
+  drawn.state.selected = 7;
+  const QRect strip = drawn.lane("rank 1").where;
+  const QImage image = drawn.over();
+  int colored = 0;
+  for (int x = Scene::kNames; x < image.width(); ++x)
+    colored += image.pixel(x, strip.center().y()) != qRgb(255, 255, 255);
+  EXPECT_GT(colored, 0);
+}
+
+// The steps of rank 1 begin and end a millisecond later.
+TEST(Ranks, StepsOfARankAreShownIfTheirTimesDifferFromTheRuler) {
+  for (const bool differ : {false, true}) {
+    Trace trace = two_ranks(0);
+    for (Mark& mark : trace.marks)
+      if (differ && mark.rank == 1) mark.time_ns += 1'000'000;
+    const Drawn drawn(trace, analysis::summarize(trace));
+    const QImage image = drawn.image();
+    const std::vector<PlacedLane> lanes = drawn.scene.place(kSize, drawn.state);
+    // Where the color of the band above a strip changes, without the ends.
+    const auto boundaries = [&](const char* name) {
+      std::vector<int> at;
+      const int y = drawn.lane(name).where.top() - 3;
+      for (int x = Scene::kNames + 50; x < image.width() - 50; ++x)
+        if (image.pixel(x, y) != image.pixel(x - 1, y)) at.push_back(x);
+      return at;
+    };
+    const auto at = [&](double ns) {
+      return Scene::kNames + static_cast<int>(std::lround(drawn.scene.view_of(kSize, drawn.state).x_of(ns)));
+    };
+    using Places = std::vector<int>;
+    EXPECT_EQ(boundaries("rank 0"), Places());  // the ruler shows them
+    EXPECT_EQ(boundaries("rank 1"), differ ? (Places{at(13e6), at(25e6)}) : Places());
+    const std::vector<Label> words = words_of(drawn);
+    EXPECT_EQ(std::ranges::find(words, QString("steps of rank 0"), &Label::text) != words.end(), differ);
+  }
+}
+
+}  // namespace
+}  // namespace underlap::viewer
