@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <unordered_set>
 
 #include "platform/json.hpp"
 #include "platform/memory_room.hpp"
@@ -209,10 +210,15 @@ void add_communication(const Trace& trace, std::uint32_t slice, Facts& facts) {
   }
 }
 
-void add_reason(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
+const analysis::ExposedCommunication* reason_of(const analysis::Summary& summary, std::uint32_t slice) {
   const auto& all = summary.reasons.communications;
   const auto found = std::ranges::lower_bound(all, slice, {}, &analysis::ExposedCommunication::slice);
-  if (found == all.end() || found->slice != slice) return;
+  return found != all.end() && found->slice == slice ? &*found : nullptr;
+}
+
+void add_reason(const analysis::Summary& summary, std::uint32_t slice, Facts& facts) {
+  const analysis::ExposedCommunication* found = reason_of(summary, slice);
+  if (found == nullptr) return;
   add(facts, "exposed because", analysis::clause_of(*found) + (found->is_guessed ? " (guessed)" : ""));
   if (found->holds_up != kNoName) add(facts, "compute that waits for it", name_of(found->holds_up));
 }
@@ -228,7 +234,43 @@ void add_late(const analysis::Summary& summary, std::uint32_t slice, Facts& fact
                     late->kernel == kNoName ? "" : ", most in ", name_of(late->kernel)));
 }
 
+// The late arrival at each of some communications, where one is known.
+std::unordered_map<std::uint32_t, const analysis::LateArrival*> arrivals_at(const analysis::Summary& summary,
+                                                                            const std::vector<std::uint32_t>& slices) {
+  std::unordered_map<std::uint32_t, const analysis::LateArrival*> arrivals;
+  if (!summary.communications || !summary.waits) return arrivals;
+  const std::unordered_set<std::uint32_t> wanted(slices.begin(), slices.end());
+  for (const analysis::LateArrival& arrival : summary.waits->arrivals)
+    for (const analysis::MatchMember& member : summary.communications->matching.matches[arrival.match].members)
+      if (wanted.contains(member.slice)) arrivals.emplace(member.slice, &arrival);
+  return arrivals;
+}
+
+std::string in_words(std::string_view name) {
+  std::string words(name);
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
 }  // namespace
+
+std::vector<ExposureBlame> blames_of(const analysis::Summary& summary, const std::vector<std::uint32_t>& slices) {
+  const auto arrivals = arrivals_at(summary, slices);
+  std::vector<ExposureBlame> blames;
+  for (const std::uint32_t slice : slices) {
+    ExposureBlame& blame = blames.emplace_back();
+    const auto arrival = arrivals.find(slice);
+    const analysis::LateArrival* late = arrival == arrivals.end() ? nullptr : arrival->second;
+    if (late != nullptr) blame.late_rank = late->blamed_rank;
+    const analysis::ExposedCommunication* reason = reason_of(summary, slice);
+    const bool is_late = reason != nullptr && reason->reason == analysis::ExposureReason::late_rank;
+    if (is_late && late != nullptr)
+      blame.cause = fmt::format("late rank: {}", in_words(to_string(late->cause)));
+    else if (reason != nullptr && reason->reason != analysis::ExposureReason::unknown)
+      blame.cause = analysis::clause_of(*reason) + (reason->is_guessed ? " (guessed)" : "");
+  }
+  return blames;
+}
 
 std::string time_text(std::int64_t ns) {
   const double size = std::abs(static_cast<double>(ns));

@@ -23,6 +23,15 @@ std::vector<Fact> short_facts_of(const Timeline&, std::uint32_t slice);
 /// What a rank does at a moment, as its strip shows it: what, of which modes, for how long.
 std::vector<Fact> strip_facts_of(const Timeline&, std::int32_t rank, std::int64_t time_ns);
 
+/// Who kept a communication waiting, and why it is exposed, in a few words; empty and -1 where that is not known.
+struct ExposureBlame {
+  std::int32_t late_rank = -1;  ///< whose time caused most of the wait (analysis::LateArrival::blamed_rank)
+  std::string cause;
+};
+
+/// Of each of some slices of communication. Visits all communications.
+std::vector<ExposureBlame> blames_of(const analysis::Summary&, const std::vector<std::uint32_t>& slices);
+
 /// The slices of the other members of a communication, by rank; empty where it was not matched.
 std::vector<std::uint32_t> members_of(const analysis::Summary&, std::uint32_t slice);
 

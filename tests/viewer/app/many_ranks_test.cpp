@@ -118,5 +118,14 @@ TEST_F(ManyRanks, DragOverTheRulerSelectsARange) {
   EXPECT_NEAR(static_cast<double>(timeline->state().range->begin_ns), 2e6, 2 * timeline->state().ns_per_pixel);
 }
 
+TEST_F(ManyRanks, WorstExposedShowsWaitTransferLateRankAndCause) {
+  ASSERT_EQ(page->worst().columnCount(), 10);
+  std::set<std::string> late_ranks;
+  for (int row = 0; row < page->worst().rowCount(); ++row)
+    if (page->worst().index(row, 6).data().toString() == "500.000 us")
+      late_ranks.insert(page->worst().index(row, 8).data().toString().toStdString());
+  EXPECT_THAT(late_ranks, testing::ElementsAre("39"));
+}
+
 }  // namespace
 }  // namespace underlap::viewer

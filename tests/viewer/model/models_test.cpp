@@ -319,5 +319,48 @@ TEST(OperationSlices, CounterpartIsTheSameOfItsKindInTheStepOfTheRank) {
   EXPECT_EQ(alike->index, 1U);
 }
 
+// Rank 1 arrives half a millisecond late at a reduce-scatter of 4 ms, since its kernel takes longer.
+TEST(SlicesModel, ShowsWaitTransferLateRankAndCauseWithASummary) {
+  Trace trace;
+  trace.add_group({intern("dp"), {0, 1}});
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    const std::uint32_t compute = trace.add_track({rank, 0, "compute"}), dp = trace.add_track({rank, 1, "dp"});
+    for (std::int64_t i = 0; i < 4; ++i) {
+      const std::int64_t begin = 20'000'000 * i, late = rank == 1 && i == 2 ? 500'000 : 0;
+      trace.add(slice_of(compute, begin, 7'000'000 + late, "gemm"));
+      trace.add(slice_of(dp, begin + 7'000'000 + late, 4'000'000 - late, "reduce_scatter",
+                         communication(Mode::dp, "grad_reduce_scatter")),
+                {.group = 0,
+                 .sequence = static_cast<std::uint64_t>(i),
+                 .last_arrival_ns = begin + 7'000'000 + (i == 2 ? 500'000 : 0),
+                 .transfers = {{.collective = Collective::reduce_scatter, .bytes = 1 << 20}}});
+    }
+  }
+  analysis::Summary summary = analysis::match_and_summarize(trace, {});
+  ASSERT_TRUE(summary.waits.has_value());
+  const std::uint32_t waiting = 5;  // of rank 0, the third
+  summary.reasons.communications.emplace_back().slice = 1;
+  summary.reasons.communications.back().reason = analysis::ExposureReason::late_launch;
+  summary.reasons.communications.emplace_back().slice = waiting;
+  summary.reasons.communications.back().reason = analysis::ExposureReason::late_rank;
+  const Timeline timeline(trace, summary, 1);
+  SlicesModel model(timeline, nullptr, &summary);
+  const QAbstractItemModelTester tester(&model, kFatal);
+  model.set_slices({1, waiting, 0});
+  const auto row = [&](int i) {
+    std::vector<std::string> texts;
+    for (int column = 5; column < model.columnCount(); ++column)
+      texts.push_back(model.index(i, column).data().toString().toStdString());
+    return texts;
+  };
+  EXPECT_THAT(row(0), ElementsAre("4.000 ms", "0", "4.000 ms", "", "the host launches it late"));
+  EXPECT_THAT(row(1), ElementsAre("4.000 ms", "500.000 us", "3.500 ms", "1", "late rank: longer kernels"));
+  EXPECT_THAT(row(2), ElementsAre("", "", "", "", ""));
+  EXPECT_EQ(model.headerData(8, Qt::Horizontal, Qt::DisplayRole).toString(), "late rank");
+  model.sort(6, Qt::DescendingOrder);
+  EXPECT_EQ(model.slices().front(), waiting);
+  EXPECT_EQ(SlicesModel(timeline).columnCount(), 6);
+}
+
 }  // namespace
 }  // namespace underlap::viewer

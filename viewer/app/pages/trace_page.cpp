@@ -50,7 +50,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
       selection_(new SelectionPanel),
       breakdown_(new FigureTableModel(this)),
       found_(new SlicesModel(*document_->timeline, this)),
-      worst_(new SlicesModel(*document_->timeline, this)),
+      worst_(new SlicesModel(*document_->timeline, this, &document_->traced.summary)),
       worst_exposed_(*document_->timeline) {
   auto* splitter = new QSplitter(Qt::Vertical);
   splitter->addWidget(make_timeline());

@@ -46,6 +46,7 @@ class TracePage : public Page {
   const FigureTableModel& selected_parts() const { return selection_->parts(); }
   const FigureTableModel& selected_names() const { return selection_->names(); }
   const SlicesModel& found() const { return *found_; }
+  const SlicesModel& worst() const { return *worst_; }
   void search(const QString& text);
   /// Returns a function that applies the state of `part`, the same trace while it was still being read: view, lanes,
   /// marks, selection, panel, search. The function does not need `part`.
