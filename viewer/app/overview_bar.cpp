@@ -87,7 +87,21 @@ void OverviewBar::paintEvent(QPaintEvent*) {
   draw_over(painter);
 }
 
-void OverviewBar::draw_over(QPainter& painter) const {
+void OverviewBar::draw_found(QPainter& painter) {
+  const SceneState& state = timeline_.state();
+  if (!state.found) return;
+  if (found_ != state.found || found_width_ != width()) {
+    found_ = state.found;
+    found_width_ = width();
+    found_at_.clear();
+    for (const std::int64_t start_ns : found_->starts_ns())
+      if (const double x = std::floor(x_of(static_cast<double>(start_ns))); found_at_.empty() || x > found_at_.back())
+        found_at_.push_back(x);
+  }
+  for (const double x : found_at_) painter.fillRect(QRectF(x, 0, 1, kEdge), timeline_.palette().theme().text);
+}
+
+void OverviewBar::draw_over(QPainter& painter) {
   const Theme& theme = timeline_.palette().theme();
   const SceneState& state = timeline_.state();
   const QRectF row(Scene::kNames, 0, timeline_.lanes_width(), height()), part = seen();
@@ -104,6 +118,7 @@ void OverviewBar::draw_over(QPainter& painter) const {
   }
   painter.setPen(QPen(theme.accent, 1.2, Qt::DashLine));
   for (const std::int64_t mark : state.marks) painter.drawLine(QPointF(x_of(mark), 0), QPointF(x_of(mark), height()));
+  draw_found(painter);
   if (state.selected < timeline_.timeline().trace().size()) {
     const double x = x_of(timeline_.timeline().begin_ns(state.selected));
     painter.fillRect(QRectF(x - 1, 0, 2, kEdge), theme.accent);

@@ -283,6 +283,11 @@ void TimelineView::set_marks(std::vector<std::int64_t> marks) {
   changed();
 }
 
+void TimelineView::set_found(std::shared_ptr<const FoundSlices> found) {
+  state_.found = std::move(found);
+  changed();
+}
+
 // At the cursor, or else at the begin of what is selected; a second one at the same place takes it away.
 void TimelineView::toggle_mark() {
   double at = state_.begin_ns + 0.5 * state_.ns_per_pixel * lanes_width();

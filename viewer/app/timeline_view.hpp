@@ -69,6 +69,8 @@ class TimelineView : public QWidget {
   void select_neighbor(int slices, int lanes);
   void select_range(const std::optional<TimeRange>&);
   void set_marks(std::vector<std::int64_t>);
+  /// Marks what a search found; null: nothing.
+  void set_found(std::shared_ptr<const FoundSlices>);
   void toggle_mark();
   /// Selects the range between the two that were set last; false where there are none.
   bool select_between_marks();

@@ -6,6 +6,7 @@
 #include <QRect>
 #include <QSize>
 #include <QString>
+#include <memory>
 #include <optional>
 
 #include "profiler/analysis/trace_summary.hpp"
@@ -13,6 +14,7 @@
 #include "viewer/lanes/surface.hpp"
 #include "viewer/model/lane_arrangement.hpp"
 #include "viewer/scene/legend.hpp"
+#include "viewer/timeline/found_slices.hpp"
 #include "viewer/timeline/pieces.hpp"
 #include "viewer/timeline/timeline.hpp"
 
@@ -30,6 +32,7 @@ struct SceneState {
   std::uint32_t selected = Timeline::kNoSlice;
   std::optional<TimeRange> range;
   std::vector<std::int64_t> marks;
+  std::shared_ptr<const FoundSlices> found;  ///< by a search, to be marked; null: none
   std::optional<double> cursor_ns;
   std::int64_t origin_ns = 0;  ///< what the ruler and marks count from
   bool has_text = true;
@@ -124,6 +127,7 @@ class Scene {
   /// where its lane is hidden.
   std::optional<QRect> rect_of(std::uint32_t slice, const std::vector<PlacedLane>& layout, const QSize&,
                                const SceneState&) const;
+  void draw_found(QPainter&, const QSize&, const SceneState&, const Theme&) const;
   void draw_arrows(QPainter&, const QSize&, const SceneState&, const Theme&) const;
 
   const Timeline& timeline_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies over the lanes: the selected slice with its arrows, the selected range, marks, the cursor.
+// What lies over the lanes: found slices, the selected slice with its arrows, the selected range, marks, the cursor.
 #include <QPainter>
 #include <QPainterPath>
 #include <cmath>
@@ -37,6 +37,29 @@ void draw_arrow(QPainter& painter, const QPointF& from, const QPointF& to, const
   painter.drawPath(path);
   painter.setBrush(color);
   painter.drawPolygon(QPolygonF({to, to + QPointF(-6, -3.5), to + QPointF(-6, 3.5)}));
+}
+
+// Marks found slices of one row. Narrow ones have a tick above and below, so that what they show stays visible; those
+// closer than a pixel have one mark.
+void mark_found(QPainter& painter, const QRectF& row, const View& view, std::span<const TimeRange> found) {
+  constexpr double kNarrow = 5, kTick = 4, kApart = 1;  // pixels
+  const auto first_ending_after = [&](double x, std::span<const TimeRange> of) {
+    return std::ranges::partition_point(of, [&](const TimeRange& one) { return view.x_of(one.end_ns) < x; });
+  };
+  std::span<const TimeRange> left_over(first_ending_after(0, found), found.end());
+  while (!left_over.empty() && view.x_of(left_over.front().begin_ns) < view.width) {
+    const double left = std::max(view.x_of(left_over.front().begin_ns), -2.0);
+    const double right = std::min(view.x_of(left_over.front().end_ns), view.width + 2.0);
+    const double width = std::max(right - left, 1.0);
+    if (width < kNarrow) {
+      painter.fillRect(QRectF(row.left() + left, row.top(), width, kTick), painter.pen().color());
+      painter.fillRect(QRectF(row.left() + left, row.bottom() - kTick, width, kTick), painter.pen().color());
+    } else {
+      painter.drawRect(QRectF(row.left() + left, row.top(), width, row.height()).adjusted(0.5, 0.5, -0.5, -0.5));
+    }
+    left_over = left_over.subspan(1);
+    if (width < kNarrow) left_over = {first_ending_after(left + width + kApart, left_over), left_over.end()};
+  }
 }
 
 // Links of a collective lead from the member that started last to the others.
@@ -122,7 +145,28 @@ void Scene::draw_over(QPainter& painter, const QSize& size, const SceneState& st
                    theme);
   }
   painter.setClipRect(QRect(kNames, kRulers, size.width() - kNames, bottom - kRulers));
+  if (state.found) draw_found(painter, size, state, theme);
   draw_arrows(painter, size, state, theme);
+  painter.restore();
+}
+
+// On the strip of a collapsed rank those of its folded lanes.
+void Scene::draw_found(QPainter& painter, const QSize& size, const SceneState& state, const Theme& theme) const {
+  const View view = view_of(size, state);
+  painter.save();
+  painter.setPen(QPen(theme.text, 1));
+  painter.setBrush(Qt::NoBrush);
+  for (const PlacedLane& placed : place(size, state)) {
+    const Lane& lane = timeline_.lanes()[placed.lane];
+    const int height = height_of_row(lane.kind, placed.is_collapsed);
+    QRectF row(kNames, placed.where.top(), view.width, height - 1);
+    if (lane.kind == LaneKind::strip && placed.is_collapsed)
+      mark_found(painter, row, view, state.found->in_rank(lane.rank));
+    for (std::size_t i = 0; i < lane.rows.size(); ++i) {
+      mark_found(painter, row, view, state.found->in_row(placed.lane, i));
+      if (!placed.is_collapsed) row.translate(0, height);
+    }
+  }
   painter.restore();
 }
 
@@ -162,6 +206,9 @@ void Scene::draw_arrows(QPainter& painter, const QSize& size, const SceneState& 
   const std::optional<QRect> selected = rect_of(state.selected, lanes, size, state);
   if (!selected) return;
   painter.setPen(QPen(theme.accent, 2));
+  QColor shade = theme.accent;
+  shade.setAlpha(60);
+  if (state.found) painter.setBrush(shade);
   painter.drawRect(QRectF(*selected).adjusted(-1, -1, 1, 1));
 }
 

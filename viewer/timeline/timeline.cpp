@@ -171,6 +171,9 @@ void Timeline::add_lanes(unsigned threads, const Reading& reading) {
     exposed[i] = {};
   }
   std::ranges::sort(exposed_, {}, &ExposedSlice::slice);
+  lane_of_track_.resize(trace_->tracks.size());
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    if (lanes_[lane].track >= 0) lane_of_track_[static_cast<std::size_t>(lanes_[lane].track)] = lane;
 }
 
 // Takes the slices of the rank's tracks.
@@ -338,16 +341,13 @@ std::uint32_t Timeline::exposed_within(const LaneRow& row, std::int64_t begin_ns
 }
 
 Timeline::Place Timeline::place_of(std::uint32_t slice) const {
-  const auto track = static_cast<std::int32_t>(trace_->track(slice));
+  const std::size_t lane = lane_of_track_[trace_->track(slice)];
   const std::int64_t start_ns = begin_ns(slice);
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-    if (lanes_[lane].track != track) continue;
-    for (std::size_t row = 0; row < lanes_[lane].rows.size(); ++row) {
-      const Indices& slices = lanes_[lane].rows[row].slices;
-      auto place = std::ranges::lower_bound(slices, start_ns, {}, [&](std::uint32_t i) { return begin_ns(i); });
-      for (; place != slices.end() && begin_ns(*place) == start_ns; ++place)
-        if (*place == slice) return {&lanes_[lane], lane, row};
-    }
+  for (std::size_t row = 0; row < lanes_[lane].rows.size(); ++row) {
+    const Indices& slices = lanes_[lane].rows[row].slices;
+    auto place = std::ranges::lower_bound(slices, start_ns, {}, [&](std::uint32_t i) { return begin_ns(i); });
+    for (; place != slices.end() && begin_ns(*place) == start_ns; ++place)
+      if (*place == slice) return {&lanes_[lane], lane, row};
   }
   return {};
 }

@@ -141,6 +141,7 @@ class Timeline {
   std::int64_t origin_ns_ = 0;
   std::int64_t length_ns_ = 0;
   std::vector<Lane> lanes_;
+  std::vector<std::size_t> lane_of_track_;
   std::vector<StepSpan> steps_;
   bool has_own_steps_ = false;
   std::vector<TimeRange> uncounted_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/overview_bar.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -116,6 +117,26 @@ TEST_F(ManyRanks, DragOverTheRulerSelectsARange) {
   QTest::mouseRelease(timeline, Qt::LeftButton, Qt::NoModifier, QPoint(x_of(timeline, 8e6), y));
   ASSERT_TRUE(timeline->state().range.has_value());
   EXPECT_NEAR(static_cast<double>(timeline->state().range->begin_ns), 2e6, 2 * timeline->state().ns_per_pixel);
+}
+
+TEST_F(ManyRanks, FoundSlicesAreMarkedInTheTimelineAndInTheOverview) {
+  auto* bar = page->findChild<OverviewBar*>();
+  ASSERT_NE(bar, nullptr);
+  const double scale = bar->devicePixelRatioF();
+  const auto has_tick = [&](double ns) {
+    const QImage picture = bar->grab().toImage();
+    const QPointF at(std::floor(bar->x_of(ns)), 2);  // below the frame
+    return picture.pixel((at * scale).toPoint()) == Theme::light().text.rgb();
+  };
+  EXPECT_FALSE(has_tick(7e6));
+  page->search("grad_reduce_scatter");
+  ASSERT_NE(timeline->state().found, nullptr);
+  EXPECT_EQ(timeline->state().found->in_rank(5).size(), 3U);
+  EXPECT_TRUE(has_tick(7e6));
+  EXPECT_FALSE(has_tick(3e6));
+  page->search("nothing_is_called_so");
+  EXPECT_EQ(timeline->state().found, nullptr);
+  EXPECT_FALSE(has_tick(7e6));
 }
 
 TEST_F(ManyRanks, WorstExposedShowsWaitTransferLateRankAndCause) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of many ranks: strips, folded lanes, and the steps of each rank.
+// Traces of many ranks: strips, folded lanes, the steps of each rank, and marks of a search.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -76,6 +76,51 @@ TEST(Ranks, StepsOfARankAreShownIfTheirTimesDifferFromTheRuler) {
     const std::vector<Label> words = words_of(drawn);
     EXPECT_EQ(std::ranges::find(words, QString("steps of rank 0"), &Label::text) != words.end(), differ);
   }
+}
+
+bool has_mark(const QImage& image, int x, const QRect& lane, int height) {
+  return colors_at(image, x, lane.top(), lane.top() + height).contains(Theme::light().text.rgb());
+}
+
+TEST(Ranks, FoundSlicesAreMarkedInTheirLanesAndOnCollapsedRanks) {
+  Drawn drawn(ranks_of_one_group(8));
+  drawn.arrangement.set_collapsed(0, false);
+  EXPECT_FALSE(has_mark(drawn.over(), drawn.x_of(7e6), drawn.lane("dp").where, 18));
+  // The first reduce-scatters of ranks 0 and 7, from 7 and 7.5 to 11 ms.
+  drawn.state.found = std::make_shared<FoundSlices>(drawn.timeline, std::vector<std::uint32_t>{1, 43});
+  QImage image = drawn.over();
+  const QRect dp = drawn.lane("dp").where, last = drawn.lane("rank 7").where;
+  EXPECT_TRUE(has_mark(image, drawn.x_of(9e6), dp, 18));
+  EXPECT_FALSE(has_mark(image, drawn.x_of(5e6), dp, 18));
+  EXPECT_TRUE(has_mark(image, drawn.x_of(9e6), last, 17));
+  EXPECT_FALSE(has_mark(image, drawn.x_of(9e6), drawn.lane("rank 6").where, 17));
+  EXPECT_FALSE(has_mark(image, drawn.x_of(9e6), drawn.lane("rank 0").where, 17));  // it is expanded
+  // The current one has another color in its middle.
+  const QPoint middle(drawn.x_of(9e6), dp.center().y());
+  EXPECT_EQ(image.pixel(middle), qRgb(255, 255, 255));
+  drawn.state.selected = 1;
+  image = drawn.over();
+  EXPECT_NE(image.pixel(middle), qRgb(255, 255, 255));
+}
+
+// A thousand slices of a tenth of a pixel each: what they show stays visible between the ticks above and below.
+TEST(Ranks, NarrowFoundSlicesLeaveTheirMiddleVisible) {
+  Trace trace = with_streams({"dp"});
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    trace.add(slice_of(0, 200 * i, 20, "all_reduce", communication(Mode::dp, "grads")));
+    found.push_back(i);
+  }
+  Drawn drawn(trace);
+  drawn.state.found = std::make_shared<FoundSlices>(drawn.timeline, found);
+  const QImage image = drawn.over();
+  const QRect dp = drawn.lane("dp").where;
+  int marked = 0;
+  for (int x = Scene::kNames; x < image.width(); ++x) {
+    marked += image.pixel(x, dp.top() + 1) != qRgb(255, 255, 255);
+    EXPECT_EQ(image.pixel(x, dp.top() + 9), qRgb(255, 255, 255));
+  }
+  EXPECT_GT(marked, 300);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tests/profiler/random_trace.hpp"
 #include "tests/profiler/watch.hpp"
 #include "tests/viewer/small_traces.hpp"
+#include "viewer/timeline/found_slices.hpp"
 #include "viewer/timeline/lane_pairs.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
@@ -236,6 +237,18 @@ TEST_F(SmallTimeline, SelectionOfOneRankHasItsFiguresAlone) {
   ASSERT_EQ(names.rows.size(), 2U);
   EXPECT_EQ(names.rows.front().names.front(), "gemm");
   EXPECT_EQ(names.rows.front().figures[1], 120.0);
+}
+
+TEST_F(SmallTimeline, FoundSlicesArePlacedInTheirRowsAndRanks) {
+  const FoundSlices found(timeline, {0, 3, 5});
+  const auto is = [](std::int64_t begin, std::int64_t end) { return TimeRange{begin, end}; };
+  EXPECT_THAT(found.in_row(1, 0), testing::ElementsAre(is(0, 100)));
+  EXPECT_THAT(found.in_row(3, 1), testing::ElementsAre(is(10, 30)));
+  EXPECT_THAT(found.in_row(2, 0), testing::IsEmpty());
+  EXPECT_THAT(found.in_rank(0), testing::ElementsAre(is(0, 100)));
+  EXPECT_THAT(found.in_rank(1), testing::ElementsAre(is(120, 150)));
+  EXPECT_THAT(found.starts_ns(), testing::ElementsAre(0, 10, 120));
+  EXPECT_THAT(FoundSlices(timeline, {4, 5}).in_rank(0), testing::ElementsAre(is(0, 60)));  // calls alone
 }
 
 Trace of_streams(std::int32_t rank, const char* compute, const char* dp, const char* tp) {
