@@ -17,6 +17,16 @@ namespace {
 constexpr double kZoomOfWheel = 1.0015;  // a degree of the wheel is eight
 constexpr int kDragAfter = 4;            // pixels before a press is a drag
 
+QString on_one_line(const QString& text) { return text.toHtmlEscaped().replace(QLatin1Char(' '), "&nbsp;"); }
+
+// Only a long value wraps; names of templates, which can have thousands of characters, lose their middle.
+QString value_text(const QString& value) {
+  constexpr qsizetype kLine = 60, kLongest = 240;  // characters
+  if (value.size() <= kLine) return on_one_line(value);
+  if (value.size() <= kLongest) return value.toHtmlEscaped();
+  return (value.first(kLongest / 2) + QChar(0x2026) + value.last(kLongest / 2)).toHtmlEscaped();
+}
+
 }  // namespace
 
 void TimelineView::wheelEvent(QWheelEvent* event) {
@@ -131,11 +141,11 @@ QString TimelineView::tooltip_of(const Scene::Hit& hit) const {
                            static_cast<std::int64_t>(std::floor(hit.time_ns)));
   }
   if (facts.empty()) return {};
-  QString text;
+  QString rows;
   for (const Fact& fact : facts)
-    text += QString("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
-                .arg(QString::fromStdString(fact.label), QString::fromStdString(fact.value).toHtmlEscaped());
-  return "<table>" + text + "</table>";
+    rows += QString("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
+                .arg(on_one_line(QString::fromStdString(fact.label)), value_text(QString::fromStdString(fact.value)));
+  return "<table>" + rows + "</table>";
 }
 
 bool TimelineView::event(QEvent* event) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window with eight ranks or more; the last one is late.
 #include <QComboBox>
+#include <QHelpEvent>
+#include <QLineEdit>
+#include <QToolTip>
 
 #include <cmath>
 
@@ -146,6 +149,33 @@ TEST_F(ManyRanks, WorstExposedShowsWaitTransferLateRankAndCause) {
     if (page->worst().index(row, 6).data().toString() == "500.000 us")
       late_ranks.insert(page->worst().index(row, 8).data().toString().toStdString());
   EXPECT_THAT(late_ranks, testing::ElementsAre("39"));
+}
+
+class Tooltips : public Window {
+ protected:
+  QString tooltip_of(const std::string& name) {
+    Trace trace = with_streams({"compute"});
+    trace.add(slice_of(0, 0, 1000, name));
+    TimelineView* timeline = opened(written("named.pftrace", trace))->timeline();
+    EXPECT_TRUE(wait_until([&] { return timeline->state().ns_per_pixel < 10; }));
+    const QPoint at(x_of(timeline, 500), Scene::kRulers + 40);  // the stream below the strip
+    QHelpEvent help(QEvent::ToolTip, at, timeline->mapToGlobal(at));
+    QApplication::sendEvent(timeline, &help);
+    return QToolTip::text();
+  }
+};
+
+TEST_F(Tooltips, LabelsAndShortValuesStayOnTheirLine) {
+  const std::string text = tooltip_of("a kernel <of two words>").toStdString();
+  EXPECT_THAT(text, testing::HasSubstr("a&nbsp;kernel&nbsp;&lt;of&nbsp;two&nbsp;words&gt;"));
+  EXPECT_THAT(text, testing::HasSubstr("<td>duration&nbsp;&nbsp;</td>"));
+}
+
+TEST_F(Tooltips, VeryLongNamesLoseTheirMiddle) {
+  const std::string name = "start_" + std::string(3000, 'x') + "_end";
+  const QString text = tooltip_of(name);
+  EXPECT_LT(text.size(), 600);
+  for (const char* part : {"start_", "_end"}) EXPECT_THAT(text.toStdString(), testing::HasSubstr(part));
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_F(Views, StripSaysUnderTheMouseWhatItsRankDoes) {
   const QPoint at(x_of(timeline, 9e6), Scene::kRulers + 12);  // the first lane is the first rank's strip
   QHelpEvent help(QEvent::ToolTip, at, timeline->mapToGlobal(at));
   QApplication::sendEvent(timeline, &help);
-  EXPECT_THAT(QToolTip::text().toStdString(), testing::HasSubstr("exposed transfer"));
+  EXPECT_THAT(QToolTip::text().toStdString(), testing::HasSubstr("exposed&nbsp;transfer"));
 }
 
 }  // namespace
