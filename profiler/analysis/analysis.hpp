@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platform/table.hpp"
@@ -27,6 +28,9 @@ nlohmann::ordered_json analysis_json_schema();
 /// The text of an analysis: warnings about the trace, the sentences of headline(), the source of its steps, and a table
 /// of its ranks. Then follow the tables that were asked for, and last the reader's advice.
 std::string analysis_table(const Trace&, const Summary&, const TableFormat&, std::span<const Breakdown> asked = {});
+
+/// How headline() names what a user of `underlap analyze` does about communication without a mode.
+inline constexpr std::string_view kAssignHint = "assign it: --mode-map";
 
 /// The main result in a few sentences: the time of the typical step, then its costs, the largest
 /// first: exposed communication (its mode, its largest purpose, and which rank the others wait for) and idle time from

@@ -129,9 +129,8 @@ std::string mode_clause(const TypicalStep& step) {
   const auto [mode, exposed_ns] = largest(step.exposed_of_modes);
   const bool is_all = exposed_ns >= kAll * step.exposed_ns;
   if (mode == kNoMode)
-    return is_all ? "; its parallelism is not recorded in the trace (assign it: --mode-map)"
-                  : fmt::format("; for {}, the parallelism is not recorded in the trace (assign it: --mode-map)",
-                                ms(exposed_ns));
+    return fmt::format("; {} parallelism is not recorded in the trace ({})",
+                       is_all ? "its" : fmt::format("for {}, the", ms(exposed_ns)), kAssignHint);
   if (is_all) return ", all of it " + mode;
   return fmt::format(", {} {} ({})", exposed_ns >= kMost * step.exposed_ns ? "mostly" : "the largest part", mode,
                      ms(exposed_ns));

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "platform/input/input_file.hpp"
+#include "platform/json.hpp"
 #include "platform/suggestion.hpp"
 #include "platform/yaml_document.hpp"
 
@@ -117,8 +118,10 @@ class Reader {
       rule.library = text(entry);
     else if (entry.key == "why")
       rule.why = text(entry);
-    else if (entry.key == "source" || entry.key == "versions")
-      text(entry);  // notes, only checked to be text
+    else if (entry.key == "source")
+      rule.source = text(entry);
+    else if (entry.key == "versions")
+      rule.versions = text(entry);
     else if (entry.key == "mode")
       read_mode(entry, rule);
     else if (entry.key == "class")
@@ -137,8 +140,7 @@ class Reader {
                     fmt::format("mode is {}; must be one of: {}", yaml::in_quotes(mode), fmt::join(kModes, ", ")));
       return;
     }
-    if (mode == "compute") rule.what = KernelClass::compute;
-    rule.mode = mode_from(mode).value_or(Mode::none);
+    set_mode(rule, mode);
   }
 
   void read_class(const yaml::Entry& entry, ModeRule& rule) {
@@ -181,6 +183,13 @@ class Reader {
   yaml::Problems& problems_;
 };
 
+// JSON strings are YAML strings, too.
+std::string in_yaml(std::string_view text) { return json_text(nlohmann::json(std::string(text))); }
+
+std::string in_yaml(const std::vector<std::int32_t>& numbers) {
+  return numbers.size() == 1 ? fmt::format("{}", numbers.front()) : fmt::format("[{}]", fmt::join(numbers, ", "));
+}
+
 }  // namespace
 
 const char* mode_map_help() { return kHelp; }
@@ -200,6 +209,44 @@ ModeMap read_mode_map(const std::string& file) {
   if (yaml.size() > kMostBytes)
     throw std::invalid_argument(file + ": larger than 1 MiB; give a mode map, rules in YAML");
   return parse_mode_map(yaml, file);
+}
+
+std::string to_yaml(const ModeRule& rule) {
+  std::vector<std::string> keys;
+  const auto add = [&](const char* key, const std::string& value) {
+    keys.push_back(fmt::format("{}: {}", key, value));
+  };
+  const auto add_text = [&](const char* key, std::string_view text) {
+    if (!text.empty()) add(key, in_yaml(text));
+  };
+  add_text("library", rule.library);
+  if (rule.group) add("group", in_yaml(*rule.group));
+  if (rule.kernel) add("kernel", in_yaml(*rule.kernel));
+  if (!rule.streams.empty()) add("stream", in_yaml(rule.streams));
+  if (!rule.ranks.empty()) add("ranks", in_yaml(rule.ranks));
+  const bool is_plain_compute = rule.what == KernelClass::compute && rule.mode == Mode::none;
+  const bool needs_class = !is_plain_compute && (rule.what != KernelClass::communication || rule.mode == Mode::none);
+  if (needs_class) add("class", std::string(kClasses[static_cast<std::size_t>(rule.what)]));
+  if (is_plain_compute) add("mode", "compute");
+  if (rule.mode != Mode::none) add("mode", std::string(to_string(rule.mode)));
+  add_text("purpose", name_of(rule.purpose));
+  add_text("why", rule.why);
+  add_text("source", rule.source);
+  add_text("versions", rule.versions);
+  return fmt::format("{{{}}}", fmt::join(keys, ", "));
+}
+
+std::string to_yaml(const ModeMap& map) {
+  std::string yaml = "# A mode map: `underlap help mode-map` describes the format.\nrules:\n";
+  for (const ModeRule& rule : map.rules) yaml += fmt::format("  - {}\n", to_yaml(rule));
+  return yaml;
+}
+
+std::span<const std::string_view> mode_words() { return kModes; }
+
+void set_mode(ModeRule& rule, std::string_view word) {
+  if (word == "compute") rule.what = KernelClass::compute;
+  rule.mode = mode_from(word).value_or(Mode::none);
 }
 
 }  // namespace underlap::attribution

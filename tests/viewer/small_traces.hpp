@@ -57,4 +57,24 @@ inline Trace ranks_of_one_group(std::int32_t num_ranks, std::int64_t early_ns = 
 
 inline Trace two_ranks(std::int64_t early_ns) { return ranks_of_one_group(2, early_ns); }
 
+/// As a reader of another tool's trace leaves it: stream 7 computes, streams 20 and 7 communicate in two groups.
+inline Trace foreign_trace() {
+  Trace trace;
+  const std::uint32_t compute = trace.add_track({0, 7, "stream 7"}), comm = trace.add_track({0, 20, "stream 20"});
+  const auto kernel = [](std::uint32_t track, std::int64_t start, const char* name) {
+    return underlap::testing_support::foreign_slice(track, start, start + 100'000, name);
+  };
+  const auto group = [&](const char* name, const char* description) {
+    return trace.add_group({.ranks = {0, 1}, .name = intern(name), .description = intern(description)});
+  };
+  const auto record = [](std::uint32_t of, std::uint64_t sequence) {
+    return CommunicationRecord{.group = of, .sequence = sequence, .transfers = {{.bytes = 1 << 20}}};
+  };
+  const std::uint32_t first = group("5", "blue"), second = group("6", "red");
+  trace.add(kernel(compute, 0, "void gemm<float>(float*)"));
+  trace.add(kernel(comm, 200'000, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)"), record(first, 0));
+  trace.add(kernel(compute, 400'000, "ncclDevKernel_AllGather_RING_LL(args)"), record(second, 0));
+  return trace;
+}
+
 }  // namespace underlap::viewer::testing_support

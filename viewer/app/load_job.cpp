@@ -7,6 +7,7 @@
 #include <new>
 
 #include "profiler/gate/named_runs.hpp"
+#include "viewer/app/viewer_settings.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -105,10 +106,26 @@ void LoadJob::run() {
 
 namespace {
 
+// With the mode map that is kept for the trace. One that cannot be read leaves the trace without it.
+std::shared_ptr<const TraceDocument> open_mapped_trace(const std::string& path, ReadingWatch& watch) {
+  const std::string file = kept_mode_map(QString::fromStdString(path)).toStdString();
+  attribution::ModeMap mode_map;
+  std::string fault;
+  try {
+    if (!file.empty()) mode_map = attribution::read_mode_map(file);
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  std::shared_ptr<TraceDocument> document = open_trace(path, watch, std::move(mode_map));
+  document->mode_map_fault = std::move(fault);
+  if (!file.empty()) document->files.push_back(file);
+  return document;
+}
+
 std::shared_ptr<const Document> open_document(const std::string& path, ReadingWatch& watch) {
   if (kind_of(path) == DocumentKind::run) return open_run(path);
   if (kind_of(path) == DocumentKind::gate) return open_gate(path);
-  return open_trace(path, watch);
+  return open_mapped_trace(path, watch);
 }
 
 std::shared_ptr<const Document> compare(const std::string& from, const std::string& to, bool is_forced,
@@ -120,7 +137,8 @@ std::shared_ptr<const Document> compare(const std::string& from, const std::stri
       throw std::invalid_argument(fmt::format(
           "{} and {} are of different kinds: compare traces with traces, and runs or a saved baseline with runs", from,
           to));
-  const std::shared_ptr<const TraceDocument> before = open_trace(from, watch), now = open_trace(to, watch);
+  const std::shared_ptr<const TraceDocument> before = open_mapped_trace(from, watch),
+                                             now = open_mapped_trace(to, watch);
   watch.say("comparing");
   return compare_documents(before, now, is_forced);
 }

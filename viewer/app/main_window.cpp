@@ -302,7 +302,11 @@ void MainWindow::fail(LoadJob* job, const QString& why, Failure failure) {
 }
 
 Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
-  if (const auto trace = std::dynamic_pointer_cast<const TraceDocument>(document)) return new TracePage(trace);
+  if (const auto trace = std::dynamic_pointer_cast<const TraceDocument>(document)) {
+    auto* shown = new TracePage(trace);
+    connect(shown, &TracePage::read_again_wanted, this, &MainWindow::read_again);
+    return shown;
+  }
   if (const auto comparison = std::dynamic_pointer_cast<const CompareDocument>(document))
     return new ComparePage(comparison);
   if (const auto judged = std::dynamic_pointer_cast<const GateDocument>(document)) return new ReportPage(judged);

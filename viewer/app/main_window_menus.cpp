@@ -285,6 +285,7 @@ void MainWindow::show_keys() {
   add_line(tr("Zoom to a slice"), tr("double-click or middle button"));
   add_line(tr("Expand or collapse a lane; pin it"), tr("click its name; Ctrl+click"));
   add_line(tr("Expand a rank into its lanes"), tr("click its strip or triangle"));
+  add_line(tr("Assign communication to a mode"), tr("right-click a slice"));
   add_line(tr("Move a lane"), tr("drag its name"));
   table->resizeColumnsToContents();
   table->horizontalHeader()->setStretchLastSection(true);

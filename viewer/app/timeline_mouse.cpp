@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mouse input of a timeline: zoom, pan, select, move lanes, and show tooltips.
 #include <QApplication>
+#include <QContextMenuEvent>
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QScrollBar>
@@ -122,6 +123,15 @@ void TimelineView::zoom_to(const Scene::Hit& hit) {
   if (hit.slice == Timeline::kNoSlice) return;
   select(hit.slice);
   show_range({timeline().begin_ns(hit.slice), timeline().end_ns(hit.slice)});
+}
+
+// Of the slice at the mouse, or of the selected one if a key asks.
+void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
+  const bool is_by_mouse = event->reason() == QContextMenuEvent::Mouse;
+  const std::uint32_t slice = is_by_mouse ? scene_.hit(event->pos(), scene_size(), state_).slice : state_.selected;
+  if (slice >= timeline().trace().size()) return;
+  if (is_by_mouse) select(slice);
+  emit menu_wanted(slice, event->globalPos());
 }
 
 void TimelineView::leaveEvent(QEvent*) {

@@ -80,6 +80,7 @@ class TimelineView : public QWidget {
 
  signals:
   void slice_selected(std::uint32_t slice);
+  void menu_wanted(std::uint32_t slice, const QPoint& global);  ///< for a slice
   void range_selected(bool is_any);
   void view_changed();
 
@@ -91,6 +92,7 @@ class TimelineView : public QWidget {
   void mouseMoveEvent(QMouseEvent*) override;
   void mouseReleaseEvent(QMouseEvent*) override;
   void mouseDoubleClickEvent(QMouseEvent*) override;
+  void contextMenuEvent(QContextMenuEvent*) override;
   void leaveEvent(QEvent*) override;
   bool event(QEvent*) override;
 

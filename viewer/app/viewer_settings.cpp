@@ -10,26 +10,34 @@ namespace {
 
 constexpr qsizetype kMostDocuments = 100;
 
+// Keeps a value of a document. `what` is the name of the setting with the values of all documents.
+void keep(const QString& what, const QString& key, const QJsonValue& value) {
+  QSettings settings = viewer_settings();
+  QJsonObject kept = QJsonDocument::fromJson(settings.value(what).toByteArray()).object();
+  QStringList order = settings.value(what + "_of").toStringList();
+  order.removeAll(key);
+  order.prepend(key);
+  kept[key] = value;
+  while (order.size() > kMostDocuments) kept.remove(order.takeLast());
+  settings.setValue(what + "_of", order);
+  settings.setValue(what, QJsonDocument(kept).toJson(QJsonDocument::Compact));
+}
+
+QJsonValue kept(const QString& what, const QString& key) {
+  return QJsonDocument::fromJson(viewer_settings().value(what).toByteArray()).object()[key];
+}
+
 }  // namespace
 
 QSettings viewer_settings() { return QSettings(QSettings::IniFormat, QSettings::UserScope, "underlap", "viewer"); }
 
-void keep_state(const QString& key, const QJsonObject& state) {
-  QSettings settings = viewer_settings();
-  QJsonObject kept = QJsonDocument::fromJson(settings.value("lanes").toByteArray()).object();
-  QStringList order = settings.value("lanes_of").toStringList();
-  order.removeAll(key);
-  order.prepend(key);
-  kept[key] = state;
-  while (order.size() > kMostDocuments) kept.remove(order.takeLast());
-  settings.setValue("lanes_of", order);
-  settings.setValue("lanes", QJsonDocument(kept).toJson(QJsonDocument::Compact));
-}
+void keep_state(const QString& key, const QJsonObject& state) { keep("lanes", key, state); }
 
-QJsonObject kept_state(const QString& key) {
-  const QByteArray kept = viewer_settings().value("lanes").toByteArray();
-  return QJsonDocument::fromJson(kept).object()[key].toObject();
-}
+QJsonObject kept_state(const QString& key) { return kept("lanes", key).toObject(); }
+
+void keep_mode_map(const QString& trace, const QString& file) { keep("mode_maps", trace, file); }
+
+QString kept_mode_map(const QString& trace) { return kept("mode_maps", trace).toString(); }
 
 void keep_open(const std::vector<Request>& requests) {
   QJsonArray open;

@@ -16,6 +16,10 @@ QSettings viewer_settings();
 void keep_state(const QString& key, const QJsonObject& state);
 QJsonObject kept_state(const QString& key);
 
+/// The file with the mode map of a trace; empty: it has none. Kept for the last hundred traces.
+void keep_mode_map(const QString& trace, const QString& file);
+QString kept_mode_map(const QString& trace);
+
 /// What was open when the last window closed.
 void keep_open(const std::vector<Request>& requests);
 std::vector<Request> kept_open();

@@ -40,8 +40,6 @@ void add_result_files(const fs::path& path, std::vector<std::string>& files) {
 
 unsigned num_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-attribution::AttributionOptions no_options(const Trace&) { return {}; }
-
 compare::NamedTrace named(const TraceDocument& document) {
   return {document.path, {document.traced.trace, document.traced.summary}};
 }
@@ -54,13 +52,15 @@ DocumentKind kind_of(const std::string& path) {
   return named.extension() == ".json" && gate::is_gate_file(named) ? DocumentKind::gate : DocumentKind::trace;
 }
 
-std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch) {
+std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch, attribution::ModeMap mode_map) {
   if (gate::holds_runs(path))
     throw std::invalid_argument(path +
                                 ": is a saved baseline or contains several runs; open one of the runs, or compare "
                                 "others with it: underlap view --compare BASELINE CANDIDATE");
   auto document = make_document<TraceDocument>(path, title_of(path));
-  document->traced = input::read_cell(input::trace_files({path}), no_options, watch, {.reasons = true});
+  document->mode_map = std::move(mode_map);
+  const auto options = [&](const Trace&) { return attribution::AttributionOptions{.mode_map = document->mode_map}; };
+  document->traced = input::read_cell(input::trace_files({path}), options, watch, {.reasons = true});
   document->files = document->traced.files;
   if (!document->traced.cell.empty()) document->title = document->traced.cell;
   document->headline = analysis::headline(document->traced.trace, document->traced.summary);

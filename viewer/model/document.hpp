@@ -31,6 +31,8 @@ struct TraceDocument : Document {
   input::CellTrace traced;
   std::unique_ptr<Timeline> timeline;  ///< of `traced`
   bool is_partial = false;             ///< it is still being read: kinds and modes may not be known yet
+  attribution::ModeMap mode_map;       ///< that modes were assigned with
+  std::string mode_map_fault;          ///< why the mode map of the trace could not be read
   std::vector<std::string> headline;   ///< the most important results, as `underlap analyze` prints them
 };
 
@@ -61,9 +63,10 @@ struct ScalingDocument : Document {
 enum class DocumentKind { trace, run, gate };
 DocumentKind kind_of(const std::string& path);
 
-/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does. Throws as input::read_cell(); Cancelled;
-/// std::invalid_argument for what holds runs.
-std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch);
+/// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does, with a mode map. Throws as
+/// input::read_cell(); Cancelled; std::invalid_argument for what holds runs.
+std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch,
+                                          attribution::ModeMap mode_map = {});
 
 /// What was read of a trace so far, as a document of its own.
 std::shared_ptr<TraceDocument> part_of(const std::string& path, const Trace& so_far);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
 #include <utility>
 
 #include "tests/profiler/error_of.hpp"
@@ -187,6 +188,27 @@ rules:
   EXPECT_EQ(trace.tag(2).mode, Mode::pp);
   EXPECT_EQ(trace.tag(3).mode, Mode::none);
   EXPECT_THAT(report.not_taken, testing::IsEmpty());
+}
+
+// The built-in rules use every key.
+TEST(ModeMap, ReadsBackAsItWasWritten) {
+  const std::string yaml = std::string(kernel_names_text()) + R"(
+  - {group: "a \"quoted\"\tname: {1}", stream: [3, 4], ranks: 0, mode: fsdp, purpose: "param: all"}
+  - {kernel: "void f<int>(int*)|#g", mode: compute}
+  - {stream: 5, class: communication}
+)";
+  const ModeMap map = parse_mode_map(yaml, "m");
+  const ModeMap again = parse_mode_map(to_yaml(map), "again");
+  EXPECT_EQ(to_yaml(again), to_yaml(map));
+  ASSERT_EQ(again.rules.size(), map.rules.size());
+  for (std::size_t i = 0; i < map.rules.size(); ++i) {
+    const ModeRule &was = map.rules[i], &is = again.rules[i];
+    const auto keys = [](const ModeRule& rule) {
+      return std::tie(rule.group, rule.kernel, rule.streams, rule.ranks, rule.what, rule.mode, rule.purpose,
+                      rule.library, rule.why, rule.source, rule.versions);
+    };
+    EXPECT_EQ(keys(is), keys(was)) << to_yaml(was);
+  }
 }
 
 TEST(ModeMap, SaysWhereItIsWrongAndHowToMendIt) {

@@ -22,6 +22,14 @@ SelectionPanel::SelectionPanel()
     auto* table = make_table(model, model == parts_ ? tr("Parts of the selection") : tr("Names in the selection"),
                              model == parts_ ? -1 : FigureTableModel::kSort);
     split->addWidget(table);
+    if (model == parts_) continue;
+    table->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(table, &QWidget::customContextMenuRequested, this, [this, table](const QPoint& at) {
+      const QModelIndex index = table->indexAt(at);
+      if (!index.isValid()) return;
+      const std::string& name = names_->table().rows[static_cast<std::size_t>(source_row(index))].names.front();
+      emit menu_wanted(viewer::text(name), table->viewport()->mapToGlobal(at));
+    });
   }
   ranks_->setAccessibleName(tr("Ranks"));
   ranks_->addItem(tr("all ranks"));

@@ -48,6 +48,7 @@ class SelectionPanel : public QWidget {
 
  signals:
   void rank_chosen();
+  void menu_wanted(const QString& name, const QPoint& global);  ///< for a name of the selection
 
  private:
   void show_figures(const RangeFigures&);

@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QListView>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QSplitter>
 #include <QTabBar>
@@ -48,6 +49,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
       lanes_(make_lanes_list(timeline_->arrangement())),
       facts_(new FigureTableModel(this)),
       selection_(new SelectionPanel),
+      modes_(new ModePanel(document_)),
       breakdown_(new FigureTableModel(this)),
       found_(new SlicesModel(*document_->timeline, this)),
       worst_(new SlicesModel(*document_->timeline, this, &document_->traced.summary)),
@@ -67,6 +69,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
   panels_->addTab(make_search(), tr("Find"));
   panels_->addTab(make_worst(), tr("Worst exposed"));
   panels_->addTab(make_analysis(), tr("Analysis"));
+  panels_->addTab(modes_, tr("Modes"));
   panels_->addTab(lanes_, tr("Lanes"));
   auto* report = new QPlainTextEdit(trace_text());
   report->setReadOnly(true);
@@ -82,7 +85,41 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
   });
   selection_->offer_ranks(document_->timeline->ranks());
   connect(selection_, &SelectionPanel::rank_chosen, this, &TracePage::ask_for_selection);
+  connect_menus();
   setFocusProxy(timeline_);
+}
+
+void TracePage::connect_menus() {
+  const auto show = [this](const auto& of, const QPoint& at) {
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    modes_->fill_menu(*menu, of);
+    if (!menu->isEmpty()) menu->popup(at);
+  };
+  connect(timeline_, &TimelineView::menu_wanted, this, show);
+  connect(selection_, &SelectionPanel::menu_wanted, this, show);
+  connect(modes_, &ModePanel::failed, this, [this] { panels_->setCurrentWidget(modes_); });
+  // Queued, since reading again deletes this page.
+  connect(modes_, &ModePanel::changed, this, &TracePage::read_again_wanted, Qt::QueuedConnection);
+}
+
+// Of a trace with as many slices the selected slice and the panel that was shown.
+QJsonObject TracePage::kept_state() const {
+  QJsonObject state = timeline_->kept_state();
+  const auto size = static_cast<qint64>(document_->traced.trace.size());
+  state["page"] = QJsonObject{{"slices", size},
+                              {"selected", static_cast<qint64>(timeline_->state().selected)},
+                              {"panel", panels_->currentIndex()}};
+  return state;
+}
+
+void TracePage::restore(const QJsonObject& state) {
+  timeline_->restore(state);
+  const QJsonObject page = state["page"].toObject();
+  const auto size = static_cast<qint64>(document_->traced.trace.size());
+  const qint64 selected = page["selected"].toInteger(size);
+  if (page["slices"].toInteger() == size && selected < size) timeline_->select(static_cast<std::uint32_t>(selected));
+  panels_->setCurrentIndex(page["panel"].toInt());
 }
 
 ChartInput TracePage::chart_input() const {
@@ -119,7 +156,11 @@ QString TracePage::answer_text() const {
   QStringList lines, sentences;
   for (const std::string& fault : analysis::faults(document_->traced.trace, document_->traced.summary))
     lines << tr("<b>%1</b>").arg(text(fault).toHtmlEscaped());
-  for (const std::string& sentence : document_->headline) sentences << text(sentence).toHtmlEscaped();
+  for (const std::string& sentence : document_->headline)
+    sentences
+        << text(sentence).replace(text(analysis::kAssignHint), tr("right-click a slice to assign it")).toHtmlEscaped();
+  if (!document_->mode_map_fault.empty())
+    lines << tr("<b>The mode map was not applied: %1</b>").arg(text(document_->mode_map_fault).toHtmlEscaped());
   if (!sentences.isEmpty()) lines << sentences.join(" ");
   return document_->is_partial ? QString() : lines.join("<br>");
 }

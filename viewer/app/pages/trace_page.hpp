@@ -5,6 +5,7 @@
 #include <QTimer>
 #include <QWidget>
 
+#include "viewer/app/pages/mode_panel.hpp"
 #include "viewer/app/pages/page.hpp"
 #include "viewer/app/pages/selection_panel.hpp"
 #include "viewer/app/timeline_view.hpp"
@@ -36,8 +37,8 @@ class TracePage : public Page {
   void set_legend(bool has_legend) override { timeline_->set_legend(has_legend); }
   QList<QWidget*> stops() override;
   int lane_row() override;
-  QJsonObject kept_state() const override { return timeline_->kept_state(); }
-  void restore(const QJsonObject& state) override { timeline_->restore(state); }
+  QJsonObject kept_state() const override;
+  void restore(const QJsonObject& state) override;
   void find() override;
   void go_to_found(Towards) override;
   void go_to_worst() override;
@@ -47,13 +48,18 @@ class TracePage : public Page {
   const FigureTableModel& selected_names() const { return selection_->names(); }
   const SlicesModel& found() const { return *found_; }
   const SlicesModel& worst() const { return *worst_; }
+  ModePanel& modes() { return *modes_; }
   void search(const QString& text);
   /// Returns a function that applies the state of `part`, the same trace while it was still being read: view, lanes,
   /// marks, selection, panel, search. The function does not need `part`.
   std::function<void()> going_on_from(const TracePage& part);
 
+ signals:
+  void read_again_wanted();
+
  private:
   QWidget* make_timeline();
+  void connect_menus();
   QWidget* make_search();
   QWidget* make_worst();
   QWidget* make_analysis();
@@ -71,6 +77,7 @@ class TracePage : public Page {
   QListView* lanes_;
   FigureTableModel* facts_;
   SelectionPanel* selection_;
+  ModePanel* modes_;
   FigureTableModel* breakdown_;
   SlicesModel* found_;
   SlicesModel* worst_;
