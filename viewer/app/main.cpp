@@ -12,14 +12,18 @@
 #include <QJsonArray>
 #include <QJsonObject>
 #include <QPluginLoader>
+#include <QSettings>
+#include <QTemporaryDir>
 #include <cstdlib>
 
+#include "platform/atomic_file.hpp"
 #include "platform/errors.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/memory_room.hpp"
 #include "platform/text/output.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/render.hpp"
+#include "viewer/charts/write_chart.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -32,6 +36,7 @@ struct Arguments {
   std::string size;
   bool dark = false;
   bool compare = false;
+  bool window = false;
 };
 
 QSize size_from(const std::string& text) {
@@ -61,6 +66,8 @@ void check(const Arguments& arguments) {
     throw std::invalid_argument(
         "--range, --chart, --cell and --size need --render FILE; in a window, Ctrl+H shows charts, and --chart scaling "
         "compares several runs");
+  if (arguments.window && (!renders || !arguments.range.empty() || has_chart || !request.cell.empty()))
+    throw std::invalid_argument("--window needs --render FILE.png, and takes no --range, --chart or --cell");
   if (arguments.compare && request.inputs.size() != 2)
     throw std::invalid_argument(
         fmt::format("--compare takes two traces or runs, the baseline first, not {}", request.inputs.size()));
@@ -163,9 +170,22 @@ std::string why_no_display(std::shared_ptr<void>& connection) {
   return why;
 }
 
-// Drops Qt's warning about XDG_RUNTIME_DIR: users of the viewer cannot fix it, and nothing needs that folder.
+// Drops warnings that users of the viewer cannot fix: about XDG_RUNTIME_DIR, which nothing needs, and about windows
+// that are drawn without a screen.
 void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
-  if (!message.startsWith("QStandardPaths: XDG_RUNTIME_DIR")) print_error("{}\n", message.toStdString());
+  if (!message.startsWith("QStandardPaths: XDG_RUNTIME_DIR") && !message.startsWith("This plugin does not support"))
+    print_error("{}\n", message.toStdString());
+}
+
+void open_inputs(MainWindow& window, const Arguments& arguments) {
+  QStringList inputs;
+  for (const std::string& input : arguments.request.inputs) inputs << QString::fromStdString(input);
+  if (!arguments.request.chart.empty())
+    window.scale(inputs, arguments.request.is_forced);
+  else if (arguments.compare)
+    window.compare(inputs[0], inputs[1], arguments.request.is_forced);
+  else
+    for (const QString& input : inputs) window.open(input);
 }
 
 int show(int& argc, char** argv, const Arguments& arguments) {
@@ -179,22 +199,35 @@ int show(int& argc, char** argv, const Arguments& arguments) {
   MainWindow window;
   if (arguments.dark) window.set_dark(true);
   window.show();
-  QStringList inputs;
-  for (const std::string& input : arguments.request.inputs) inputs << QString::fromStdString(input);
-  if (!arguments.request.chart.empty())
-    window.scale(inputs, arguments.request.is_forced);
-  else if (arguments.compare)
-    window.compare(inputs[0], inputs[1], arguments.request.is_forced);
-  else
-    for (const QString& input : inputs) window.open(input);
+  open_inputs(window, arguments);
   return QApplication::exec();
+}
+
+// A picture of the window. It neither reads nor changes what the viewer keeps of this user.
+int render_window(int& argc, char** argv, const Arguments& arguments) {
+  const RenderRequest& request = arguments.request;
+  ::setenv("QT_SCALE_FACTOR", fmt::format("{}", request.scale).c_str(), 1);
+  QApplication application(argc, argv);
+  const QTemporaryDir settings;
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
+  MainWindow window;
+  window.set_dark(arguments.dark);
+  window.resize(arguments.size.empty() ? QSize(1280, 860) : size_from(arguments.size));
+  window.show();
+  open_inputs(window, arguments);
+  while (window.is_loading()) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+  if (!window.last_error().isEmpty()) throw std::invalid_argument(window.last_error().toStdString());
+  QApplication::processEvents();
+  write_file_atomically(request.output, png_of(window.grab().toImage()));
+  return kOk;
 }
 
 int run(int& argc, char** argv, const Arguments& arguments) {
   check(arguments);
   qInstallMessageHandler(pass_on);
   if (arguments.request.output.empty()) return show(argc, argv, arguments);
-  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // overrides the desktop's setting: a picture needs no window
+  ::setenv("QT_QPA_PLATFORM", "offscreen", 1);  // overrides the desktop's setting: a picture needs no screen
+  if (arguments.window) return render_window(argc, argv, arguments);
   QApplication application(argc, argv);
   render(request_of(arguments));
   return kOk;
@@ -219,6 +252,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--scale", request.scale, "with --render: scale factor of the picture")
       ->check(CLI::Range(0.5, 8.0))
       ->capture_default_str();
+  app.add_flag("--window", arguments.window, "with --render: draw the whole window with its tables and panels");
   app.add_flag("--dark", arguments.dark, "dark colors");
   app.add_flag("--force", request.is_forced, "compare even if the two sides did different work");
   app.footer(

@@ -99,6 +99,23 @@ TEST_F(Program, DrawsATimelineWithoutAWindow) {
   EXPECT_EQ(twice.pixel(1000, 540), Theme::dark().background.rgb());
 }
 
+TEST_F(Program, DrawsTheWindowWithoutAScreenOrSettings) {
+  const std::map<QString, QString> own{{"XDG_CONFIG_HOME", q("settings")}};
+  EXPECT_EQ(run({"--render", q("start.png"), "--window"}, own).code, 0);
+  EXPECT_EQ(QImage(q("start.png")).size(), QSize(1280, 860));
+  const Ended ended =
+      run({"--render", q("twice.png"), "--window", "--scale", "2", "--size", "800x600", "--dark", q("before.pftrace")},
+          own);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.said, "");
+  const QImage dark(q("twice.png"));
+  EXPECT_EQ(dark.size(), QSize(1600, 1200));
+  EXPECT_EQ(dark.pixel(1000, 20), Theme::dark().surface.rgb());
+  EXPECT_FALSE(fs::exists(at("settings")));
+  EXPECT_THAT(refused({"--render", q("out.png"), "--window", q("gone.pftrace")}), HasSubstr("gone.pftrace"));
+  EXPECT_THAT(refused({"--window", q("before.pftrace")}), HasSubstr("--window needs --render"));
+}
+
 TEST_F(Program, DrawsOneStepOrAPartOfTime) {
   expect_success({"--render", q("a.png"), "--range", "step 2", q("before.pftrace")});
   expect_success({"--render", q("b.png"), "--range", "12ms..24ms", q("before.pftrace")});
