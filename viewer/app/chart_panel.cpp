@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/app/chart_panel.hpp"
 
+#include <QAction>
+#include <QApplication>
 #include <QChart>
 #include <QChartView>
+#include <QClipboard>
 #include <QComboBox>
 #include <QFileDialog>
 #include <QHBoxLayout>
@@ -38,7 +41,11 @@ ChartPanel::ChartPanel()
       scrolled_(new QScrollArea),
       reason_(plain_label()) {
   kinds_->setAccessibleName(tr("Chart"));
-  auto* save_button = new QPushButton(tr("Save as..."));
+  auto* save = new QAction(tr("&Save picture or data..."), this);
+  auto* copy = new QAction(tr("&Copy picture"), this);
+  auto* save_button = new QPushButton(tr("Save picture..."));
+  view_->addActions({copy, save});
+  view_->setContextMenuPolicy(Qt::ActionsContextMenu);
   reason_->setWordWrap(true);
   reason_->setAlignment(Qt::AlignCenter);
   view_->setRenderHint(QPainter::Antialiasing);
@@ -58,6 +65,8 @@ ChartPanel::ChartPanel()
   setFocusProxy(kinds_);
   connect(kinds_, &QComboBox::currentIndexChanged, this, [this] { redraw(); });
   connect(save_button, &QPushButton::clicked, this, &ChartPanel::save);
+  connect(save, &QAction::triggered, this, &ChartPanel::save);
+  connect(copy, &QAction::triggered, this, &ChartPanel::copy);
 }
 
 ChartPanel::~ChartPanel() = default;
@@ -97,10 +106,16 @@ void ChartPanel::redraw() {
   delete before;
 }
 
+void ChartPanel::copy() {
+  if (chart_)
+    QApplication::clipboard()->setImage(
+        chart_image(*chart_, *theme_, fitting_size(*chart_, *theme_), devicePixelRatioF()));
+}
+
 void ChartPanel::save() {
   if (!chart_) return;
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), text(chart_->kind.name) + ".svg",
-                                                    tr("Pictures and data (*.svg *.png *.csv)"));
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save the chart"), text(chart_->kind.name) + ".png",
+                                                    tr("Pictures and data (*.png *.svg *.csv)"));
   if (!path.isEmpty()) save_as(path);
 }
 

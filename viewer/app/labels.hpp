@@ -26,6 +26,10 @@ inline QLabel* sentence_label(const QString& text = {}) {
   return label;
 }
 
+/// `text` as a tooltip: only lines of more than 90 characters are broken, between words where there are any. Names from
+/// files do not act as HTML.
+QString tooltip_text(const QString& text);
+
 /// A layout from top to bottom; -1: spacing as the style has it.
 inline QVBoxLayout* column_of(QWidget* parent, int margin = 0, int spacing = -1) {
   auto* layout = new QVBoxLayout(parent);

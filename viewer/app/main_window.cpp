@@ -351,7 +351,7 @@ void MainWindow::show_document(LoadJob* job, const std::shared_ptr<const Documen
   const std::function<void()> go_on = part == nullptr || whole == nullptr ? [] {} : whole->going_on_from(*part);
   replace(jobs_[job], page, title_among_others(*document, jobs_[job]));
   jobs_[job] = page;
-  tabs_->setTabToolTip(tabs_->indexOf(page), text(document->path));
+  tabs_->setTabToolTip(tabs_->indexOf(page), tooltip_text(text(document->path)));
   show_title();
   restore_state_of(page);
   go_on();

@@ -255,7 +255,7 @@ TEST_F(Documents, EveryColumnOfATableIsSeen) {
   compared();
   for (const QTableView* table : window->findChildren<QTableView*>()) {
     const int last = table->model()->columnCount() - 1;
-    if (last < 0) continue;
+    if (last < 0 || !table->isVisible()) continue;
     EXPECT_LE(table->columnViewportPosition(last) + table->columnWidth(last), table->viewport()->width())
         << table->accessibleName().toStdString();
   }

@@ -3,14 +3,18 @@
 #include <QAbstractItemView>
 #include <QChart>
 #include <QChartView>
+#include <QClipboard>
 #include <QComboBox>
 #include <QHeaderView>
+#include <QHelpEvent>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTableView>
+#include <QToolTip>
 
 #include "tests/viewer/app/window_fixture.hpp"
 #include "viewer/app/chart_panel.hpp"
+#include "viewer/app/labels.hpp"
 #include "viewer/app/tables.hpp"
 
 namespace underlap::viewer {
@@ -48,6 +52,63 @@ TEST_F(Tables, FiguresStandBesideTheirNames) {
   for (int column = 0; column <= kFigures; ++column)
     EXPECT_LE(widths[static_cast<std::size_t>(column)],
               2 + std::max(contents_of(column), table->horizontalHeader()->sectionSizeHint(column)));
+}
+
+// Every word of a title is seen, on as many lines as it takes.
+TEST_F(Tables, TitlesAreBrokenAndNeverCut) {
+  widths_at(2400);
+  const int one_line = table->horizontalHeader()->height();
+  widths_at(520);
+  const QHeaderView& titles = *table->horizontalHeader();
+  EXPECT_TRUE(wait_until([&] { return titles.height() >= one_line + titles.fontMetrics().lineSpacing(); }));
+  for (int column = 1; column <= kFigures; ++column)
+    EXPECT_GE(titles.sectionSize(column), titles.fontMetrics().horizontalAdvance("exposed"));
+}
+
+TEST_F(Tables, AreCopiedWithTabsAndSavedAsCsv) {
+  analysis::FigureTable two = model.table();
+  two.rows.push_back({{"=a\tname, \"quoted\""}, std::vector<std::optional<double>>(kFigures, 2.5e6)});
+  model.set_table(two);
+  widths_at(2400);
+  const QString titles = "cell" + QString("\texposed of a step ms").repeated(kFigures) + "\n";
+  const QString first = two.rows[0].names[0].c_str() + QString("\t1.000").repeated(kFigures) + "\n";
+  const QString second = "=a\\tname, \"quoted\"" + QString("\t2.500").repeated(kFigures) + "\n";
+  EXPECT_EQ(table_text(*table), titles + first + second);
+  table->selectRow(1);
+  EXPECT_TRUE(table->actions().first()->shortcuts().contains(QKeySequence::Copy));
+  table->actions().first()->trigger();
+  EXPECT_EQ(QApplication::clipboard()->text(), titles + second);
+  EXPECT_EQ(table_csv(*table), (titles.chopped(1).replace('\t', ',') + "\n" + first.chopped(1).replace('\t', ',') +
+                                "\n\"'=a\\tname, \"\"quoted\"\"\"" + QString(",2.500").repeated(kFigures) + "\n")
+                                   .toStdString());
+}
+
+// A kernel's name keeps its line and is no HTML; only a long one is broken.
+TEST_F(Tables, TooltipsBreakOnlyLongLines) {
+  EXPECT_EQ(tooltip_text("void gemm<int, 8>(float*)"),
+            "<p style='white-space:pre'>void gemm&lt;int, 8&gt;(float*)</p>");
+  const QString longest = tooltip_text(QString("word ").repeated(40));
+  for (const QString& line : longest.split("<br>")) EXPECT_LT(line.size(), 90 + 40);
+  EXPECT_EQ(longest.count("<br>"), 2);
+  EXPECT_EQ(tooltip_text(QString(200, 'n')).count("<br>"), 2);
+  EXPECT_EQ(tooltip_text(""), "");
+  widths_at(2400);
+  const QPoint at = table->visualRect(model.index(0, 0)).center();
+  QHelpEvent help(QEvent::ToolTip, at, table->viewport()->mapToGlobal(at));
+  QApplication::sendEvent(table->viewport(), &help);
+  EXPECT_EQ(QToolTip::text(), tooltip_text("a name that is wider than a title"));
+}
+
+TEST_F(Tables, ChartIsCopiedAndSavedFromItsMenu) {
+  open(recorded_run());
+  auto* charts = window->page()->findChild<ChartPanel*>();
+  ASSERT_NE(charts, nullptr);
+  QStringList offered;
+  for (const QAction* action : charts->findChild<QChartView*>()->actions()) offered << action->text();
+  EXPECT_THAT(offered, testing::ElementsAre("&Copy picture", "&Save picture or data..."));
+  QApplication::clipboard()->clear();
+  charts->copy();
+  EXPECT_GT(QApplication::clipboard()->image().width(), 100);
 }
 
 TEST_F(Tables, TitlesGiveWayBeforeNames) {

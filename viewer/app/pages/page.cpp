@@ -57,7 +57,7 @@ QListView* make_lanes_list(LaneArrangement& lanes) {
   list->setUniformItemSizes(true);
   list->setDragDropMode(QListView::InternalMove);
   list->setToolTip(
-      Page::tr("Space shows or hides a lane, P pins it, C collapses it; Ctrl+Up, Ctrl+Down or dragging moves it"));
+      Page::tr("Space shows or hides a lane, P pins it, C collapses it.\nCtrl+Up, Ctrl+Down or dragging moves it."));
   return list;
 }
 
