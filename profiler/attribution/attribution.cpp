@@ -292,7 +292,7 @@ class Attributor {
       if (only_communicates[trace_.track(open.slice)])
         take(open.slice, kByItsStream);
       else
-        set_unclassified(open.slice, "no rule matches its name (assign it: --mode-map)");
+        set_unclassified(open.slice, "no rule matches its name (a mode map can assign it)");
   }
 
   // By track: whether all of its work is communication or looks like it. A track without known communication counts

@@ -12,7 +12,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kSameRun = "give the torch.profiler or Nsight Systems trace of the GPU work of the run";
-constexpr std::string_view kWithLog = "give the trace of the same run, and this log with --inspector";
+constexpr std::string_view kWithLog = "give the trace of the same run (and this log with --inspector)";
 constexpr std::string_view kAscendText = "export as text (export_type), which writes trace_view.json";
 constexpr std::string_view kNsysExport = "export it: nsys export --type=sqlite --include-blobs=true FILE";
 constexpr std::string_view kRocprofJson = "record with rocprofv3 --output-format json";

@@ -186,8 +186,8 @@ GateReport report_of_two_sides(const Runs& baseline, const Runs& candidate, cons
   if (!report.is_exact) report.run_sd = options.run_sd;
   if (!report.is_exact && !report.run_sd && baseline.size() + candidate.size() <= 2)
     report.warnings.emplace_back(
-        "one run per side does not show the run-to-run spread, so no time can be called a regression: measure with "
-        "`underlap run --runs 5`, or set the spread with --run-sd");
+        "one run per side does not show the run-to-run spread, so no time can be called a regression (measure "
+        "several: `underlap run --runs 5`, or set the spread: --run-sd)");
   if (report.is_exact && options.run_sd)
     report.warnings.emplace_back("simulated time has no run-to-run spread: --run-sd is ignored");
   return report;

@@ -8,6 +8,7 @@
 
 #include "profiler/gate/named_runs.hpp"
 #include "viewer/app/viewer_settings.hpp"
+#include "viewer/model/window_text.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -100,7 +101,7 @@ void LoadJob::run() {
   } catch (const std::bad_alloc&) {
     post([this] { on_failed(tr("%1: not enough memory").arg(path_)); });
   } catch (const std::exception& error) {
-    post([this, what = QString::fromUtf8(error.what())] { on_failed(what); });
+    post([this, what = QString::fromStdString(window_text(error.what()))] { on_failed(what); });
   }
 }
 

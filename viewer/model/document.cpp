@@ -55,8 +55,8 @@ DocumentKind kind_of(const std::string& path) {
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch, attribution::ModeMap mode_map) {
   if (gate::holds_runs(path))
     throw std::invalid_argument(path +
-                                ": is a saved baseline or contains several runs; open one of the runs, or compare "
-                                "others with it: underlap view --compare BASELINE CANDIDATE");
+                                ": is a saved baseline or contains several runs; open one of the runs, or choose it as "
+                                "a baseline\n  underlap view --compare BASELINE CANDIDATE");
   auto document = make_document<TraceDocument>(path, title_of(path));
   document->mode_map = std::move(mode_map);
   const auto options = [&](const Trace&) { return attribution::AttributionOptions{.mode_map = document->mode_map}; };

@@ -10,6 +10,7 @@
 #include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
 #include "viewer/model/slices_model.hpp"
+#include "viewer/model/window_text.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -254,6 +255,17 @@ TEST(MatrixTable, WhatAllCellsHaveStandsInTheTitleOnce) {
   EXPECT_EQ(table.rows[1].names.front(), "both bucket=4");
   cells.resize(1);
   EXPECT_EQ(matrix_table(cells).rows[0].names.front(), "off grad_reduce_in_fp32=true");
+}
+
+TEST(WindowText, LeavesOutAdviceWithOptions) {
+  EXPECT_EQ(window_text("2 of 3 blocks (half) are done\n  finish it: underlap run x --resume"),
+            "2 of 3 blocks (half) are done");
+  EXPECT_EQ(window_text("not known (assign it: --mode-map)."), "not known.");
+  EXPECT_EQ(window_text("needs 9 GB (a GPU has 8) (--layers 4 fits)\n  use fewer layers"),
+            "needs 9 GB (a GPU has 8)\n  use fewer layers");
+  // Commands that record a trace stay, and so do names.
+  for (const char* text : {"a report; export it: nsys export --type=sqlite FILE", "folder/a--b (c--d): empty", ""})
+    EXPECT_EQ(window_text(text), text);
 }
 
 // Two ranks, two steps of 100; each has two sends of one name on two streams, the second rank's a little later.
