@@ -321,11 +321,7 @@ std::string wrapped_lines(const std::string& text, const TableFormat& format) {
 }
 
 std::string heading_text(const RunResults& results, const TableFormat& format) {
-  const std::string launch = launch_text(results);
-  const std::string backend =
-      line(fmt::format("backend {}; link {}", to_string(results.info.backend), link_text(results)));
-  const std::string ranks = launch.empty() ? "" : line("ranks " + launch);
-  return wrapped_lines(backend + ranks + line(progress_text(results)) + warnings_text(results, kMostStalls), format);
+  return wrapped_lines(run_heading(results) + warnings_text(results, kMostStalls), format);
 }
 
 std::string answers_text(const std::vector<PairAnswer>& answers, std::size_t most, const TableFormat& format) {
@@ -389,6 +385,12 @@ std::string interval_note(const RunResults& results) {
   if (results.blocks_done == 1) return "one block gives no interval";
   return results.blocks_done < kFewestOfAnyNoise ? "95 % intervals assume normally distributed noise between blocks"
                                                  : "";
+}
+
+std::string run_heading(const RunResults& results) {
+  const std::string launch = launch_text(results);
+  return line(fmt::format("backend {}; link {}", to_string(results.info.backend), link_text(results))) +
+         (launch.empty() ? "" : line("ranks " + launch)) + line(progress_text(results));
 }
 
 std::string report_warnings(const RunResults& results) { return warnings_text(results, kAllStalls); }

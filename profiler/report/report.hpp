@@ -16,6 +16,9 @@ namespace underlap::report {
 /// losses that are not valid. One line each; often empty.
 std::string report_warnings(const RunResults& results);
 
+/// The first lines of run_text(): backend and link, who started the ranks, finished blocks.
+std::string run_heading(const RunResults& results);
+
 /// A note on the intervals of a measured run with few blocks: that there are none, or what they assume. Empty without a
 /// note.
 std::string interval_note(const RunResults& results);

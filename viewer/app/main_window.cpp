@@ -25,9 +25,10 @@
 #include "viewer/app/change_watch.hpp"
 #include "viewer/app/labels.hpp"
 #include "viewer/app/pages/compare_page.hpp"
+#include "viewer/app/pages/gate_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
-#include "viewer/app/pages/report_page.hpp"
 #include "viewer/app/pages/run_page.hpp"
+#include "viewer/app/pages/scaling_page.hpp"
 #include "viewer/app/pages/start_page.hpp"
 #include "viewer/app/pages/trace_page.hpp"
 #include "viewer/app/viewer_settings.hpp"
@@ -309,8 +310,8 @@ Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
   }
   if (const auto comparison = std::dynamic_pointer_cast<const CompareDocument>(document))
     return new ComparePage(comparison);
-  if (const auto judged = std::dynamic_pointer_cast<const GateDocument>(document)) return new ReportPage(judged);
-  if (const auto scaled = std::dynamic_pointer_cast<const ScalingDocument>(document)) return new ReportPage(scaled);
+  if (const auto judged = std::dynamic_pointer_cast<const GateDocument>(document)) return new GatePage(judged);
+  if (const auto scaled = std::dynamic_pointer_cast<const ScalingDocument>(document)) return new ScalingPage(scaled);
   auto* run = new RunPage(std::dynamic_pointer_cast<const RunDocument>(document));
   connect(run, &RunPage::trace_wanted, this, &MainWindow::open);
   connect(run, &RunPage::comparison_wanted, this,

@@ -244,7 +244,8 @@ void MainWindow::show_charts() {
 
 void MainWindow::save_picture() {
   Page* shown = page();
-  if (shown == nullptr || shown->timeline() == nullptr) return show_message(tr("There is no timeline to save."));
+  if (shown != nullptr && shown->charts() != nullptr) return shown->charts()->save();
+  if (shown == nullptr || shown->timeline() == nullptr) return show_message(tr("There is no picture to save here."));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save a picture"), "timeline.png", tr("Pictures (*.png)"));
   if (!path.isEmpty() && !shown->timeline()->grab().save(path)) show_message(tr("%1 could not be written").arg(path));
 }

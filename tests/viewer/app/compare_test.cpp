@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two traces side by side, runs against a baseline, and runs at several sizes.
+#include <QAction>
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSpinBox>
 #include <QTabWidget>
+#include <QTableView>
 
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/pages/gate_page.hpp"
 #include "viewer/app/pages/loading_page.hpp"
-#include "viewer/app/pages/report_page.hpp"
 #include "viewer/app/pages/run_page.hpp"
+#include "viewer/app/pages/scaling_page.hpp"
+#include "viewer/app/tables.hpp"
+#include "viewer/model/text_table_model.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -139,22 +145,75 @@ class Reports : public Window {
 TEST_F(Reports, RunsAreJudgedAsAGateJudgesThem) {
   const QString before = run_of("before", 2), after = run_of("after", 2);
   window->compare(before, after);
-  const ReportPage* page = shown<ReportPage>();
+  const GatePage* page = shown<GatePage>();
   ReadingWatch nobody;
   const gate::GateReport judged =
       gate::run_gate(gate::runs_named(before.toStdString(), nobody), gate::runs_named(after.toStdString(), nobody), {});
   EXPECT_THAT(page->heading().toStdString(), HasSubstr(gate::verdict_sentence(judged)));
-  EXPECT_THAT(page->all().toStdString(), HasSubstr(judged.rows.front().cell));
+  EXPECT_EQ(page->verdict().text().toLower().toStdString(), to_string(judged.verdict));
+  const Table rows = gate::rows_table(judged, gate::Rows::all);
+  ASSERT_EQ(static_cast<std::size_t>(page->rows().rowCount()), rows.rows.size());
+  for (std::size_t row = 0; row < rows.rows.size(); ++row)
+    for (std::size_t column = 0; column < rows.columns.size(); ++column)
+      EXPECT_EQ(page->rows().index(static_cast<int>(row), static_cast<int>(column)).data().toString().toStdString(),
+                rows.rows[row][column].text);
+  EXPECT_THAT(page->explanation().text().toStdString(), HasSubstr(gate::row_sentence(judged.rows.front())));
   EXPECT_EQ(page->findChild<QComboBox*>()->currentData().toString(), "gate");
   // A run that is made anew is said to have changed.
   run_of("before", 2);
   EXPECT_TRUE(wait_until([&] { return window->note().contains("results.json changed"); }));
 }
 
+// The same simulated run, with a baseline whose steps took half the time.
+TEST_F(Reports, RegressionIsNamedAndColoredBeforeItsTable) {
+  report::RunResults results = report::read_results(UNDERLAP_RESULTS_FOLDER "/modelled");
+  for (const char* run : {"now", "before"}) {
+    fs::create_directories(folder.path() / run);
+    report::write_results(folder.path() / run, results, report::Statistics::left_out);
+    results.info.started_utc += "x";  // what separates runs
+    for (report::CellResult& cell : results.cells)
+      for (report::StepSample& sample : cell.samples) sample.step_ns /= 2;
+  }
+  const QString before = text(folder.path() / "before"), now = text(folder.path() / "now");
+  window->compare(before, now);
+  GatePage* page = shown<GatePage>();
+  ASSERT_EQ(page->verdict().text(), "REGRESSION");
+  EXPECT_EQ(page->verdict().palette().color(QPalette::Window), Theme::light().worse);
+  window->set_dark(true);
+  EXPECT_EQ(page->verdict().palette().color(QPalette::Window), Theme::dark().worse);
+  const int last = page->rows().columnCount() - 1;
+  EXPECT_EQ(page->rows().index(0, last).data().toString(), "regression");
+  EXPECT_EQ(page->rows().index(0, last).data(Qt::ForegroundRole).value<QColor>(), Theme::dark().worse);
+}
+
+// Options are for the command line; a window has other means.
+TEST_F(Reports, NoPageNamesAnOption) {
+  report::RunResults results = report::read_results(UNDERLAP_RESULTS_FOLDER "/quick/paced");
+  results.cells.front().memory_advice = "--layers 4 is predicted to fit";
+  for (const char* run : {"one", "two"}) {
+    results.info.started_utc = run;
+    fs::create_directories(folder.path() / run);
+    report::write_results(folder.path() / run, results, report::Statistics::left_out);
+  }
+  open(text(folder.path() / "one"));
+  EXPECT_THAT(shown<RunPage>()->summary().toStdString(), HasSubstr("DOES NOT FIT"));
+  window->compare(text(folder.path() / "one"), text(folder.path() / "two"));
+  EXPECT_THAT(shown<GatePage>()->heading().toStdString(), HasSubstr("one run per side"));
+  window->compare(text(folder.path() / "settings"), text(folder.path() / "two"));
+  wait_for_reading();
+  EXPECT_FALSE(window->last_error().isEmpty());
+  QStringList texts{window->last_error()};
+  for (const QLabel* label : window->findChildren<QLabel*>()) texts << label->text();
+  for (const QTableView* table : window->findChildren<QTableView*>()) texts << table_text(*table);
+  for (const QAction* action : window->all_actions()) texts << action->text();
+  const QRegularExpression option(R"((^|[\s`(])--[a-z])");
+  for (const QString& each : texts) EXPECT_FALSE(each.contains(option)) << each.toStdString();
+}
+
 TEST_F(Reports, ManyRunsOfASideAreJudgedTogether) {
   for (const char* run : {"before/run-00", "before/run-01", "after/run-00", "after/run-01"}) run_of(run, 2);
   window->compare(text(folder.path() / "before"), text(folder.path() / "after"));
-  const ReportPage* page = shown<ReportPage>();
+  const GatePage* page = shown<GatePage>();
   EXPECT_THAT(page->heading().toStdString(), HasSubstr("2 runs"));
 }
 
@@ -170,9 +229,9 @@ TEST_F(Reports, OpenRunIsComparedWithAnotherThatIsOpen) {
       else
         run->findChild<QPushButton*>("judge")->click();
     });
-    EXPECT_NE(shown<ReportPage>(), nullptr) << window->last_error().toStdString();
     ASSERT_EQ(offered.size(), 3);  // a trace is none of them
     EXPECT_EQ(offered.front(), QFileInfo(before).canonicalFilePath());
+    EXPECT_NE(shown<GatePage>(), nullptr) << window->last_error().toStdString();
     window->open(after);
   }
 }
@@ -184,7 +243,7 @@ TEST_F(Reports, RunOfOtherWorkIsJudgedWhereThatIsWanted) {
   ASSERT_NE(refused, nullptr);
   EXPECT_THAT(window->last_error().toStdString(), testing::Not(HasSubstr("--force")));
   emit refused->go_on_wanted();
-  const ReportPage* page = shown<ReportPage>();
+  const GatePage* page = shown<GatePage>();
   EXPECT_THAT(page->heading().toStdString(), HasSubstr("NOT COMPARABLE"));
 }
 
@@ -198,7 +257,7 @@ TEST_F(Reports, OpenRunsOfSeveralSizesAreHeldAgainstEachOther) {
   const QStringList runs{run_of("2", 2), run_of("4", 4), run_of("8", 8)};
   open_all(runs);
   press(window->page(), Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-  const ReportPage* page = shown<ReportPage>();
+  const ScalingPage* page = shown<ScalingPage>();
   std::vector<std::string> paths;
   for (const QString& run : runs) paths.push_back(QFileInfo(run).canonicalFilePath().toStdString());
   const report::ScalingReport scaled = report::read_scaling(paths, false, [](const std::string&) {});
@@ -210,13 +269,13 @@ TEST_F(Reports, OpenRunsOfSeveralSizesAreHeldAgainstEachOther) {
   window->open_again();
   wait_for_reading();
   EXPECT_EQ(window->num_pages(), 4);
-  EXPECT_NE(window->findChild<ReportPage*>(), nullptr);
+  EXPECT_NE(window->findChild<ScalingPage*>(), nullptr);
 }
 
 TEST_F(Reports, RunsOfOneSizeAreRefusedInTheWindow) {
   open_all({run_of("one", 2)});
   press(window->page(), Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
-  EXPECT_THROW(shown<ReportPage>(), std::runtime_error);
+  EXPECT_THROW(shown<ScalingPage>(), std::runtime_error);
   EXPECT_THAT(window->last_error().toStdString(), HasSubstr("two sizes"));
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The windows print the step and the exposed time that the commands print.
-#include <fmt/format.h>
-
 #include <QLabel>
 #include <QProcess>
-#include <QTableView>
 
-#include "platform/json.hpp"
+#include "profiler/report/answer.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/report_tables.hpp"
 #include "tests/testing.hpp"
 #include "tests/viewer/app/window_fixture.hpp"
+#include "viewer/app/pages/run_page.hpp"
+#include "viewer/model/text_table_model.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -25,28 +26,31 @@ std::string output_of(const QStringList& arguments) {
 
 class RunWindow : public Window, public testing::WithParamInterface<const char*> {};
 
-TEST_P(RunWindow, PrintsTheFiguresOfShow) {
+TEST_P(RunWindow, PrintsWhatShowPrints) {
   const QString run = text(kResults / GetParam());
   open(run);
-  const auto* table = window->page()->findChild<QTableView*>();
-  ASSERT_NE(table, nullptr);
-  const nlohmann::json results = parse_json(output_of({"show", run, "--json"}));
-  const QAbstractItemModel& rows = *table->model();
-  ASSERT_EQ(static_cast<std::size_t>(rows.rowCount()), results["cells"].size());
-  for (int row = 0; row < rows.rowCount(); ++row) {
-    const auto& cell = results["cells"][static_cast<std::size_t>(row)];
-    for (const auto& [title, name] : {std::pair("step ms", "step_ms"), std::pair("exposed ms", "exposed_ms")}) {
-      int column = 0;
-      while (column < rows.columnCount() && rows.headerData(column, Qt::Horizontal) != QString(title)) ++column;
+  const auto* page = shown<RunPage>();
+  const report::RunResults& results = page->document().results;
+  const Table printed = report::brief_table(results, page->document().summaries);
+  const QAbstractItemModel& rows = page->cells();
+  ASSERT_EQ(static_cast<std::size_t>(rows.rowCount()), printed.rows.size());
+  for (int row = 0; row < rows.rowCount(); ++row)
+    for (int column = 0; column < rows.columnCount(); ++column)
       EXPECT_EQ(rows.index(row, column).data().toString().toStdString(),
-                fmt::format("{:.3f}", cell["statistics"][name]["value"].get<double>()))
-          << cell["name"] << " " << title;
-    }
-  }
+                printed.rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)].text);
+  // Every answer, warning and line of the heading.
+  const QString shown_by_program = QString::fromStdString(output_of({"show", run, "--details"})).simplified();
+  for (const QString& line : page->summary().split('\n', Qt::SkipEmptyParts))
+    EXPECT_TRUE(shown_by_program.contains(line.simplified())) << line.toStdString();
+  const std::string answer = report::headline(report::answers_of(results, page->document().summaries));
+  for (const std::string& needed : {answer, report::report_warnings(results), report::run_heading(results)})
+    for (const QString& line : QString::fromStdString(needed).split('\n', Qt::SkipEmptyParts))
+      EXPECT_TRUE(page->summary().contains(line)) << line.toStdString();
 }
 
 INSTANTIATE_TEST_SUITE_P(Results, RunWindow,
-                         testing::Values("quick/paced", "modes", "tp", "modelled", "modes_modelled", "h200/precision"),
+                         testing::Values("quick/paced", "modes", "tp", "modelled", "modes_modelled", "h200/precision",
+                                         "h100/overlap"),
                          CaseName());
 
 class TraceWindow : public Window, public testing::WithParamInterface<const char*> {};

@@ -15,6 +15,7 @@
 #include "viewer/app/command_palette.hpp"
 #include "viewer/app/pages/run_page.hpp"
 #include "viewer/app/viewer_settings.hpp"
+#include "viewer/model/text_table_model.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -213,13 +214,16 @@ TEST_F(Window, OpensATraceWithoutCommunication) {
 TEST_F(Window, RunOpensAsItsMatrixWithCharts) {
   open(recorded_run());
   auto* page = shown<RunPage>();
-  EXPECT_GT(page->matrix().rowCount(), 3);
-  EXPECT_NEAR(page->matrix().index(0, 1).data().toDouble(), 53.2, 0.1);
+  EXPECT_GT(page->cells().rowCount(), 3);
+  EXPECT_EQ(page->cells().index(0, 1).data().toString(), "53.21");
   // A click on a cell's name opens its trace.
   const fs::path trace = folder.path() / page->document().results.cells.front().trace_file;
   fs::create_directories(trace.parent_path());
   trace_file(page->document().results.cells.front().trace_file);
-  auto* cells = page->findChild<QTableView*>();
+  QTableView* cells = nullptr;
+  for (QTableView* table : page->findChildren<QTableView*>())
+    if (table->accessibleName() == "Cells of the run") cells = table;
+  ASSERT_NE(cells, nullptr);
   const QRect name = cells->visualRect(cells->model()->index(0, 0));
   QTest::mouseClick(cells->viewport(), Qt::LeftButton, Qt::NoModifier, name.center());
   EXPECT_NE(shown<TracePage>(), nullptr);

@@ -3,13 +3,15 @@
 
 #include <QAbstractItemModelTester>
 #include <QJsonArray>
+#include <QSortFilterProxyModel>
 
 #include "tests/viewer/small_traces.hpp"
 #include "viewer/model/figure_table_model.hpp"
 #include "viewer/model/lane_arrangement.hpp"
-#include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
+#include "viewer/model/page_tables.hpp"
 #include "viewer/model/slices_model.hpp"
+#include "viewer/model/text_table_model.hpp"
 #include "viewer/model/window_text.hpp"
 
 namespace underlap::viewer {
@@ -245,16 +247,35 @@ TEST(SlicesModel, SortsByFiguresAndBackAgainAndKeepsWhatIsSelected) {
   EXPECT_EQ(model.slices().front(), 1U);
 }
 
-TEST(MatrixTable, WhatAllCellsHaveStandsInTheTitleOnce) {
-  std::vector<report::CellSummary> cells(2);
-  cells[0].name = "off grad_reduce_in_fp32=true";
-  cells[1].name = "both grad_reduce_in_fp32=true bucket=4";
-  const analysis::FigureTable table = matrix_table(cells);
-  EXPECT_EQ(table.names.front().title, "cell, with grad_reduce_in_fp32=true");
-  EXPECT_EQ(table.rows[0].names.front(), "off");
-  EXPECT_EQ(table.rows[1].names.front(), "both bucket=4");
-  cells.resize(1);
-  EXPECT_EQ(matrix_table(cells).rows[0].names.front(), "off grad_reduce_in_fp32=true");
+TEST(TextTable, SortsByFiguresInTheirUnits) {
+  for (const auto& [text, figure] : {std::pair{"12.34 [12.10, 12.61]", 12.34},
+                                     {"+5.2 %", 5.2},
+                                     {"-0.12", -0.12},
+                                     {"1.5 ms", 1.5e6},
+                                     {"2.0 s", 2e9},
+                                     {"1.42 (1.07)", 1.42},
+                                     {"3.0 MB", 3e6}})
+    EXPECT_EQ(leading_figure(text), figure) << text;
+  for (const char* text : {"", "-", "reference", "pass"}) EXPECT_EQ(leading_figure(text), std::nullopt) << text;
+  const Table table{{{"cell", Align::left}, {"step", Align::right}},
+                    {{{"slow"}, {"1.00 s"}}, {{"fast"}, {"900.0 ms"}}, {{"not run"}, {"-"}}}};
+  TextTableModel model(table);
+  QSortFilterProxyModel sorted;
+  sorted.setSourceModel(&model);
+  sorted.setSortRole(TextTableModel::kSort);
+  sorted.sort(1);
+  QStringList names;
+  for (int row = 0; row < 3; ++row) names << sorted.index(row, 0).data().toString();
+  EXPECT_EQ(names.last(), "not run");
+  EXPECT_LT(names.indexOf("fast"), names.indexOf("slow"));
+}
+
+TEST(TextTable, ColorsTextsByTheirStyle) {
+  TextTableModel model(Table{{{"verdict", Align::left}}, {{{"regression", Style::bad}}, {{"pass"}}}});
+  EXPECT_FALSE(model.index(0, 0).data(Qt::ForegroundRole).isValid());
+  model.set_colors({Qt::green, Qt::red, Qt::gray});
+  EXPECT_EQ(model.index(0, 0).data(Qt::ForegroundRole).value<QColor>(), QColor(Qt::red));
+  EXPECT_FALSE(model.index(1, 0).data(Qt::ForegroundRole).isValid());
 }
 
 TEST(WindowText, LeavesOutAdviceWithOptions) {

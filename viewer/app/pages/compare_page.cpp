@@ -19,8 +19,8 @@
 #include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
-#include "viewer/model/matrix_table.hpp"
 #include "viewer/model/operation_slices.hpp"
+#include "viewer/model/page_tables.hpp"
 #include "viewer/timeline/selection.hpp"
 
 namespace underlap::viewer {
@@ -79,7 +79,7 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document)
   splitter->addWidget(titled(tr("candidate: %1").arg(text(document_->to->path)), candidate_));
   splitter->addWidget(titled(tr("baseline: %1").arg(text(document_->from->path)), baseline_));
   splitter->addWidget(make_panels());
-  splitter->setSizes({300, 300, 220});
+  splitter->setSizes({270, 270, 260});
 
   auto* layout = column_of(this, 0, 2);
   layout->addWidget(heading_label);
@@ -128,7 +128,7 @@ QWidget* ComparePage::make_tables() {
   auto* parts = make_table(parts_, tr("Difference by part of the step"));
   tables->addWidget(parts);
   tables->addWidget(operations);
-  tables->setSizes({420, 700});
+  tables->setSizes({480, 700});
   when_chosen(operations, [this](const QModelIndex& index) { go_to_operation(source_row(index)); });
   parts_->set_table(parts_table(change));
   operations_->set_table(operations_table(change));

@@ -13,6 +13,7 @@ class QListView;
 
 namespace underlap::viewer {
 
+class ChartPanel;
 class LaneArrangement;
 class TimelineView;
 
@@ -23,6 +24,8 @@ class Page : public QWidget {
  public:
   /// The timeline that keys act on; nullptr if there is no timeline.
   virtual TimelineView* timeline() { return nullptr; }
+  /// The charts that it shows; nullptr if there are none.
+  virtual ChartPanel* charts() { return nullptr; }
   /// What charts are drawn from; borrowed from the page.
   virtual ChartInput chart_input() const = 0;
   virtual void set_theme(const Theme&) = 0;

@@ -4,15 +4,21 @@
 #include <QApplication>
 #include <QHBoxLayout>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSplitter>
 #include <QStyledItemDelegate>
+#include <QTabWidget>
 #include <QTableView>
+#include <sstream>
 
 #include "profiler/report/answer.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/report_tables.hpp"
 #include "viewer/app/chart_panel.hpp"
 #include "viewer/app/labels.hpp"
 #include "viewer/app/tables.hpp"
-#include "viewer/model/matrix_table.hpp"
+#include "viewer/model/text_table_model.hpp"
+#include "viewer/model/window_text.hpp"
 
 namespace underlap::viewer {
 namespace {
@@ -29,6 +35,7 @@ class NameDelegate : public QStyledItemDelegate {
   NameDelegate(const RunDocument& document, QTableView* table) : QStyledItemDelegate(table) {
     for (std::size_t cell = 0; cell < document.results.cells.size(); ++cell)
       has_trace_.push_back(!trace_file_of(document, cell).empty());
+    has_trace_.resize(has_trace_.size() + document.results.refused.size());  // these have a row too
   }
 
  protected:
@@ -46,44 +53,99 @@ class NameDelegate : public QStyledItemDelegate {
 }  // namespace
 
 RunPage::RunPage(std::shared_ptr<const RunDocument> document)
-    : document_(std::move(document)), matrix_(new FigureTableModel(this)), charts_(new ChartPanel) {
-  auto* table = make_table(matrix_, tr("Cells of the run"), FigureTableModel::kSort);
-  table->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  auto* open = new QPushButton(tr("Open &trace"));
-  auto* compare = new QPushButton(tr("&Compare two"));
-  auto* judge = new QPushButton(tr("Compare with another &run..."));
-  judge->setObjectName("judge");
-  connect(judge, &QPushButton::clicked, this, &RunPage::other_run_wanted);
-  compare->setToolTip(tr("The upper of the two selected cells is the baseline"));
+    : document_(std::move(document)), charts_(new ChartPanel) {
+  auto* splitter = new QSplitter(Qt::Vertical);
+  splitter->addWidget(make_tables());
+  splitter->addWidget(charts_);
+  splitter->setSizes({300, 400});
+  auto* layout = column_of(this);
+  layout->addWidget(make_summary());
+  layout->addWidget(splitter, 1);
+  charts_->set_input(chart_input());
+}
+
+// The answers first; as long as the summary is, the tables keep most of the page.
+QWidget* RunPage::make_summary() {
+  const report::RunResults& results = document_->results;
+  std::vector<report::PairAnswer> answers = report::answers_of(results, document_->summaries);
+  if (!answers.empty()) summary_ = text(report::headline(answers)) + "\n";
+  if (answers.size() > 1)
+    for (const report::PairAnswer& answer : report::foremost(answers, answers.size()))
+      summary_ += "- " + text(report::answer_text(answer)) + "\n";
+  std::istringstream warnings(report::report_warnings(results));
+  for (std::string line; std::getline(warnings, line);) summary_ += text(window_text(line)) + "\n";
+  summary_ += text(report::run_heading(results)).trimmed();
+  QLabel* label = sentence_label(summary_);
+  label->setContentsMargins(8, 4, 8, 4);
+  label->setAlignment(Qt::AlignTop);
+  constexpr qsizetype kMostLines = 9;
+  auto* scrolled = new QScrollArea;
+  scrolled->setFrameShape(QFrame::NoFrame);
+  scrolled->setWidgetResizable(true);
+  scrolled->setWidget(label);
+  const qsizetype lines = std::min(kMostLines, summary_.count('\n') + 1);
+  scrolled->setFixedHeight(static_cast<int>(lines) * label->fontMetrics().lineSpacing() + 10);
+  return scrolled;
+}
+
+QWidget* RunPage::make_tables() {
+  auto* tabs = new QTabWidget;
+  tabs->setDocumentMode(true);
+  std::vector<report::ReportSection> sections = report::report_sections(document_->results, document_->summaries);
+  if (!sections.empty()) sections.front().title = "All columns";
+  sections.insert(sections.begin(), {.title = "Cells",
+                                     .about = "Times are per training step.",
+                                     .table = report::brief_table(document_->results, document_->summaries)});
+  for (report::ReportSection& section : sections) {
+    auto* model = new TextTableModel(std::move(section.table), this);
+    const bool is_cells = sections_.empty();
+    sections_.push_back(model);
+    auto* panel = new QWidget;
+    auto* layout = column_of(panel, 0, 2);
+    auto* about = sentence_label(text(section.about));
+    about->setContentsMargins(8, 2, 8, 2);
+    layout->addWidget(about);
+    layout->addWidget(is_cells ? make_cells(model) : make_table(model, text(section.title), TextTableModel::kSort), 1);
+    tabs->addTab(panel, text(section.title));
+  }
+  return tabs;
+}
+
+QWidget* RunPage::make_cells(TextTableModel* model) {
+  auto* table = make_table(model, tr("Cells of the run"), TextTableModel::kSort);
   const auto open_selected = [this, table] {
     for (const int cell : cells_of(*table)) open_cell(cell);
   };
-  connect(open, &QPushButton::clicked, this, open_selected);
   connect(table, &QTableView::activated, this, open_selected);
   // A click on a name opens its trace; elsewhere, or with Ctrl, it selects.
   table->setItemDelegateForColumn(0, new NameDelegate(*document_, table));
   connect(table, &QTableView::clicked, this, [open_selected](const QModelIndex& index) {
     if (index.column() == 0 && QApplication::keyboardModifiers() == Qt::NoModifier) open_selected();
   });
-  connect(compare, &QPushButton::clicked, this, [this, table] { compare_cells(cells_of(*table)); });
+  setFocusProxy(table);
+  auto* panel = new QWidget;
+  auto* layout = column_of(panel, 0, 4);
+  layout->addWidget(table, 1);
+  layout->addLayout(make_buttons(table));
+  return panel;
+}
 
+QLayout* RunPage::make_buttons(QTableView* cells) {
+  auto* open = new QPushButton(tr("Open &trace"));
+  auto* compare = new QPushButton(tr("&Compare two cells"));
+  auto* judge = new QPushButton(tr("Check against &baseline..."));
+  judge->setObjectName("judge");
+  compare->setToolTip(tr("The upper of the two selected cells is the baseline"));
+  connect(open, &QPushButton::clicked, this, [this, cells] {
+    for (const int cell : cells_of(*cells)) open_cell(cell);
+  });
+  connect(compare, &QPushButton::clicked, this, [this, cells] { compare_cells(cells_of(*cells)); });
+  connect(judge, &QPushButton::clicked, this, &RunPage::other_run_wanted);
   auto* buttons = new QHBoxLayout;
+  buttons->setContentsMargins(8, 0, 8, 4);
   for (QPushButton* button : {open, compare, judge}) buttons->addWidget(button);
   buttons->addStretch(1);
-  auto* left = new QWidget;
-  auto* left_layout = new QVBoxLayout(left);
-  left_layout->addWidget(sentence_label(heading()));
-  left_layout->addWidget(table, 1);
-  left_layout->addLayout(buttons);
-  auto* splitter = new QSplitter(Qt::Horizontal);
-  splitter->addWidget(left);
-  splitter->addWidget(charts_);
-  splitter->setSizes({620, 620});
-  column_of(this)->addWidget(splitter);
-  setFocusProxy(table);
-
-  matrix_->set_table(matrix_table(document_->summaries));
-  charts_->set_input(chart_input());
+  return buttons;
 }
 
 ChartInput RunPage::chart_input() const {
@@ -92,19 +154,14 @@ ChartInput RunPage::chart_input() const {
 
 QList<QWidget*> RunPage::stops() { return {focusProxy(), charts_->focusProxy()}; }
 
-void RunPage::set_theme(const Theme& theme) { charts_->set_theme(theme); }
-
-// The same first lines as in the terminal: the answer, and whether it was measured.
-QString RunPage::heading() const {
-  const std::string answer = report::headline(report::answers_of(document_->results, document_->summaries));
-  QString all = text(how_made(document_->results.info));
-  if (!answer.empty()) all = text(answer) + "\n" + all;
-  const auto done = document_->results.blocks_done, planned = document_->results.blocks_planned;
-  if (done < planned) all += tr("\nunfinished: %1 of %2 blocks").arg(done).arg(planned);
-  return all;
+void RunPage::set_theme(const Theme& theme) {
+  charts_->set_theme(theme);
+  for (TextTableModel* section : sections_) section->set_colors({theme.better, theme.worse, theme.dim_text});
 }
 
 void RunPage::open_cell(int cell) {
+  if (cell >= static_cast<int>(document_->results.cells.size()))
+    return emit message_shown(tr("This cell was not run; its note has the reason."));
   const std::string file = trace_file_of(*document_, static_cast<std::size_t>(cell));
   const std::string& name = document_->results.cells[static_cast<std::size_t>(cell)].name;
   if (file.empty())
@@ -116,6 +173,8 @@ void RunPage::open_cell(int cell) {
 void RunPage::compare_cells(const std::vector<int>& cells) {
   if (cells.size() != 2) return emit message_shown(tr("Select two cells: the upper one is the baseline."));
   const auto [first, second] = std::minmax(cells[0], cells[1]);
+  if (second >= static_cast<int>(document_->results.cells.size()))
+    return emit message_shown(tr("A cell that was not run cannot be compared."));
   const std::string from = trace_file_of(*document_, static_cast<std::size_t>(first));
   const std::string to = trace_file_of(*document_, static_cast<std::size_t>(second));
   if (from.empty() || to.empty()) return emit message_shown(tr("Cells without traces cannot be compared here."));

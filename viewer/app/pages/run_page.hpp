@@ -3,13 +3,17 @@
 
 #include "viewer/app/pages/page.hpp"
 #include "viewer/model/document.hpp"
-#include "viewer/model/figure_table_model.hpp"
+
+class QLayout;
+class QTableView;
 
 namespace underlap::viewer {
 
 class ChartPanel;
+class TextTableModel;
 
-/// A run as its matrix: its cells, and charts of them. A cell opens its trace; two open a comparison.
+/// A run: what `underlap show` prints of it, its tables, and charts of its cells. A cell opens its trace; two open a
+/// comparison.
 class RunPage : public Page {
   Q_OBJECT
 
@@ -17,7 +21,11 @@ class RunPage : public Page {
   explicit RunPage(std::shared_ptr<const RunDocument> document);
 
   const RunDocument& document() const { return *document_; }
-  const FigureTableModel& matrix() const { return *matrix_; }
+  /// One row a cell.
+  const TextTableModel& cells() const { return *sections_.front(); }
+  /// Heading, answers and warnings, as they are shown.
+  const QString& summary() const { return summary_; }
+  ChartPanel* charts() override { return charts_; }
   ChartInput chart_input() const override;
   void set_theme(const Theme&) override;
   QList<QWidget*> stops() override;
@@ -29,12 +37,16 @@ class RunPage : public Page {
   void message_shown(const QString& message);
 
  private:
+  QWidget* make_summary();
+  QWidget* make_tables();
+  QWidget* make_cells(TextTableModel*);
+  QLayout* make_buttons(QTableView* cells);
   void open_cell(int cell);
   void compare_cells(const std::vector<int>& cells);
-  QString heading() const;
 
   std::shared_ptr<const RunDocument> document_;
-  FigureTableModel* matrix_;
+  std::vector<TextTableModel*> sections_;
+  QString summary_;
   ChartPanel* charts_;
 };
 

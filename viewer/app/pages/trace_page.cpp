@@ -20,7 +20,7 @@
 #include "viewer/app/labels.hpp"
 #include "viewer/app/overview_bar.hpp"
 #include "viewer/app/tables.hpp"
-#include "viewer/model/matrix_table.hpp"
+#include "viewer/model/page_tables.hpp"
 #include "viewer/timeline/selection.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 

@@ -3,14 +3,9 @@
 
 #include "profiler/analysis/figure_table.hpp"
 #include "profiler/compare/trace_change.hpp"
-#include "profiler/report/cell_summary.hpp"
 #include "viewer/timeline/slice_facts.hpp"
 
 namespace underlap::viewer {
-
-/// The cells of a run, one row each, in their order: step, step/off, exposed, overlap, E. Settings that all cells share
-/// are in the title of the name column, and not in every name.
-analysis::FigureTable matrix_table(const std::vector<report::CellSummary>&);
 
 /// What operations did to the step, a row each, largest first; nanoseconds of a mean step.
 analysis::FigureTable operations_table(const compare::TraceChange&);

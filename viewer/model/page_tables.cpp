@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "viewer/model/matrix_table.hpp"
+#include "viewer/model/page_tables.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "platform/problems.hpp"
 #include "profiler/compare/compare_report.hpp"
 
 namespace underlap::viewer {
@@ -14,44 +12,7 @@ using analysis::FigureRow;
 using analysis::FigureTable;
 using analysis::FigureUnit;
 
-std::optional<double> value_of(const std::optional<report::Estimate>& estimate, double unit = 1) {
-  return estimate ? std::optional(unit * estimate->value) : std::nullopt;
-}
-
-// The settings, "knob=value", that every name has; of one name none.
-std::set<std::string_view> shared_by_all(const std::vector<report::CellSummary>& summaries) {
-  std::map<std::string_view, std::size_t> counts;
-  for (const report::CellSummary& cell : summaries)
-    for (const std::string_view word : yaml::split_words(cell.name)) counts[word] += word.find('=') != word.npos;
-  std::set<std::string_view> shared;
-  for (const auto& [word, count] : counts)
-    if (summaries.size() > 1 && count == summaries.size()) shared.insert(word);
-  return shared;
-}
-
-std::string without(const std::string& name, const std::set<std::string_view>& shared) {
-  std::vector<std::string_view> words = yaml::split_words(name);
-  std::erase_if(words, [&](std::string_view word) { return shared.contains(word); });
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 }  // namespace
-
-FigureTable matrix_table(const std::vector<report::CellSummary>& summaries) {
-  const std::set<std::string_view> shared = shared_by_all(summaries);
-  FigureTable table{{{shared.empty() ? "cell" : fmt::format("cell, with {}", fmt::join(shared, " ")), "cell"}},
-                    {{"step ms", "step"},
-                     {"step/off", "step_ratio_to_off", FigureUnit::number},
-                     {"exposed ms", "exposed"},
-                     {"overlap %", "overlap_pct", FigureUnit::percent},
-                     {"E", "efficiency", FigureUnit::number}},
-                    {}};
-  for (const report::CellSummary& cell : summaries)
-    table.rows.push_back({{without(cell.name, shared)},
-                          {value_of(cell.step_ms, 1e6), value_of(cell.step_ratio_to_off),
-                           value_of(cell.exposed_ms, 1e6), cell.overlap_pct, value_of(cell.efficiency)}});
-  return table;
-}
 
 FigureTable operations_table(const compare::TraceChange& change) {
   FigureTable table{{{"operation", "operation"}, {"kind", "kind"}, {"stream", "stream"}, {"match", "match"}},
