@@ -22,6 +22,10 @@ bool fits(const QString& text, const QStringList& words) {
 
 QString plain_text(const QAction& action) { return action.text().remove('&'); }
 
+QString keys_text(const QAction& action) {
+  return QKeySequence::listToString(action.shortcuts(), QKeySequence::NativeText);
+}
+
 CommandPalette::CommandPalette(const QList<QAction*>& actions, QWidget* parent)
     : QDialog(parent, Qt::Popup), actions_(actions), words_(new QLineEdit), list_(new QListWidget) {
   words_->setPlaceholderText(tr("search for a command"));

@@ -36,4 +36,7 @@ class CommandPalette : public QDialog {
 /// "Zoom in" of "Zoom &in".
 QString plain_text(const QAction& action);
 
+/// All shortcuts of an action, as this desktop writes them.
+QString keys_text(const QAction& action);
+
 }  // namespace underlap::viewer

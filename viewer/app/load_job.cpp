@@ -168,8 +168,10 @@ LoadJob::Work work_for(const Request& request) {
   std::vector<std::string> runs;
   for (const QString& run : request.runs) runs.push_back(run.toStdString());
   return [path = request.path.toStdString(), baseline = request.baseline.toStdString(), runs,
-          is_forced = request.is_forced](ReadingWatch& watch) -> std::shared_ptr<const Document> {
+          is_forced = request.is_forced,
+          is_gate = request.is_gate](ReadingWatch& watch) -> std::shared_ptr<const Document> {
     if (!runs.empty()) return scale_runs(runs, is_forced, watch);
+    if (is_gate) return judge_runs(baseline, path, is_forced, watch);
     return baseline.empty() ? open_document(path, watch) : compare(baseline, path, is_forced, watch);
   };
 }

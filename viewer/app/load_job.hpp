@@ -19,6 +19,7 @@ struct Request {
   QString baseline = {};   ///< empty: no comparison
   bool is_forced = false;  ///< compare even if the two sides did different work
   QStringList runs = {};   ///< of one matrix at several sizes; `path` is the first of them
+  bool is_gate = false;    ///< judges `path` by the baseline; without it, only runs are judged, and traces compared
 
   bool compares() const { return !baseline.isEmpty(); }
   bool scales() const { return !runs.isEmpty(); }

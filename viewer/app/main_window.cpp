@@ -6,13 +6,10 @@
 #include <QAction>
 #include <QApplication>
 #include <QComboBox>
-#include <QDragEnterEvent>
-#include <QDropEvent>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLineEdit>
-#include <QMimeData>
 #include <QPalette>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -106,14 +103,16 @@ class MainWindow::NoteBar : public QFrame {
     layout->setContentsMargins(8, 2, 8, 2);
     layout->addWidget(text, 1);
     layout->addWidget(offer);
+    offer->setObjectName("offer");
     hide();
   }
 
-  // Hides itself where the note is empty.
-  void show_note(const QString& note, const QString& offered) {
+  void show_note(const QString& note, const QString& offered, std::function<void()> what) {
     text->setText(note);
     offer->setText(offered);
-    setVisible(!note.isEmpty());
+    offer->disconnect();
+    connect(offer, &QPushButton::clicked, this, std::move(what));
+    show();
   }
 
   QLabel* text = sentence_label();
@@ -131,7 +130,6 @@ MainWindow::MainWindow()
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_note);
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::show_title);
   connect(changes_, &ChangeWatch::changed, this, &MainWindow::show_note);
-  connect(note_->offer, &QPushButton::clicked, this, &MainWindow::take_up_note);
   auto* all = new QWidget;
   auto* layout = column_of(all, 0, 0);
   layout->addWidget(note_);
@@ -158,11 +156,15 @@ MainWindow::~MainWindow() {
 }
 
 void MainWindow::show_start() {
-  auto* start = new StartPage;
+  constexpr const char* kMainKeys = "W; S; A; D; F; E; /; N; M; Ctrl+Shift+P; ?";
+  QList<QAction*> main_keys;
+  for (const QKeySequence& key : QKeySequence::listFromString(kMainKeys))
+    for (QAction* action : actions_)
+      if (action->shortcuts().contains(key)) main_keys << action;
+  auto* start = new StartPage(start_buttons_, main_keys);
   tabs_->addTab(start, tr("Start"));
   connect(start, &StartPage::open_wanted, this, &MainWindow::open);
-  connect(start, &StartPage::trace_wanted, this, &MainWindow::ask_for_trace);
-  connect(start, &StartPage::folder_wanted, this, &MainWindow::ask_for_folder);
+  connect(start, &StartPage::example_wanted, this, &MainWindow::open_example);
   connect(start, &StartPage::open_again_wanted, this, &MainWindow::open_again);
 }
 
@@ -186,19 +188,21 @@ QString MainWindow::note() const { return note_->isHidden() ? QString() : note_-
 void MainWindow::show_note() {
   QWidget* tab = tabs_->currentWidget();
   const Tab shown = shown_.value(tab);
-  if (is_partial(tab)) return note_->show_note(tr("Still reading; %1").arg(shown.progress), tr("&Cancel"));
-  note_->show_note(shown.failure.isEmpty() ? changes_->news_of(tab) : shown.failure, tr("&Read again"));
+  if (is_partial(tab))
+    return note_->show_note(tr("Still reading; %1").arg(shown.progress), tr("&Cancel"), [this, tab] {
+      for (LoadJob* job : jobs_.keys(tab)) job->cancel();
+    });
+  if (const QString news = shown.failure.isEmpty() ? changes_->news_of(tab) : shown.failure; !news.isEmpty())
+    return note_->show_note(news, tr("&Read again"), [this] { read_again(); });
+  const QString run = shown.request.opens() ? text(run_of_traces(shown.request.path.toStdString())) : QString();
+  if (run.isEmpty()) return note_->hide();
+  note_->show_note(tr("These are traces of a run. The run also has its results, intervals and charts."),
+                   tr("&Open the run"), [this, run] { open(run); });
 }
 
 void MainWindow::show_title() {
   const QString title = tabs_->tabText(tabs_->currentIndex());
   setWindowTitle(shown_.contains(tabs_->currentWidget()) ? tr("%1 - Underlap").arg(title) : tr("Underlap"));
-}
-
-void MainWindow::take_up_note() {
-  QWidget* tab = tabs_->currentWidget();
-  if (!is_partial(tab)) return read_again();
-  for (LoadJob* job : jobs_.keys(tab)) job->cancel();
 }
 
 void MainWindow::show_tab(const Request& request) {
@@ -258,7 +262,7 @@ void MainWindow::start(QWidget* tab, const Request& request) {
   };
   job->on_done = [this, job, request,
                   began = QDateTime::currentDateTime()](const std::shared_ptr<const Document>& document) {
-    if (request.opens()) note_recent(request.path);
+    if (request.opens()) add_recent(request.path);
     statusBar()->clearMessage();
     show_document(job, document);
     QStringList files;
@@ -316,7 +320,7 @@ Page* MainWindow::make_page(const std::shared_ptr<const Document>& document) {
   connect(run, &RunPage::trace_wanted, this, &MainWindow::open);
   connect(run, &RunPage::comparison_wanted, this,
           [this](const QString& from, const QString& to) { compare(from, to); });
-  connect(run, &RunPage::other_run_wanted, this, &MainWindow::compare_with_other);
+  connect(run, &RunPage::other_run_wanted, this, [this] { ask_for_pair(true); });
   connect(run, &RunPage::message_shown, this, &MainWindow::show_message);
   return run;
 }
@@ -388,28 +392,23 @@ void MainWindow::set_dark(bool is_dark) {
     if (auto* shown = qobject_cast<Page*>(tabs_->widget(i))) shown->set_theme(*theme_);
 }
 
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-  for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile()) open(url.toLocalFile());
-}
-
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() != QEvent::ShortcutOverride && event->type() != QEvent::KeyPress) return false;
-  const auto* widget = qobject_cast<QWidget*>(watched);
-  if (widget == nullptr || widget != QApplication::focusWidget() || widget->window() != this) return false;
-  auto* pressed = static_cast<QKeyEvent*>(event);
+  auto* widget = qobject_cast<QWidget*>(watched);
+  if (widget == nullptr || widget->window() != this) return false;
+  if (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)
+    return widget == QApplication::focusWidget() && handle_keys(widget, static_cast<QKeyEvent*>(event));
+  return take_files(event);
+}
+
+bool MainWindow::handle_keys(QWidget* widget, QKeyEvent* pressed) {
   const bool leads_back = pressed->key() == Qt::Key_Escape && page() != nullptr && page()->timeline() != nullptr &&
                           page()->isAncestorOf(widget) && qobject_cast<const TimelineView*>(widget) == nullptr;
-  if (event->type() == QEvent::KeyPress) {
+  if (pressed->type() == QEvent::KeyPress) {
     if (leads_back) page()->timeline()->setFocus();
     return leads_back;
   }
   if (!leads_back && !takes_key(*widget, *pressed)) return false;
-  event->accept();
+  pressed->accept();
   return true;
 }
 
@@ -428,16 +427,6 @@ void MainWindow::keep_all() const {
     if (shown != shown_.cend() && !shown->is_failed) open.push_back(shown->request);
   }
   if (!open.empty()) keep_open(open);
-}
-
-void MainWindow::note_recent(const QString& path) {
-  QSettings settings = viewer_settings();
-  QStringList recent = settings.value("recent").toStringList();
-  recent.removeAll(path);
-  recent.prepend(QFileInfo(path).absoluteFilePath());
-  recent.removeDuplicates();
-  constexpr qsizetype kMost = 12;
-  settings.setValue("recent", recent.mid(0, kMost));
 }
 
 void MainWindow::keep_state_of(QWidget* tab) const {

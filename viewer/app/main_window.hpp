@@ -12,12 +12,14 @@
 
 class QAction;
 class QDialog;
+class QKeyEvent;
 class QMenu;
 class QTabWidget;
 
 namespace underlap::viewer {
 
 class ChangeWatch;
+class KeysOverlay;
 
 /// The window: documents in tabs, menus with every action, and what is kept from one time to the next.
 class MainWindow : public QMainWindow {
@@ -29,10 +31,13 @@ class MainWindow : public QMainWindow {
 
   /// Opens a trace, a folder of traces or a run in a new tab; switches to its tab if it is already open.
   void open(const QString& path) { show_tab(request_for(path)); }
+  /// Compares two traces, or judges one run by another.
   void compare(const QString& from, const QString& to, bool is_forced = false) {
     show_tab(request_for(to, from, is_forced));
   }
-  /// Holds runs at several sizes against each other.
+  /// Judges a candidate by a baseline as `underlap gate` does: runs, traces, or folders of several.
+  void judge(const QString& baseline, const QString& candidate);
+  /// Compares runs at several sizes.
   void scale(const QStringList& runs, bool is_forced = false) { show_tab(scaling_request_for(runs, is_forced)); }
   /// Opens what was open when the last window closed.
   void open_again();
@@ -52,10 +57,9 @@ class MainWindow : public QMainWindow {
   QString note() const;
 
  protected:
-  void dragEnterEvent(QDragEnterEvent*) override;
-  void dropEvent(QDropEvent*) override;
   void closeEvent(QCloseEvent*) override;
-  /// Leaves keys to a focused widget that uses them; Esc returns the focus from there to the timeline.
+  /// Leaves keys to a focused widget that uses them; Esc returns the focus from there to the timeline. Opens files that
+  /// are dropped on any widget of the window.
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
@@ -82,6 +86,7 @@ class MainWindow : public QMainWindow {
   void make_lanes_menu();
   void make_help_menu();
   void show_start();
+  void open_example();
   void show_tab(const Request& request);
   void start(QWidget* tab, const Request& request);
   QString title_among_others(const Document&, const QWidget* own) const;
@@ -97,7 +102,13 @@ class MainWindow : public QMainWindow {
   void step_panel(int by);
   void ask_for_trace();
   void ask_for_folder();
-  void compare_with_other();
+  /// Asks for a baseline and a candidate, by default the document that is shown.
+  void ask_for_pair(bool is_gate);
+  void swap_sides();
+  bool handle_keys(QWidget*, QKeyEvent*);
+  /// Whether an event drags or drops files, which then open: two files are compared, the older one is the baseline.
+  bool take_files(QEvent*);
+  void open_dropped(const QStringList& paths);
   void show_charts();
   void show_scaling();
   void save_picture();
@@ -106,15 +117,14 @@ class MainWindow : public QMainWindow {
   /// A dialog with one widget in it.
   QDialog* show_dialog(const QString& title, QWidget* content, const QSize& size);
   void show_palette();
-  void show_keys();
-  void note_recent(const QString& path);
+  /// Shows the overlay of keys, or hides it.
+  void toggle_keys();
   void fill_recent();
   void keep_state_of(QWidget* tab) const;
   void restore_state_of(QWidget* tab) const;
   void keep_all() const;
   static bool has_legend();
   void show_note();
-  void take_up_note();
   /// Names the window by what it shows.
   void show_title();
 
@@ -124,10 +134,11 @@ class MainWindow : public QMainWindow {
   QHash<QWidget*, Tab> shown_;
   QMenu* recent_ = nullptr;
   QList<QAction*> actions_;
+  QList<QAction*> start_buttons_;   ///< those that the start page offers
   QHash<LoadJob*, QWidget*> jobs_;  ///< each with the tab that it fills
   const Theme* theme_;
   QString last_error_;
-  QPointer<QDialog> keys_;  ///< while it is open
+  QPointer<KeysOverlay> keys_;  ///< while it is shown
 };
 
 }  // namespace underlap::viewer

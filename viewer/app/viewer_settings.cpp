@@ -9,6 +9,7 @@ namespace underlap::viewer {
 namespace {
 
 constexpr qsizetype kMostDocuments = 100;
+constexpr qsizetype kMostRecent = 12;
 
 // Keeps a value of a document. `what` is the name of the setting with the values of all documents.
 void keep(const QString& what, const QString& key, const QJsonValue& value) {
@@ -39,13 +40,29 @@ void keep_mode_map(const QString& trace, const QString& file) { keep("mode_maps"
 
 QString kept_mode_map(const QString& trace) { return kept("mode_maps", trace).toString(); }
 
+QStringList recent_paths() { return viewer_settings().value("recent").toStringList(); }
+
+void add_recent(const QString& path) {
+  QStringList recent = recent_paths();
+  recent.prepend(QFileInfo(path).absoluteFilePath());
+  recent.removeDuplicates();
+  viewer_settings().setValue("recent", recent.mid(0, kMostRecent));
+}
+
+void remove_recent(const QString& path) {
+  QStringList recent = recent_paths();
+  recent.removeAll(path);
+  viewer_settings().setValue("recent", recent);
+}
+
 void keep_open(const std::vector<Request>& requests) {
   QJsonArray open;
   for (const Request& request : requests)
     open.append(QJsonObject{{"path", QFileInfo(request.path).absoluteFilePath()},
                             {"baseline", request.compares() ? QFileInfo(request.baseline).absoluteFilePath() : ""},
                             {"forced", request.is_forced},
-                            {"runs", QJsonArray::fromStringList(request.runs)}});
+                            {"runs", QJsonArray::fromStringList(request.runs)},
+                            {"gate", request.is_gate}});
   viewer_settings().setValue("open", QJsonDocument(open).toJson(QJsonDocument::Compact));
 }
 
@@ -53,7 +70,7 @@ std::vector<Request> kept_open() {
   std::vector<Request> requests;
   for (const QJsonValue& value : QJsonDocument::fromJson(viewer_settings().value("open").toByteArray()).array())
     requests.push_back({value["path"].toString(), value["baseline"].toString(), value["forced"].toBool(),
-                        value["runs"].toVariant().toStringList()});
+                        value["runs"].toVariant().toStringList(), value["gate"].toBool()});
   return requests;
 }
 

@@ -4,6 +4,7 @@
 #include <QJsonObject>
 #include <QSettings>
 #include <QString>
+#include <QStringList>
 
 #include "viewer/app/load_job.hpp"
 
@@ -19,6 +20,11 @@ QJsonObject kept_state(const QString& key);
 /// The file with the mode map of a trace; empty: it has none. Kept for the last hundred traces.
 void keep_mode_map(const QString& trace, const QString& file);
 QString kept_mode_map(const QString& trace);
+
+/// The files and folders that were opened last, the newest first; also those that no longer exist.
+QStringList recent_paths();
+void add_recent(const QString& path);
+void remove_recent(const QString& path);
 
 /// What was open when the last window closed.
 void keep_open(const std::vector<Request>& requests);

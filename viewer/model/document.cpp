@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "viewer/model/document.hpp"
 
+#include <system_error>
 #include <thread>
 
 #include "profiler/analysis/analysis.hpp"
@@ -50,6 +51,14 @@ DocumentKind kind_of(const std::string& path) {
   const fs::path named = path;
   if (report::is_results_file(named) || report::find_results(named)) return DocumentKind::run;
   return named.extension() == ".json" && gate::is_gate_file(named) ? DocumentKind::gate : DocumentKind::trace;
+}
+
+std::string run_of_traces(const std::string& folder) {
+  fs::path traces = fs::path(folder).lexically_normal();
+  if (!traces.has_filename()) traces = traces.parent_path();
+  std::error_code ignored;
+  const bool is_of_run = traces.filename() == "traces" && fs::is_directory(traces, ignored);
+  return is_of_run && report::find_results(traces.parent_path()) ? traces.parent_path().string() : "";
 }
 
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch, attribution::ModeMap mode_map) {

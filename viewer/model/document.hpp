@@ -63,6 +63,9 @@ struct ScalingDocument : Document {
 enum class DocumentKind { trace, run, gate };
 DocumentKind kind_of(const std::string& path);
 
+/// The run whose folder `traces` this is; empty if it is none.
+std::string run_of_traces(const std::string& folder);
+
 /// Reads a trace, a folder or a pattern of traces, as `underlap analyze` does, with a mode map. Throws as
 /// input::read_cell(); Cancelled; std::invalid_argument for what holds runs.
 std::shared_ptr<TraceDocument> open_trace(const std::string& path, ReadingWatch& watch,

@@ -8,6 +8,7 @@
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QTableView>
+#include <QToolButton>
 
 #include "profiler/gate/named_runs.hpp"
 #include "profiler/gate/reports.hpp"
@@ -175,7 +176,7 @@ TEST_F(Reports, RegressionIsNamedAndColoredBeforeItsTable) {
       for (report::StepSample& sample : cell.samples) sample.step_ns /= 2;
   }
   const QString before = text(folder.path() / "before"), now = text(folder.path() / "now");
-  window->compare(before, now);
+  window->judge(before, now);
   GatePage* page = shown<GatePage>();
   ASSERT_EQ(page->verdict().text(), "REGRESSION");
   EXPECT_EQ(page->verdict().palette().color(QPalette::Window), Theme::light().worse);
@@ -184,6 +185,38 @@ TEST_F(Reports, RegressionIsNamedAndColoredBeforeItsTable) {
   const int last = page->rows().columnCount() - 1;
   EXPECT_EQ(page->rows().index(0, last).data().toString(), "regression");
   EXPECT_EQ(page->rows().index(0, last).data(Qt::ForegroundRole).value<QColor>(), Theme::dark().worse);
+}
+
+TEST_F(Reports, TracesAreJudgedWhereAGateIsWanted) {
+  const QString before = trace_file("before.pftrace"), after = trace_file("after.pftrace", 2'000'000);
+  window->judge(before, after);
+  const GatePage* page = shown<GatePage>();
+  EXPECT_EQ(page->verdict().text(), "INCONCLUSIVE");  // one run a side
+  EXPECT_THAT(page->explanation().text().toStdString(), HasSubstr("run-to-run spread"));
+  // It is another tab than the comparison of the two, and opens again as a gate.
+  compared(before, after);
+  start_again();
+  window->open_again();
+  wait_for_reading();
+  EXPECT_NE(window->findChild<GatePage*>(), nullptr);
+  EXPECT_NE(window->findChild<ComparePage*>(), nullptr);
+}
+
+TEST_F(Reports, EveryTableIsCopiedAndSaved) {
+  opened(trace_file("trace.pftrace"));
+  compared();
+  open(run_of("run", 2));
+  window->judge(trace_file("before.pftrace"), trace_file("after.pftrace", 2'000'000));
+  wait_for_reading();
+  const QList<QTableView*> tables = window->findChildren<QTableView*>();
+  EXPECT_GE(tables.size(), 14);
+  for (const QTableView* each : tables) {
+    QStringList offered;
+    for (const QAction* action : each->actions()) offered << action->text();
+    EXPECT_THAT(offered, testing::ElementsAre("&Copy", "&Save as CSV...")) << each->accessibleName().toStdString();
+    EXPECT_EQ(each->contextMenuPolicy(), Qt::ActionsContextMenu);
+    EXPECT_NE(each->findChild<QToolButton*>(), nullptr);
+  }
 }
 
 // Options are for the command line; a window has other means.
@@ -199,7 +232,7 @@ TEST_F(Reports, NoPageNamesAnOption) {
   EXPECT_THAT(shown<RunPage>()->summary().toStdString(), HasSubstr("DOES NOT FIT"));
   window->compare(text(folder.path() / "one"), text(folder.path() / "two"));
   EXPECT_THAT(shown<GatePage>()->heading().toStdString(), HasSubstr("one run per side"));
-  window->compare(text(folder.path() / "settings"), text(folder.path() / "two"));
+  window->judge(text(folder.path() / "settings"), text(folder.path() / "two"));
   wait_for_reading();
   EXPECT_FALSE(window->last_error().isEmpty());
   QStringList texts{window->last_error()};
@@ -208,6 +241,16 @@ TEST_F(Reports, NoPageNamesAnOption) {
   for (const QAction* action : window->all_actions()) texts << action->text();
   const QRegularExpression option(R"((^|[\s`(])--[a-z])");
   for (const QString& each : texts) EXPECT_FALSE(each.contains(option)) << each.toStdString();
+}
+
+TEST_F(Reports, SwapExchangesBaselineAndCandidate) {
+  const QString before = trace_file("before.pftrace"), after = trace_file("after.pftrace", 2'000'000);
+  ComparePage* page = compared(before, after);
+  const std::string from = page->document().from->path, to = page->document().to->path;
+  press(page->candidate(), Qt::Key_X, Qt::ControlModifier | Qt::ShiftModifier);
+  page = shown<ComparePage>();
+  EXPECT_EQ(page->document().from->path, to);
+  EXPECT_EQ(page->document().to->path, from);
 }
 
 TEST_F(Reports, ManyRunsOfASideAreJudgedTogether) {
@@ -223,14 +266,11 @@ TEST_F(Reports, OpenRunIsComparedWithAnotherThatIsOpen) {
   open_all({before, after});
   auto* run = shown<RunPage>();
   for (const bool by_key : {true, false}) {
-    const QStringList offered = take_first_choice([&] {
-      if (by_key)
-        press(run, Qt::Key_D, Qt::ControlModifier);
-      else
-        run->findChild<QPushButton*>("judge")->click();
-    });
-    ASSERT_EQ(offered.size(), 3);  // a trace is none of them
-    EXPECT_EQ(offered.front(), QFileInfo(before).canonicalFilePath());
+    if (by_key)
+      press(run, Qt::Key_D, Qt::ControlModifier);
+    else
+      run->findChild<QPushButton*>("judge")->click();
+    EXPECT_THAT(confirm_pair(), testing::ElementsAre(QFileInfo(before).canonicalFilePath()));  // and not the trace
     EXPECT_NE(shown<GatePage>(), nullptr) << window->last_error().toStdString();
     window->open(after);
   }

@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <QApplication>
-#include <QInputDialog>
+#include <QComboBox>
 #include <QSettings>
 #include <QTest>
-#include <QTimer>
 #include <stdexcept>
 
 #include "platform/temporary_folder.hpp"
@@ -17,6 +16,7 @@
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/pages/compare_page.hpp"
 #include "viewer/app/pages/trace_page.hpp"
+#include "viewer/app/pair_dialog.hpp"
 
 namespace underlap::viewer {
 
@@ -28,6 +28,7 @@ class Window : public testing::Test {
  protected:
   Window() {
     QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, text(folder.path() / "settings"));
+    qputenv("XDG_CACHE_HOME", (folder.path() / "cache").c_str());
     start_again();
     EXPECT_TRUE(QTest::qWaitForWindowExposed(window.get()));
     window->activateWindow();
@@ -104,17 +105,19 @@ class Window : public testing::Test {
     QTest::qWait(1);
   }
 
-  // Takes the first choice of the dialog that `ask` opens. Returns all choices.
-  static QStringList take_first_choice(const std::function<void()>& ask) {
+  // The dialog that asks for a baseline and a candidate. Throws if there is none: the test fails then.
+  PairDialog& pair_dialog() {
+    for (PairDialog* dialog : window->findChildren<PairDialog*>())
+      if (dialog->isVisible()) return *dialog;
+    throw std::runtime_error("no dialog for two sides");
+  }
+
+  // Confirms it. Returns the paths that it offered as a baseline.
+  QStringList confirm_pair() {
+    PairDialog& dialog = pair_dialog();
     QStringList offered;
-    QTimer::singleShot(0, [&offered] {
-      auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
-      ASSERT_NE(dialog, nullptr);
-      offered = dialog->comboBoxItems();
-      dialog->setTextValue(offered.front());
-      dialog->accept();
-    });
-    ask();
+    for (int i = 0; i < dialog.baseline()->count(); ++i) offered << dialog.baseline()->itemText(i);
+    QTest::keyClick(&dialog, Qt::Key_Return);
     return offered;
   }
 

@@ -202,7 +202,7 @@ QString ComparePage::heading() const {
              .arg(comparison.change->windows)
              .arg(text(how_made(candidate)));
   if (!is_modelled(candidate))
-    all += tr("; one run per side, so run-to-run variation is unknown: a gate compares several");
+    all += tr("; one run per side, so run-to-run variation is unknown: Check against baseline compares several");
   if (!report.forced.empty()) all = tr("NOT COMPARABLE, compared anyway: %1\n%2").arg(text(report.forced), all);
   return all;
 }
