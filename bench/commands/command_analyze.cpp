@@ -236,14 +236,13 @@ void print(const AnalyzeArguments& arguments, const Analysis& analysis) {
   if (arguments.timeline) print_text("\n{}", timeline);
 }
 
-/// Takes the analyses of a command in turn: prints each, and keeps its part of the page.
+/// Prints the analyses of a command in turn, and collects the parts of its page.
 class AnalysisOutput {
  public:
   AnalysisOutput(const AnalyzeArguments& arguments, std::string command_line)
       : arguments_(arguments), command_line_(std::move(command_line)) {}
 
-  void take(const Analysis& analysis) {
-    if (!arguments_.html.empty()) keep_part(analysis);
+  void show(const Analysis& analysis) {
     if (arguments_.prints_page()) return;
     print_data(separator_);
     separator_ = arguments_.json ? "," : "\n\n";
@@ -253,13 +252,8 @@ class AnalysisOutput {
       print(arguments_, analysis);
   }
 
-  void write_page_of_all() const {
-    if (!arguments_.html.empty())
-      write_page(arguments_.html, report::analysis_html(parts_, page_facts(command_line_, files_)));
-  }
-
- private:
-  void keep_part(const Analysis& analysis) {
+  void add_to_page(const Analysis& analysis) {
+    if (arguments_.html.empty()) return;
     const int level = arguments_.is_of_folder() ? 3 : 2;
     const input::CellTrace& traced = analysis.traced;
     parts_.push_back(
@@ -268,6 +262,12 @@ class AnalysisOutput {
     files_.insert(files_.end(), traced.files.begin(), traced.files.end());
   }
 
+  void write_page_of_all() const {
+    if (!arguments_.html.empty())
+      write_page(arguments_.html, report::analysis_html(parts_, page_facts(command_line_, files_)));
+  }
+
+ private:
   const AnalyzeArguments& arguments_;
   std::string command_line_;
   std::string separator_;
@@ -280,7 +280,11 @@ void analyze_folder(const AnalyzeArguments& arguments, const std::optional<plan:
   if (arguments.json) print_data("{\"schema\":\"underlap.analyses/1\",\"cells\":[");
   StatusWatch watch;
   input::for_each_cell(arguments.traces.front(), arguments.cell, attribution_options(arguments, matrix), watch,
-                       [&](const input::CellTrace& traced) { output.take(analyze(arguments, matrix, traced)); },
+                       [&](const input::CellTrace& traced) {
+                         const Analysis analysis = analyze(arguments, matrix, traced);
+                         output.add_to_page(analysis);
+                         output.show(analysis);
+                       },
                        {.steps = steps_of_option(arguments.steps), .reasons = true});
   if (arguments.json) print_data("]}\n");
 }
@@ -307,9 +311,11 @@ int run_analyze(const AnalyzeArguments& arguments, const std::string& command_li
                        {.keep = needs_everything ? input::Keep::everything : input::Keep::by_size,
                         .steps = steps_of_option(arguments.steps),
                         .reasons = true});
-  output.take(analyze(arguments, matrix, traced));
+  const Analysis analysis = analyze(arguments, matrix, traced);
+  output.add_to_page(analysis);
+  output.write_page_of_all();  // first, as who reads the text may close the pipe
+  output.show(analysis);
   if (arguments.json) print_data("\n");
-  output.write_page_of_all();
   return kOk;
 }
 

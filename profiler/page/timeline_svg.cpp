@@ -81,7 +81,7 @@ Layout layout_of(const Lanes& lanes, double width) {
     longest = std::max(longest, std::min(lanes.lanes[i].label.size(), kLongestLabel));
   }
   layout.left = std::min(std::ceil(static_cast<double>(longest) * kCharacterWidth) + 12, width / 3);
-  layout.plot_width = width - layout.left - 8;
+  layout.plot_width = width - layout.left - 16;
   layout.plot_height = std::max(top, static_cast<double>(kLaneStep));
   return layout;
 }
