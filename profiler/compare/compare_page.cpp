@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "platform/text/escape.hpp"
 #include "profiler/compare/compare_tables.hpp"
@@ -36,15 +36,17 @@ using Communication = analysis::CommunicationSplit;
 
 double whole_of(const Communication& split) { return static_cast<double>(split.hidden_ns + split.exposed_ns); }
 
+page::CommunicationParts parts_of_side(const TraceChange& change, const Communication& split) {
+  const auto mean_ms = [&](std::int64_t ns) { return per_window(change, ns) / 1e6; };
+  return {.hidden = mean_ms(split.hidden_ns),
+          .waiting = mean_ms(split.exposed_wait_ns),
+          .transferring = mean_ms(split.exposed_transfer_ns),
+          .unsplit = mean_ms(split.exposed_unsplit_ns)};
+}
+
 std::string mode_row(const std::string& label, const TraceChange& change, const Communication& split,
                      const page::Scale& scale) {
-  const auto mean_ms = [&](std::int64_t ns) { return per_window(change, ns) / 1e6; };
-  const std::array<page::BarPart, 4> parts{
-      {{"hidden", "", mean_ms(split.hidden_ns), "hidden"},
-       {"exposed", "stripes", mean_ms(split.exposed_wait_ns), "exposed, waiting"},
-       {"exposed", "", mean_ms(split.exposed_transfer_ns), "exposed, transferring"},
-       {"exposed", "dots", mean_ms(split.exposed_unsplit_ns), "exposed, last arrival unknown"}}};
-  return page::picture_row(label, page::stacked(scale, parts),
+  return page::picture_row(label, page::communication_bar(scale, parts_of_side(change, split)),
                            fmt::format("{} hidden, {} exposed", ms(per_window(change, split.hidden_ns)),
                                        ms(per_window(change, split.exposed_ns))));
 }
@@ -59,9 +61,9 @@ std::string modes_picture(const TraceChange& change) {
   for (const auto& [mode, sides] : modes)
     rows += mode_row(mode + " baseline", change, sides.first, scale) +
             mode_row(mode + " candidate", change, sides.second, scale);
-  return "<p class=\"soft\">" + page::key("hidden", "", "hidden under compute") +
-         page::key("exposed", "stripes", "exposed, waiting") + page::key("exposed", "", "exposed, transferring") +
-         page::key("exposed", "dots", "exposed, last arrival unknown") + "</p>\n" + page::picture(rows);
+  Communication all;
+  for (const auto& [mode, sides] : modes) (all += sides.first) += sides.second;
+  return "<p class=\"soft\">" + page::communication_keys(parts_of_side(change, all)) + "</p>\n" + page::picture(rows);
 }
 
 std::string part_of_page(const Comparison& comparison, int level) {

@@ -4,11 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "platform/text/escape.hpp"
 
 namespace underlap::page {
+namespace {
+
+constexpr double kNothing = 1e-9;  ///< milliseconds; a difference of figures may leave less than a nanosecond
+
+std::array<BarPart, 4> parts_of(const CommunicationParts& parts) {
+  return {{{"hidden", "", parts.hidden, "hidden under compute"},
+           {"exposed", "stripes", parts.waiting, "exposed, waiting"},
+           {"exposed", "", parts.transferring, "exposed, transferring"},
+           {"exposed", "dots", parts.unsplit, "exposed, last arrival unknown"}}};
+}
+
+}  // namespace
 
 Scale::Scale(double largest) {
   if (!(largest > 0) || !std::isfinite(largest)) return;
@@ -53,13 +66,24 @@ std::string stacked(const Scale& scale, std::span<const BarPart> parts) {
   std::string text = grid(scale);
   double from = 0;
   for (const BarPart& part : parts) {
-    if (part.ms <= 0) continue;
+    if (part.ms <= kNothing) continue;
     const double left = scale.percent(from), width = scale.percent(from + part.ms) - left;
     text += rect(part.kind, left, width, 3, 16, part.tooltip);
     if (*part.pattern != '\0') text += rect(part.pattern, left, width, 3, 16, part.tooltip);
     from += part.ms;
   }
   return text;
+}
+
+std::string communication_bar(const Scale& scale, const CommunicationParts& parts) {
+  return stacked(scale, parts_of(parts));
+}
+
+std::string communication_keys(const CommunicationParts& parts) {
+  std::string keys;
+  for (const BarPart& part : parts_of(parts))
+    if (part.ms > kNothing || keys.empty()) keys += key(part.kind, part.pattern, part.tooltip);
+  return keys;
 }
 
 std::string change_bar(const Scale& scale, double ms) {

@@ -40,6 +40,17 @@ std::string mark(const char* kind, double at_percent, int top, int height, int w
 std::string grid(const Scale& scale);
 /// Parts one after the other from 0, over a grid. A part of 0 takes no room.
 std::string stacked(const Scale& scale, std::span<const BarPart> parts);
+/// Milliseconds of communication: hidden, and exposed by what it does.
+struct CommunicationParts {
+  double hidden = 0;
+  double waiting = 0;
+  double transferring = 0;
+  double unsplit = 0;  ///< the last arrival is unknown
+};
+/// Its bar, and the legend of such bars: an entry for hidden and for each kind that is not 0.
+std::string communication_bar(const Scale& scale, const CommunicationParts& parts);
+std::string communication_keys(const CommunicationParts& parts);
+
 /// A bar from 0 to `ms`, to the left where it is negative, over a grid.
 std::string change_bar(const Scale& scale, double ms);
 

@@ -131,7 +131,9 @@ TitledTable late_ranks_table(const Summary& summary) {
       .table = {.columns = {{"rank", Align::left}, {"others wait, ms"}, {"share %"}, {"why", Align::left}},
                 .rows = {}}};
   if (!summary.waits || summary.waits->total.count == 0) {
-    titled.notes.emplace_back("Not known: the trace does not show when the ranks arrive at a communication.");
+    titled.notes.emplace_back(summary.shown().size() < 2
+                                  ? "Not known: only one rank has a trace."
+                                  : "Not known: the trace does not show when the ranks arrive at a communication.");
     return titled;
   }
   for (const analysis::LateRank& late : analysis::late_ranks(*summary.waits))
@@ -196,7 +198,7 @@ std::string analysis_part(const Trace& trace, const Summary& summary, const std:
             page::html_section(level, analysis::reasons_table(summary.reasons, kMostReasons), {.name = "reasons"}) +
             timeline_of(trace, summary, level) + tables_of(trace, summary, level);
   }
-  for (const TitledTable& titled : more) text += page::html_section(level + 1, titled, {.name = "details"});
+  for (const TitledTable& titled : more) text += page::html_section(level + 1, titled, {.name = titled.title});
   text += page::heading(level, "Warnings") + page::list(warnings);
   return warnings.empty() ? text + page::paragraph("None.") : text;
 }
