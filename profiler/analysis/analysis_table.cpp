@@ -9,6 +9,7 @@
 
 #include "profiler/analysis/analysis.hpp"
 #include "profiler/analysis/details/trace_details.hpp"
+#include "profiler/analysis/late_rank.hpp"
 #include "profiler/analysis/waits.hpp"
 #include "profiler/trace/kernel_name.hpp"
 
@@ -255,7 +256,7 @@ std::string cause_sentence(const Trace& trace, const Summary& summary, const Typ
   if (step.wait_ns == 0)
     return text + (step.unsplit_ns > 0 ? "; no waiting was found." : "; none of the exposed time is waiting.");
   text += fmt::format("; {} of the exposed time is waiting", pct(step.wait_ns, step.exposed_ns));
-  const auto late = summary.waits ? summary.waits->late_rank() : std::nullopt;
+  const auto late = notable_late_rank(summary);
   if (late && late->share >= kMost)
     return text + fmt::format("; {} of all wait time is for rank {}{}.", pct(late->share, 1), late->rank,
                               because(late->cause));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "profiler/analysis/analysis.hpp"
+#include "profiler/analysis/late_rank.hpp"
 #include "profiler/input/trace_input.hpp"
 #include "tests/profiler/error_of.hpp"
 #include "tests/profiler/input/rank_file.hpp"
@@ -94,6 +95,17 @@ TEST(Job, CapturesThatStartApartAreMatchedFromTheirFirstCommonCollective) {
     EXPECT_EQ(matching.matched_slices, 10) << has_numbers;
     EXPECT_EQ(matching.slices, 11);
     EXPECT_EQ(cell.summary.communications->offset_ns(1), 7'000'000'000) << has_numbers;
+  }
+}
+
+// A rank that makes the others wait for less than a tenth of their exposed time explains nothing of it.
+TEST(Job, LateRankIsNamedFromATenthOfTheExposedTime) {
+  for (const auto& [late_us, is_named] : {std::pair{20.0, false}, std::pair{150.0, true}}) {
+    const CellTrace cell = read({{}, {.rank = 1, .late_us = late_us}});
+    ASSERT_TRUE(cell.summary.waits && cell.summary.waits->late_rank());
+    EXPECT_EQ(analysis::notable_late_rank(cell.summary).has_value(), is_named) << late_us;
+    EXPECT_THAT(analysis::headline(cell.trace, cell.summary),
+                Contains(HasSubstr("wait time is for rank 1")).Times(is_named ? 1 : 0));
   }
 }
 
