@@ -28,7 +28,7 @@ SelectionPanel::SelectionPanel()
       const QModelIndex index = table->indexAt(at);
       if (!index.isValid()) return;
       const std::string& name = names_->table().rows[static_cast<std::size_t>(source_row(index))].names.front();
-      emit menu_wanted(viewer::text(name), table->viewport()->mapToGlobal(at));
+      emit menu_wanted(viewer::text(name), table->viewport()->mapToGlobal(at), table->actions());
     });
   }
   ranks_->setAccessibleName(tr("Ranks"));

@@ -48,7 +48,8 @@ class SelectionPanel : public QWidget {
 
  signals:
   void rank_chosen();
-  void menu_wanted(const QString& name, const QPoint& global);  ///< for a name of the selection
+  /// For a name of the selection, with the actions of its table.
+  void menu_wanted(const QString& name, const QPoint& global, const QList<QAction*>& actions);
 
  private:
   void show_figures(const RangeFigures&);

@@ -90,13 +90,16 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
 }
 
 void TracePage::connect_menus() {
-  const auto show = [this](const auto& of, const QPoint& at) {
+  const auto show = [this](const auto& of, const QPoint& at, const QList<QAction*>& others) {
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
     modes_->fill_menu(*menu, of);
+    if (!others.isEmpty()) menu->addSeparator();
+    menu->addActions(others);
     if (!menu->isEmpty()) menu->popup(at);
   };
-  connect(timeline_, &TimelineView::menu_wanted, this, show);
+  connect(timeline_, &TimelineView::menu_wanted, this,
+          [show](std::uint32_t slice, const QPoint& at) { show(slice, at, {}); });
   connect(selection_, &SelectionPanel::menu_wanted, this, show);
   connect(modes_, &ModePanel::failed, this, [this] { panels_->setCurrentWidget(modes_); });
   // Queued, since reading again deletes this page.
