@@ -45,8 +45,7 @@ std::string one_line(const Summary&);
 /// not.
 std::vector<std::string> faults(const Trace&, const Summary&);
 
-/// What a reader of the trace should know besides: clocks that differ, and the advice of the format's reader. One
-/// sentence each.
+/// Notes on the trace, one sentence each: clocks that differ, and the advice of the format's reader.
 std::vector<std::string> notes_on(const Trace&);
 
 /// Which step a text timeline shows, and how wide.

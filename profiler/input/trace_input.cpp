@@ -198,6 +198,7 @@ class JobReader {
         assumed_(assumed_ranks(files)),
         keeps_everything_(keeps_everything(files, read.keep)) {
     cell_.files = files;
+    cell_.is_whole = keeps_everything_;
   }
 
   // `shares`: of all bytes those of each file.

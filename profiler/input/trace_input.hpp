@@ -20,6 +20,7 @@ struct CellTrace {
   Trace trace;
   attribution::AttributionReport attribution{};  ///< which slices count as communication, and why
   analysis::Summary summary;
+  bool is_whole = true;  ///< no record was dropped after reading
 };
 
 /// The origin of traces, as far as a person states it.

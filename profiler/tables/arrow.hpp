@@ -39,7 +39,7 @@ struct ArrowArray {
 
 namespace underlap::tables {
 
-/// Hands a table over as one record batch. Whoever takes it calls `release` of both.
+/// Exports a table as one record batch. The caller calls `release` of both structures.
 void to_arrow(ColumnTable table, ArrowSchema& schema, ArrowArray& array);
 
 }  // namespace underlap::tables

@@ -228,7 +228,7 @@ const std::vector<JobTable>& job_tables() {
 
 ColumnTable breakdown_table(const Job& job, const std::string& name) {
   const std::optional<analysis::Breakdown> by = analysis::breakdown_from(name);
-  if (!by) throw std::invalid_argument(fmt::format("\"{}\" is not a table by which an analysis is split", name));
+  if (!by) throw std::invalid_argument(fmt::format("\"{}\" is not a breakdown of an analysis", name));
   const analysis::FigureTable figures = analysis::breakdown(job.trace, job.summary, *by);
   ColumnTable table;
   table.num_rows = figures.rows.size();

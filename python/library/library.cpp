@@ -36,7 +36,6 @@ using namespace underlap;
 struct UnderlapJob {
   nlohmann::json request;
   input::CellTrace traced;
-  bool has_everything = false;  ///< no record was dropped after reading
   std::optional<graph::Details> details{};
 
   tables::Job tables_of() const { return {traced.trace, traced.summary, details ? &*details : nullptr}; }
@@ -117,11 +116,10 @@ input::CellTrace read(const nlohmann::json& request, input::Keep keep, const int
   return input::read_cell(input::trace_files(paths), attribution_options(request), watch, read);
 }
 
-// The details need all records, some of which are dropped after reading a large job.
+// The details need all records. Reading drops some of a large job.
 void find_details(UnderlapJob& job, const int* cancelled) {
   if (job.details) return;
-  if (!job.has_everything) job.traced = read(job.request, input::Keep::everything, cancelled);
-  job.has_everything = true;
+  if (!job.traced.is_whole) job.traced = read(job.request, input::Keep::everything, cancelled);
   job.details =
       graph::find_details(job.traced.trace, *job.traced.summary.communications, job.traced.summary.shown_windows());
 }
@@ -162,7 +160,7 @@ std::string text_of(UnderlapJob& job, const std::string& kind, const nlohmann::j
   if (kind == "text")
     return analysis::analysis_table(trace, summary, {.width = options.value("width", 100), .unicode = true});
   if (kind == "svg") return timeline_of(job.traced, options);
-  throw std::invalid_argument(fmt::format("\"{}\" is no text about a job", kind));
+  throw std::invalid_argument(fmt::format("\"{}\" is not the name of a text", kind));
 }
 
 tables::ColumnTable table_of(UnderlapJob& job, const std::string& name, const int* cancelled) {
@@ -173,7 +171,7 @@ tables::ColumnTable table_of(UnderlapJob& job, const std::string& name, const in
     if (table.needs_details) find_details(job, cancelled);
     return table.make(job.tables_of());
   }
-  throw std::invalid_argument(fmt::format("\"{}\" is no table of a job", name));
+  throw std::invalid_argument(fmt::format("\"{}\" is not the name of a table", name));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class NativeJob:
             self._free(self._job)
 
     def text(self, kind: str, options: Optional[dict[str, Any]] = None) -> str:
-        """A text about the job: "json", "details_json", "text", "headline", "tables" or "svg"."""
+        """A text about the job: "json", "details_json", "text", "line" or "svg"."""
         library, made = _library(), ctypes.c_void_p()
         arguments = kind.encode(), json.dumps(options or {}).encode()
         with self._lock:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from ._installed import find
 from .errors import Error, InputError
@@ -28,8 +28,8 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _run(words: Sequence[str]) -> tuple[int, str, str]:
-    done = subprocess.run([str(find("bin/underlap")), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+def _run(words: Sequence[str], stdin: Optional[str] = None) -> tuple[int, str, str]:
+    done = subprocess.run([str(find("bin/underlap")), *words], input=stdin or "", capture_output=True, text=True,
                           errors="replace", env={**os.environ, "COLUMNS": "100"})
     return done.returncode, done.stdout, done.stderr.strip()
 
@@ -38,17 +38,22 @@ def _raise(status: int, reason: str) -> None:
     raise (InputError if status == BAD_INPUT else Error)(reason or f"underlap ended with status {status}")
 
 
-def figures_of(words: Sequence[str], statuses: Sequence[int]) -> tuple[dict[str, Any], str]:
-    """The JSON and the text of a command that may end with one of those statuses."""
-    status, printed, reason = _run([*words, "--json"])
-    figures = json.loads(printed) if printed.startswith("{") else {}
+def figures_of(words: Sequence[str], statuses: Sequence[int], stdin: Optional[str]) -> dict[str, Any]:
+    """The JSON of a command that may end with one of those statuses."""
+    status, printed, reason = _run([*words, "--json"], stdin)
+    figures: dict[str, Any] = json.loads(printed) if printed.startswith("{") else {}
     if status not in statuses or not figures:
         _raise(status, "\n".join(f"{error['where']}: {error['message']}" for error in figures.get("errors", [])) or reason)
-    return figures, _run(words)[1]
+    return figures
+
+
+def text_of(words: Sequence[str], stdin: Optional[str]) -> str:
+    """What a command prints."""
+    return _run(words, stdin)[1]
 
 
 def write_page(words: Sequence[str], file: Union[str, "os.PathLike[str]"]) -> None:
-    """The page of a command, whatever it found."""
+    """Writes the page of a command, also if it found something."""
     status, _, reason = _run([*words, "--html", os.fspath(file)])
     if status not in (0, FINDING, INCONCLUSIVE):
         _raise(status, reason)

@@ -2,15 +2,14 @@
 """compare, gate, plan and tune: the program runs, and its JSON is the result."""
 from __future__ import annotations
 
+import functools
 import html
 import json
 import os
-import pathlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, TypeVar, Union
 
-from ._program import FINDING, INCONCLUSIVE, figures_of, option_words, write_page
+from ._program import FINDING, INCONCLUSIVE, figures_of, option_words, text_of, write_page
 from .errors import InputError
 from .job import Job, PathLike
 
@@ -20,13 +19,17 @@ Traces = Union[PathLike, "Job[Any]"]
 class Report(dict):  # type: ignore[type-arg]
     """The JSON of a command. `underlap help --schema NAME` describes its keys.
 
-    text  what the command prints on a terminal of 100 columns
+    `print()` shows what the command prints on a terminal of 100 columns; the command runs again for it, once.
     """
 
-    def __init__(self, words: Sequence[str], statuses: Sequence[int]) -> None:
-        figures, self.text = figures_of(words, statuses)
-        super().__init__(figures)
-        self._words = words
+    def __init__(self, words: Sequence[str], statuses: Sequence[int], config: Optional[str] = None) -> None:
+        super().__init__(figures_of(words, statuses, config))
+        self._words, self._config = words, config
+
+    @functools.cached_property
+    def text(self) -> str:
+        """What the command prints."""
+        return text_of(self._words, self._config)
 
     def __str__(self) -> str:
         return self.text
@@ -99,13 +102,10 @@ ReportT = TypeVar("ReportT", bound=Report)
 
 def _with_config(kind: type[ReportT], command: str, config: Union[PathLike, Mapping[str, Any], None],
                  options: Mapping[str, Any], statuses: Sequence[int]) -> ReportT:
-    with tempfile.TemporaryDirectory() as folder:
-        if isinstance(config, Mapping):
-            file = pathlib.Path(folder) / "config.yaml"
-            file.write_text(json.dumps(config))  # JSON is YAML
-            config = file
-        named = [] if config is None else [os.fspath(config)]
-        return kind([command, *named, *option_words(options)], statuses)
+    if isinstance(config, Mapping):  # JSON is YAML
+        return kind([command, "/dev/stdin", *option_words(options)], statuses, json.dumps(config))
+    named = [] if config is None else [os.fspath(config)]
+    return kind([command, *named, *option_words(options)], statuses)
 
 
 def plan(config: Union[PathLike, Mapping[str, Any]], **options: Any) -> Plan:

@@ -8,4 +8,4 @@ class Error(RuntimeError):
 
 
 class InputError(Error, ValueError):
-    """A file, an option or a name is wrong; the message says which and how to fix it."""
+    """A file, an option or a name is wrong; the message names it and a fix."""

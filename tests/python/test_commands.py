@@ -27,6 +27,7 @@ class Commands(unittest.TestCase):
     def test_plan_takes_a_dictionary(self):
         found = underlap.plan({"model": {"preset": "tiny"}, "data_parallel_size": 2})
         self.assertIn("comm_overlap.overlap_grad_reduce", [knob["name"] for knob in found["knobs"]])
+        self.assertIn("overlap_grad_reduce", str(found))
 
     def test_errors_are_those_of_the_program(self):
         with self.assertRaisesRegex(underlap.InputError, "tiiny"):

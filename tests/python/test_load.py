@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,13 @@ class Load(unittest.TestCase):
         job = underlap.load(made_up.traces())
         self.assertEqual(job.details(), theirs)
         self.assertEqual(job.summary().figures, json.loads(made_up.printed("analyze", made_up.traces(), "--json")))
+
+    def test_details_of_a_small_job_need_no_file(self):
+        folder = made_up.folder() / "removed"
+        shutil.copytree(made_up.traces(), folder)
+        job = underlap.load(folder)
+        shutil.rmtree(folder)
+        self.assertGreater(len(job.critical_path), 0)
 
     def test_takes_a_cell_of_a_run(self):
         job = underlap.load(made_up.run(), cell="both")

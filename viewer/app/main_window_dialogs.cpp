@@ -93,9 +93,10 @@ bool MainWindow::take_files(QEvent* event) {
 }
 
 void MainWindow::open_dropped(const QStringList& paths) {
-  if (paths.size() != 2)
+  if (paths.size() != 2) {
     for (const QString& path : paths) open(path);
-  if (paths.size() != 2) return;
+    return;
+  }
   const bool is_later = QFileInfo(paths[0]).lastModified() > QFileInfo(paths[1]).lastModified();
   compare(paths[is_later ? 1 : 0], paths[is_later ? 0 : 1]);
   show_message(tr("The older one is the baseline; File > Swap baseline and candidate exchanges them."));
