@@ -160,8 +160,17 @@ struct Analysis {
   std::optional<analysis::InspectorJoin> inspector{};
 };
 
+// Names of a few files; of many, the first and the last.
+std::string names_of(const std::vector<std::string>& files) {
+  constexpr std::size_t kNamed = 3;
+  if (files.size() <= kNamed) return fmt::format("{}", fmt::join(files, ", "));
+  return fmt::format("{} to {}, {} files", files.front(), files.back(), files.size());
+}
+
 Analysis analyze(const AnalyzeArguments& arguments, const std::optional<plan::Matrix>& matrix,
                  const input::CellTrace& traced) {
+  for (const std::string& unused : attribution::unused_rules(traced.attribution))
+    print_error("{}: {}\n", visible_text(names_of(traced.files)), unused);
   Analysis result{traced, traced.summary, std::nullopt, std::nullopt};
   if (arguments.details)
     result.details = graph::find_details(traced.trace, *traced.summary.communications, traced.summary.shown_windows());
@@ -190,13 +199,6 @@ std::string json_of(const AnalyzeArguments& arguments, const Analysis& analysis)
   if (analysis.details) json = graph::with_details(json, traced.trace, analysis.summary, *analysis.details);
   if (analysis.inspector) json = analysis::with_inspector(json, *analysis.inspector);
   return analysis.observation ? with_observed(json, analysis.observation->cell, analysis.observation->knobs) : json;
-}
-
-// Names of a few files; of many, the first and the last.
-std::string names_of(const std::vector<std::string>& files) {
-  constexpr std::size_t kNamed = 3;
-  if (files.size() <= kNamed) return fmt::format("{}", fmt::join(files, ", "));
-  return fmt::format("{} to {}, {} files", files.front(), files.back(), files.size());
 }
 
 // The reasons for exposure come first with the details; a page has them in a section of its own.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -98,6 +99,8 @@ class Attributor {
   Attributor(Trace& trace, const AttributionOptions& options)
       : trace_(trace),
         map_(options.mode_map),
+        rules_(options.mode_map.rules),
+        obeyed_(rules_.size()),
         layouts_(options.layouts),
         groups_(trace),
         is_ours_(trace.metadata.contains("backend")) {
@@ -116,6 +119,11 @@ class Attributor {
   }
 
  private:
+  struct Sum {
+    std::int64_t count = 0;
+    std::int64_t time_ns = 0;
+  };
+
   // A slice whose kind or mode is still unknown.
   struct Open {
     std::size_t slice = 0;
@@ -258,6 +266,7 @@ class Attributor {
   }
 
   void obey(std::size_t i, const NameMeaning& meaning, const ModeRule& rule) {
+    add(i, obeyed_[static_cast<std::size_t>(&rule - rules_.data())]);
     const Attribution by_map{AttributionSource::mode_map, 100, rule.reason};
     if (rule.what == KernelClass::fused) return set_fused(i, name_of(rule.reason));
     if (rule.what != KernelClass::communication) {
@@ -391,10 +400,6 @@ class Attributor {
     add(i, entry->second.sum);
   }
 
-  struct Sum {
-    std::int64_t count = 0;
-    std::int64_t time_ns = 0;
-  };
   struct Left {
     std::string why;
     Sum sum;
@@ -413,6 +418,8 @@ class Attributor {
     }
     for (const auto& [name, left] : not_taken_)
       result.not_taken.push_back({std::string(name_of(name)), left.why, left.sum.count, left.sum.time_ns});
+    for (std::size_t r = 0; r < rules_.size(); ++r)
+      result.rules.push_back({std::string(name_of(rules_[r].reason)), obeyed_[r].count, obeyed_[r].time_ns});
     std::ranges::stable_sort(result.attributed, [](const AttributedBy& a, const AttributedBy& b) {
       return std::tie(b.time_ns, a.reason) < std::tie(a.time_ns, b.reason);
     });
@@ -426,6 +433,8 @@ class Attributor {
 
   Trace& trace_;
   MapLookup map_;
+  std::span<const ModeRule> rules_;
+  std::vector<Sum> obeyed_;  // by rule
   RankLayouts layouts_;
   GroupsOfSlices groups_;
   bool is_ours_;

@@ -37,10 +37,18 @@ struct NotTaken {
   std::int64_t time_ns = 0;
 };
 
+/// The kernels and copies that a rule of the mode map was applied to.
+struct RuleUse {
+  std::string rule;  ///< its place, such as "rule modes.yaml:3:5"
+  std::int64_t count = 0;
+  std::int64_t time_ns = 0;
+};
+
 /// What attribute() found.
 struct AttributionReport {
   std::vector<AttributedBy> attributed;  ///< the longest first; what stayed without a mode has source none
   std::vector<NotTaken> not_taken;       ///< the longest first
+  std::vector<RuleUse> rules;            ///< every rule of the mode map
 
   /// Communication of all modes, and the part without a mode.
   std::int64_t communications() const;
@@ -85,6 +93,9 @@ std::string with_attribution(const std::string& analysis_json, const Attribution
 
 /// Adds the keys of the attribution to the schema of such JSON.
 void add_attribution_schema(nlohmann::ordered_json& analysis_schema);
+
+/// A sentence for each rule of the mode map that was applied to nothing, or one if none can be.
+std::vector<std::string> unused_rules(const AttributionReport&);
 
 /// Explains how modes were attributed, and lists kernels that look like communication but were not counted as such.
 /// Empty if every slice had a tag of ours.

@@ -91,6 +91,17 @@ void add_attribution_schema(Json& analysis_schema) {
   analysis_schema["properties"]["attribution"] = fields::schema_of<AttributionReport>();
 }
 
+std::vector<std::string> unused_rules(const AttributionReport& report) {
+  if (report.rules.empty()) return {};
+  if (is_ours(report) && !report.attributed.empty())
+    return {"the mode map was not applied: the trace records the mode of its communication"};
+  std::vector<std::string> unused;
+  for (const RuleUse& use : report.rules)
+    if (use.count == 0 && use.time_ns == 0)
+      unused.push_back(fmt::format("{} of the mode map matches no kernel", use.rule));
+  return unused;
+}
+
 std::vector<TitledTable> attribution_tables(const AttributionReport& report) {
   if (is_ours(report)) return {};
   std::vector<TitledTable> tables;

@@ -172,6 +172,7 @@ void add(attribution::AttributionReport& all, const attribution::AttributionRepo
     return std::tie(evidence.source, evidence.mode, evidence.confidence_pct, evidence.reason);
   });
   add_rows(all.not_taken, file.not_taken, [](const attribution::NotTaken& left) { return std::tie(left.name); });
+  add_rows(all.rules, file.rules, [](const attribution::RuleUse& use) { return std::tie(use.rule); });
 }
 
 // The share of each file in all bytes. A file of unknown size has a share of 0: reading it fails with the reason.

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <QApplication>
 #include <QDir>
+#include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonObject>
 #include <QPluginLoader>
@@ -23,6 +24,7 @@
 #include "platform/text/output.hpp"
 #include "viewer/app/main_window.hpp"
 #include "viewer/app/render.hpp"
+#include "viewer/app/viewer_settings.hpp"
 #include "viewer/charts/write_chart.hpp"
 
 namespace underlap::viewer {
@@ -34,6 +36,7 @@ struct Arguments {
   RenderRequest request;  // without range, size and theme; with no output, of a window
   std::string range;
   std::string size;
+  std::string mode_map;
   bool dark = false;
   bool compare = false;
   bool window = false;
@@ -54,6 +57,7 @@ RenderRequest request_of(const Arguments& arguments) {
   RenderRequest request = arguments.request;
   if (!arguments.range.empty()) request.range = parse_range(arguments.range);
   if (!arguments.size.empty()) request.size = size_from(arguments.size);
+  if (!arguments.mode_map.empty()) request.mode_map = attribution::read_mode_map(arguments.mode_map);
   if (arguments.dark) request.theme = &Theme::dark();
   return request;
 }
@@ -180,6 +184,12 @@ void pass_on(QtMsgType, const QMessageLogContext&, const QString& message) {
 void open_inputs(MainWindow& window, const Arguments& arguments) {
   QStringList inputs;
   for (const std::string& input : arguments.request.inputs) inputs << QString::fromStdString(input);
+  if (!arguments.mode_map.empty()) {
+    attribution::read_mode_map(
+        arguments.mode_map);  // a window shows a fault later, and opens the trace without the map
+    for (const QString& input : inputs)
+      keep_mode_map(input, QFileInfo(QString::fromStdString(arguments.mode_map)).absoluteFilePath());
+  }
   if (!arguments.request.chart.empty())
     window.scale(inputs, arguments.request.is_forced);
   else if (arguments.compare)
@@ -248,6 +258,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
                  "scaling (of several runs; also in a window)");
   app.add_option("--cell", request.cell,
                  "with --render of one or two runs: the cell whose timeline, chart or change is drawn");
+  app.add_option("--mode-map", arguments.mode_map,
+                 "assign modes by this file, described by `underlap help mode-map`; a window keeps it for the traces")
+      ->check(CLI::ExistingFile);
   app.add_option("--size", arguments.size, "with --render: size in pixels, 1600x900 (default: as high as the content)");
   app.add_option("--scale", request.scale, "with --render: scale factor of the picture")
       ->check(CLI::Range(0.5, 8.0))

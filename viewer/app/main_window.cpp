@@ -10,12 +10,14 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QPainter>
 #include <QPalette>
 #include <QPlainTextEdit>
+#include <QProxyStyle>
 #include <QPushButton>
 #include <QScreen>
 #include <QStatusBar>
-#include <QStyleFactory>
+#include <QStyleOption>
 #include <QTabBar>
 #include <QTabWidget>
 
@@ -52,6 +54,21 @@ bool takes_key(const QWidget& widget, const QKeyEvent& event) {
   return goes_somewhere(key) && is_any_of<QAbstractItemView, QPlainTextEdit, QTabBar>(widget);
 }
 
+// Fusion outlines a box to check with a darker window color, which no one sees in dark windows.
+class OutlinedFusion : public QProxyStyle {
+ public:
+  OutlinedFusion() : QProxyStyle("Fusion") {}
+
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    if (element != PE_IndicatorCheckBox) return;
+    painter->setPen(option->palette.color(QPalette::Dark));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+  }
+};
+
 // Gives all widgets of the application the colors of a theme.
 void apply_look(const Theme& theme) {
   QPalette palette;
@@ -75,7 +92,7 @@ void apply_look(const Theme& theme) {
   palette.setColor(QPalette::Link, theme.accent);
   for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
     palette.setColor(QPalette::Disabled, role, theme.dim_text);
-  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  QApplication::setStyle(new OutlinedFusion);
   QApplication::setPalette(palette);
 }
 

@@ -207,16 +207,18 @@ void write_gate(const RenderRequest& request, const GateDocument& judged) {
 }
 
 // Prints what of a trace could not be used, as a window shows it.
-std::shared_ptr<const TraceDocument> read_trace(const std::string& path) {
+std::shared_ptr<const TraceDocument> read_trace(const RenderRequest& request, const std::string& path) {
   ReadingWatch nobody;
-  std::shared_ptr<const TraceDocument> document = open_trace(path, nobody);
+  std::shared_ptr<const TraceDocument> document = open_trace(path, nobody, request.mode_map);
   for (const auto& [reason, count] : document->traced.trace.import.skipped)
     print_error("underlap-viewer: {}: skipped {}: {}\n", path, count, reason);
+  for (const std::string& unused : attribution::unused_rules(document->traced.attribution))
+    print_error("underlap-viewer: {}: {}\n", path, unused);
   return document;
 }
 
 void render_trace(const RenderRequest& request, const std::string& path) {
-  const std::shared_ptr<const TraceDocument> document = read_trace(path);
+  const std::shared_ptr<const TraceDocument> document = read_trace(request, path);
   if (!request.chart.empty())
     return write(request, {.name = path, .trace = &document->traced.trace, .summary = &document->traced.summary});
   PictureParts parts;
@@ -257,7 +259,7 @@ std::shared_ptr<const CompareDocument> compared(const std::shared_ptr<const Trac
 // Both from the begin of the same step on, as long as the longer one.
 void render_comparison(const RenderRequest& request) {
   const auto [from_file, to_file] = compared_traces(request);
-  const std::shared_ptr<const TraceDocument> from = read_trace(from_file), to = read_trace(to_file);
+  const std::shared_ptr<const TraceDocument> from = read_trace(request, from_file), to = read_trace(request, to_file);
   const std::shared_ptr<const CompareDocument> comparison = compared(from, to, request.is_forced);
   const compare::Comparison& change = comparison->report.comparisons.front();
   if (!request.chart.empty())

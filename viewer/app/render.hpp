@@ -4,6 +4,7 @@
 #include <QSize>
 #include <optional>
 
+#include "profiler/attribution/mode_map.hpp"
 #include "viewer/theme/theme.hpp"
 #include "viewer/timeline/timeline.hpp"
 
@@ -23,9 +24,10 @@ struct RenderRequest {
   std::string output;               ///< .png or .svg; of a chart .csv too
   std::vector<std::string> inputs;  ///< a trace, a run, or two of these: the baseline first
   std::optional<RangeRequest> range = {};
-  std::string chart = {};          ///< its name; empty: the timeline, or of a run its matrix
-  std::string cell = {};           ///< of runs: the timeline, the chart or the comparison of this cell
-  std::optional<QSize> size = {};  ///< pixels of a plain screen; absent: as high as what there is
+  std::string chart = {};              ///< its name; empty: the timeline, or of a run its matrix
+  std::string cell = {};               ///< of runs: the timeline, the chart or the comparison of this cell
+  attribution::ModeMap mode_map = {};  ///< assigns modes in every trace
+  std::optional<QSize> size = {};      ///< pixels of a plain screen; absent: as high as what there is
   double scale = 1;
   const Theme* theme = &Theme::light();
   bool is_forced = false;  ///< compares what is not comparable

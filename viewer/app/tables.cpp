@@ -10,6 +10,7 @@
 #include <QHelpEvent>
 #include <QMenu>
 #include <QMessageBox>
+#include <QPainter>
 #include <QSortFilterProxyModel>
 #include <QStyle>
 #include <QStyleOptionHeader>
@@ -97,12 +98,22 @@ class PanelTable : public QTableView {
 
   // What of the viewport columns can take.
   int room() const { return viewport()->width() - more_->width(); }
+  void say_when_empty(const QString& sentence) { empty_ = sentence; }
+
   const TitleBar& titles() const { return static_cast<const TitleBar&>(*horizontalHeader()); }
 
  protected:
   void resizeEvent(QResizeEvent* event) override {
     QTableView::resizeEvent(event);
     fit_columns(*this);
+  }
+
+  void paintEvent(QPaintEvent* event) override {
+    QTableView::paintEvent(event);
+    if (empty_.isEmpty() || (model() != nullptr && model()->rowCount() > 0)) return;
+    QPainter painter(viewport());
+    painter.setPen(palette().color(QPalette::PlaceholderText));
+    painter.drawText(viewport()->rect().adjusted(8, 8, -8, -8), Qt::AlignTop | Qt::TextWordWrap, empty_);
   }
 
   // Names from files can look like HTML, and be of any length.
@@ -134,6 +145,7 @@ class PanelTable : public QTableView {
   }
 
   QToolButton* more_;
+  QString empty_;
 };
 
 // Titles and rows as the table shows them, each text changed by `field`.
@@ -209,6 +221,10 @@ QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_
   table->horizontalHeader()->setMinimumSectionSize(36);
   QObject::connect(table->model(), &QAbstractItemModel::modelReset, table, [table] { fit_columns(*table); });
   return table;
+}
+
+void say_when_empty(QTableView* table, const QString& sentence) {
+  static_cast<PanelTable*>(table)->say_when_empty(sentence);
 }
 
 int source_row(const QModelIndex& of_table) {

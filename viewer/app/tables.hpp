@@ -15,6 +15,9 @@ namespace underlap::viewer {
 /// sorted by; -1: they stay in the model's order.
 QTableView* make_table(QAbstractItemModel* model, const QString& name, int sort_role = -1);
 
+/// What such a table shows in place of rows while it has none.
+void say_when_empty(QTableView* table, const QString& sentence);
+
 /// The row of its model that a row of such a table shows.
 int source_row(const QModelIndex& of_table);
 

@@ -36,9 +36,13 @@ void keep_state(const QString& key, const QJsonObject& state) { keep("lanes", ke
 
 QJsonObject kept_state(const QString& key) { return kept("lanes", key).toObject(); }
 
-void keep_mode_map(const QString& trace, const QString& file) { keep("mode_maps", trace, file); }
+void keep_mode_map(const QString& trace, const QString& file) {
+  keep("mode_maps", QFileInfo(trace).absoluteFilePath(), file);
+}
 
-QString kept_mode_map(const QString& trace) { return kept("mode_maps", trace).toString(); }
+QString kept_mode_map(const QString& trace) {
+  return kept("mode_maps", QFileInfo(trace).absoluteFilePath()).toString();
+}
 
 QStringList recent_paths() { return viewer_settings().value("recent").toStringList(); }
 

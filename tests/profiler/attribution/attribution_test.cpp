@@ -190,6 +190,31 @@ rules:
   EXPECT_THAT(report.not_taken, testing::IsEmpty());
 }
 
+std::vector<std::string> unused_rules_of(Trace& trace, const std::string& yaml) {
+  return unused_rules(attribute(trace, {.mode_map = parse_mode_map(yaml, "m")}));
+}
+
+TEST(ModeMap, RulesThatMatchNothingAreNamed) {
+  Trace trace;
+  trace.add_track({0, 7, "stream 7"});
+  trace.add(kernel_on(0, "ncclDevKernel_Generic(int)"));
+  trace.add(kernel_on(0, "gemm(int)"));
+  const std::string rules =
+      "rules: [{kernel: 'gem', mode: dp}, {kernel: 'gemm*', mode: compute}, {stream: 7, mode: pp}]";
+  EXPECT_THAT(unused_rules_of(trace, rules), testing::ElementsAre("rule m:1:9 of the mode map matches no kernel"));
+  EXPECT_THAT(unused_rules(attribute(trace)), testing::IsEmpty());
+}
+
+TEST(ModeMap, OfATraceThatRecordsItsModesIsNotApplied) {
+  Trace trace;
+  trace.metadata["backend"] = "host";
+  trace.add_track({0, 7, "dp"});
+  trace.add(testing_support::slice_of(0, 0, 10, "all_reduce", testing_support::communication(Mode::dp, "x", 1)));
+  EXPECT_THAT(unused_rules_of(trace, "rules: [{stream: 7, mode: pp}]"),
+              testing::ElementsAre(testing::HasSubstr("the trace records the mode of its communication")));
+  EXPECT_EQ(trace.tag(0).mode, Mode::dp);
+}
+
 // The built-in rules use every key.
 TEST(ModeMap, ReadsBackAsItWasWritten) {
   const std::string yaml = std::string(kernel_names_text()) + R"(

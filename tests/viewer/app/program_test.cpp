@@ -37,6 +37,10 @@ class Program : public testing::Test {
   std::string at(const std::string& name) const { return (folder.path() / name).string(); }
   std::string text_of(const std::string& name) const { return underlap::testing_support::read_text(at(name)); }
 
+  void write(const std::string& name, std::string_view text) const {
+    underlap::testing_support::write_text(at(name), text);
+  }
+
   // Without a display, with those variables alone.
   Ended run(const QStringList& arguments, const std::map<QString, QString>& variables = {}) const {
     QProcess process;
@@ -122,6 +126,27 @@ TEST_F(Program, DrawsOneStepOrAPartOfTime) {
   EXPECT_EQ(QImage(q("a.png")), QImage(q("b.png")));
   expect_success({"--render", q("c.png"), "--range", "12ms..20ms", q("before.pftrace")});
   EXPECT_NE(QImage(q("a.png")), QImage(q("c.png")));
+}
+
+TEST_F(Program, DrawsModesOfAModeMap) {
+  write("kernels.json", R"({"traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0, "dur": 1000, "args": {"device": 0, "stream": 7}},
+    {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Generic", "pid": 0, "tid": 20, "ts": 500, "dur": 1000,
+     "args": {"device": 0, "stream": 20}}]})");
+  write("map.yaml", "rules: [{stream: 20, mode: pp}]");
+  expect_success({"--render", q("plain.png"), q("kernels.json")});
+  const Ended mapped = run({"--render", q("mapped.png"), "--mode-map", q("map.yaml"), q("kernels.json")});
+  EXPECT_EQ(mapped.code, 0);
+  EXPECT_EQ(mapped.said, "");
+  EXPECT_NE(QImage(q("mapped.png")), QImage(q("plain.png")));
+  expect_success({"--render", q("window.png"), "--window", q("kernels.json")});
+  expect_success({"--render", q("mapped_window.png"), "--window", "--mode-map", q("map.yaml"), q("kernels.json")});
+  EXPECT_NE(QImage(q("mapped_window.png")), QImage(q("window.png")));
+  EXPECT_THAT(run({"--render", q("own.png"), "--mode-map", q("map.yaml"), q("before.pftrace")}).said,
+              HasSubstr("the mode map was not applied"));
+  write("map.yaml", "rules: [{stream: 20, mode: none_such}]");
+  EXPECT_THAT(refused({"--render", q("out.png"), "--mode-map", q("map.yaml"), q("kernels.json")}),
+              HasSubstr("map.yaml:1:"));
 }
 
 TEST_F(Program, DrawsTwoTracesWithWhatTheDifferenceIs) {

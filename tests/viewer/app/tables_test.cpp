@@ -65,6 +65,20 @@ TEST_F(Tables, TitlesAreBrokenAndNeverCut) {
     EXPECT_GE(titles.sectionSize(column), titles.fontMetrics().horizontalAdvance("exposed"));
 }
 
+TEST_F(Tables, WithoutRowsAreExplained) {
+  const auto picture = [&] { return table->viewport()->grab().toImage(); };
+  table->resize(400, 100);
+  say_when_empty(table.get(), "Click a slice.");
+  model.set_table({});
+  const QImage explained = picture();
+  say_when_empty(table.get(), "");
+  EXPECT_NE(explained, picture());
+  model.set_table({{{"cell", "cell"}}, {}, {{{"a"}, {}}}});
+  const QImage without = picture();
+  say_when_empty(table.get(), "Click a slice.");
+  EXPECT_EQ(picture(), without);
+}
+
 TEST_F(Tables, AreCopiedWithTabsAndSavedAsCsv) {
   analysis::FigureTable two = model.table();
   two.rows.push_back({{"=a\tname, \"quoted\""}, std::vector<std::optional<double>>(kFigures, 2.5e6)});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of time is seen, and the way back.
+#include <QCheckBox>
 #include <QHelpEvent>
 #include <QToolTip>
 #include <QWheelEvent>
@@ -169,6 +170,19 @@ TEST_F(Views, DarkWindowHasNoBrightLine) {
       longest = std::max(longest, bright);
     }
     EXPECT_LT(longest, picture.width() / 4) << y;
+  }
+}
+
+TEST_F(Views, EmptyBoxesToCheckAreSeenInBothThemes) {
+  for (const bool is_dark : {false, true}) {
+    window->set_dark(is_dark);
+    QCheckBox box("ghost");
+    const QImage picture = box.grab().toImage();
+    const int surface = qGray(picture.pixel(picture.width() - 1, 0));
+    int edge = 0;
+    for (int x = 0; x < picture.height(); ++x)
+      edge = std::max(edge, std::abs(qGray(picture.pixel(x, picture.height() / 2)) - surface));
+    EXPECT_GT(edge, 40) << is_dark;
   }
 }
 

@@ -100,7 +100,9 @@ ComparePage::ComparePage(std::shared_ptr<const CompareDocument> document)
 QWidget* ComparePage::make_panels() {
   panels_->setDocumentMode(true);
   panels_->addTab(make_tables(), tr("Differences"));
-  details_ = make_table(facts_, tr("Details of the selected slice and of its counterpart"));
+  auto* details = make_table(facts_, tr("Details of the selected slice and of its counterpart"));
+  details_ = details;
+  say_when_empty(details, tr("Click a slice to see its details and those of its counterpart here."));
   show_facts(Timeline::kNoSlice, Timeline::kNoSlice);
   panels_->addTab(details_, tr("Details"));
   panels_->addTab(selection_, tr("Selection"));

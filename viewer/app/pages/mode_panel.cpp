@@ -34,19 +34,17 @@ std::string mode_of(const ModeRule& rule) {
   return rule.what == attribution::KernelClass::communication ? "as inferred" : "not communication";
 }
 
-// How much communication each rule was applied to.
+// What each rule was applied to.
 analysis::FigureTable table_of(const TraceDocument& document) {
   analysis::FigureTable table{{{"rule", "rule"}, {"mode", "mode"}},
                               {{"count", "count", analysis::FigureUnit::number}, {"time ms", "time"}},
                               {}};
   for (const ModeRule& rule : document.mode_map.rules) {
-    double count = 0, time_ns = 0;
-    for (const attribution::AttributedBy& row : document.traced.attribution.attributed) {
-      if (row.reason != name_of(rule.reason)) continue;
-      count += static_cast<double>(row.count);
-      time_ns += static_cast<double>(row.time_ns);
-    }
-    table.rows.push_back({{to_yaml(target_of(rule)), mode_of(rule)}, {count, time_ns}});
+    const auto& uses = document.traced.attribution.rules;
+    const auto use = std::ranges::find(uses, name_of(rule.reason), &attribution::RuleUse::rule);
+    const attribution::RuleUse found = use == uses.end() ? attribution::RuleUse{} : *use;
+    table.rows.push_back({{to_yaml(target_of(rule)), mode_of(rule)},
+                          {static_cast<double>(found.count), static_cast<double>(found.time_ns)}});
   }
   return table;
 }

@@ -64,6 +64,7 @@ TracePage::TracePage(std::shared_ptr<const TraceDocument> document)
   panels_->setDocumentMode(true);
   auto* details = make_table(facts_, tr("Details of the selected slice"));
   details->horizontalHeader()->hide();
+  say_when_empty(details, tr("Click a slice to see its details here. Drag over the ruler to select a range."));
   panels_->addTab(details, tr("Details"));
   panels_->addTab(selection_, tr("Selection"));
   panels_->addTab(make_search(), tr("Find"));
@@ -195,6 +196,7 @@ QWidget* TracePage::make_search() {
 
 QWidget* TracePage::make_worst() {
   auto* table = make_table(worst_, tr("Longest exposed communication"));
+  say_when_empty(table, tr("No communication is exposed."));
   go_on_activation(table, timeline_);
   worst_->set_slices(worst_exposed_.slices());
   return table;
