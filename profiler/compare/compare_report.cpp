@@ -14,13 +14,18 @@ namespace {
 constexpr std::size_t kMostOperations = 10;
 constexpr std::size_t kMostInMarkdown = 30;
 
+bool takes_the_same_time(const Comparison& comparison) {
+  return ms(comparison.to_step_ns) == ms(comparison.from_step_ns);
+}
+
 std::string change_in_words(const Comparison& comparison) {
   const double delta = comparison.delta_ns();
   const std::string times =
       fmt::format("{} ms instead of {} ms", ms(comparison.to_step_ns), ms(comparison.from_step_ns));
-  if (delta == 0) return fmt::format("the step takes the same time, {} ms", ms(comparison.to_step_ns));
+  if (takes_the_same_time(comparison))
+    return fmt::format("the step takes the same time, {} ms", ms(comparison.to_step_ns));
   const double pct = 100 * std::abs(delta) / comparison.from_step_ns;
-  return fmt::format("the step takes {:.{}f} % {}, {}", pct, pct < 0.05 ? 4 : 1, delta > 0 ? "longer" : "less time",
+  return fmt::format("the step takes {:.{}f} % {}, {}", pct, pct < 0.05 ? 2 : 1, delta > 0 ? "longer" : "less time",
                      times);
 }
 
@@ -31,7 +36,7 @@ std::string part_in_words(const TraceChange& change, double direction) {
   for (const StepPart& part : parts)
     if (!part.is_within && (most == nullptr || direction * *part.delta_ns() > direction * *most->delta_ns()))
       most = &part;
-  if (most == nullptr || direction * *most->delta_ns() <= 0) return "";
+  if (most == nullptr || direction * *most->delta_ns() <= 0 || is_shown_as_zero(*most->delta_ns())) return "";
   const std::string amount =
       fmt::format(": {} ms {}", ms(std::abs(*most->delta_ns())), direction > 0 ? "more" : "less");
   if (most->name.starts_with("exposed "))
@@ -110,7 +115,7 @@ std::vector<StepPart> parts_of(const TraceChange& change) {
 
 std::string sentence_of(const Comparison& comparison) {
   std::string text = change_in_words(comparison);
-  if (!comparison.change || comparison.delta_ns() == 0) return text;
+  if (!comparison.change || takes_the_same_time(comparison)) return text;
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
   const std::string most = largest_change(comparison, direction > 0 ? " grew most," : " shrank most,");
   return fmt::format("{}{}{}{}", text, part_in_words(*comparison.change, direction), most.empty() ? "" : "; ", most);

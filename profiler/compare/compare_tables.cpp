@@ -79,7 +79,10 @@ std::span<const NetOperation> largest(const TraceChange& change, std::size_t mos
 
 std::string ms(std::optional<double> ns) { return ns ? fmt::format("{:.{}f}", *ns / 1e6, decimals_of(*ns)) : "-"; }
 
+bool is_shown_as_zero(double ns) { return std::abs(ns) < 500; }
+
 std::string signed_ms(std::optional<double> ns) {
+  if (ns && is_shown_as_zero(*ns)) return ms(0);
   return ns ? fmt::format("{:+.{}f}", *ns / 1e6, decimals_of(*ns)) : "-";
 }
 
@@ -90,10 +93,11 @@ double per_window(const TraceChange& change, std::int64_t ns) {
 std::string largest_change(const Comparison& comparison, const std::string& how) {
   const double direction = comparison.delta_ns() < 0 ? -1 : 1;
   for (const NetOperation& operation : comparison.change->net) {
-    if (operation.kind == "idle" || direction * static_cast<double>(operation.step_delta_ns()) <= 0) continue;
+    const double delta_ns = per_window(*comparison.change, operation.step_delta_ns());
+    if (operation.kind == "idle" || direction * delta_ns <= 0 || is_shown_as_zero(delta_ns)) continue;
     const std::string of_layers = operation.is_of_some_layers ? " of " + layers_text(operation) : "";
     return fmt::format("{}{}{}{} {} ms", short_name(operation.name, kInSentence), match_text(operation), of_layers, how,
-                       signed_ms(per_window(*comparison.change, operation.step_delta_ns())));
+                       signed_ms(delta_ns));
   }
   return "";
 }

@@ -11,9 +11,12 @@
 
 namespace underlap::compare {
 
-/// Milliseconds without their unit; "-" if unknown. With a sign for changes.
+/// Milliseconds without their unit; "-" if unknown. With a sign for changes, unless all digits are 0.
 std::string ms(std::optional<double> ns);
 std::string signed_ms(std::optional<double> ns);
+
+/// Whether all digits of ms() are 0.
+bool is_shown_as_zero(double ns);
 
 /// The mean of a sum over the windows of one side.
 double per_window(const TraceChange&, std::int64_t ns);

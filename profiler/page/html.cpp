@@ -45,11 +45,23 @@ std::string cell_html(const TableColumn& column, const TableCell& cell) {
                      is_name ? fmt::format("<span class=\"name\" title=\"{0}\">{0}</span>", text) : text);
 }
 
+// Words between backquotes are code, such as commands.
+std::string prose_markup(std::string_view text) {
+  std::string markup = markup_text(text), out;
+  for (std::size_t end = 0; !markup.empty(); markup.erase(0, end)) {
+    const std::size_t open = markup.find('`'), close = markup.find('`', open + 1);
+    if (open == std::string::npos || close == std::string::npos) return out + markup;
+    out += fmt::format("{}<code>{}</code>", markup.substr(0, open), markup.substr(open + 1, close - open - 1));
+    end = close + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string paragraph(std::string_view text, std::string_view kind) {
-  return kind.empty() ? fmt::format("<p>{}</p>\n", markup_text(text))
-                      : fmt::format("<p class=\"{}\">{}</p>\n", kind, markup_text(text));
+  return kind.empty() ? fmt::format("<p>{}</p>\n", prose_markup(text))
+                      : fmt::format("<p class=\"{}\">{}</p>\n", kind, prose_markup(text));
 }
 
 std::string sentence(std::string clause) {
@@ -65,7 +77,7 @@ std::string heading(int level, std::string_view text) {
 std::string list(std::span<const std::string> sentences) {
   if (sentences.empty()) return "";
   std::string text = "<ul>\n";
-  for (const std::string& sentence : sentences) text += fmt::format("<li>{}</li>\n", markup_text(sentence));
+  for (const std::string& sentence : sentences) text += fmt::format("<li>{}</li>\n", prose_markup(sentence));
   return text + "</ul>\n";
 }
 

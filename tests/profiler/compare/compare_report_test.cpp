@@ -66,6 +66,13 @@ TEST(CompareReport, NamesTheLayersThatChanged) {
   EXPECT_THAT(whole, AllOf(HasSubstr("; fc1 grew most, +20.00 ms"), HasSubstr("\nfc1, layers 0-39 ")));
 }
 
+TEST(CompareReport, NamesNoChangeThatItsDigitsDoNotShow) {
+  const CompareReport report = report_of(Steps().add(0, 2, {{"fc1", 0, 5'000'000}}, true, 5'000'000),
+                                         Steps().add(0, 2, {{"fc1", 0, 5'000'300}}, true, 5'000'300));
+  EXPECT_EQ(sentence_of(report.comparisons[0]), "the step takes the same time, 5.000 ms");
+  EXPECT_THAT(text_of(report), AllOf(HasSubstr(" 0.000"), Not(HasSubstr("+0.000"))));
+}
+
 TEST(CompareReport, SumsByStreamAndPurpose) {
   const Steps before = Steps().add(0, 2, {{"fc1", 0, 400}, {"reduce", 300, 600, Kind::communication, 1}});
   const Steps after =

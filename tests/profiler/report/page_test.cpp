@@ -210,7 +210,7 @@ TEST(AnalysisPage, AnswersThenShowsBarsTimelineTablesWarningsAndTerms) {
 
 TEST(AnalysisPage, LimitsTheRowsOfATableAndCountsTheOthers) {
   EXPECT_THAT(analysis_page_of(steps_of_two_ranks(150)),
-              HasSubstr("First 100 of 150 rows; `underlap analyze --csv --by step` writes all."));
+              HasSubstr("First 100 of 150 rows; <code>underlap analyze --csv --by step</code> writes all."));
 }
 
 TEST(AnalysisPage, HasASectionAndALinkForEachCell) {
