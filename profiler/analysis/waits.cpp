@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/analysis/waits.hpp"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <set>
 #include <tuple>
@@ -275,20 +277,40 @@ void name_cause(std::vector<LateArrival>& arrivals, LateArrival& arrival, const 
 
 std::string_view to_string(LateCause cause) { return kLateCauses[cause]; }
 
-std::string_view clause_of(LateCause cause) {
+namespace {
+
+/// What the late rank did: after "which" and "it", or after "whose" and "its".
+struct LateWords {
+  bool is_of_part;  ///< of its kernels or stage, not of the rank itself
+  const char* predicate;
+};
+
+LateWords words_of(LateCause cause) {
   switch (cause) {
-    case LateCause::longer_kernels: return "whose kernels took longer";
-    case LateCause::more_kernels: return "which ran more kernels";
-    case LateCause::longer_communication: return "whose communication took longer";
-    case LateCause::longer_copies: return "whose copies took longer";
-    case LateCause::late_launch: return "which launched its work late";
-    case LateCause::longer_idle: return "which idled longer";
-    case LateCause::longer_wait: return "which waited for another rank";
-    case LateCause::pipeline: return "whose pipeline stage lagged";
-    case LateCause::transfer: return "which was still in an earlier transfer";
+    case LateCause::longer_kernels: return {true, "kernels took longer"};
+    case LateCause::more_kernels: return {false, "ran more kernels"};
+    case LateCause::longer_communication: return {true, "communication took longer"};
+    case LateCause::longer_copies: return {true, "copies took longer"};
+    case LateCause::late_launch: return {false, "launched its work late"};
+    case LateCause::longer_idle: return {false, "idled longer"};
+    case LateCause::longer_wait: return {false, "waited for another rank"};
+    case LateCause::pipeline: return {true, "pipeline stage lagged"};
+    case LateCause::transfer: return {false, "was still in an earlier transfer"};
     case LateCause::unresolved: break;
   }
-  return "which was late by less than the clock uncertainty";
+  return {false, "was late by less than the clock uncertainty"};
+}
+
+}  // namespace
+
+std::string clause_of(LateCause cause) {
+  const LateWords words = words_of(cause);
+  return fmt::format("{} {}", words.is_of_part ? "whose" : "which", words.predicate);
+}
+
+std::string reason_of(LateCause cause) {
+  const LateWords words = words_of(cause);
+  return fmt::format("{} {}", words.is_of_part ? "its" : "it", words.predicate);
 }
 
 std::vector<LateRank> late_ranks(const WaitReport& report) {

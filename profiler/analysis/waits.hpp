@@ -36,7 +36,9 @@ std::string_view to_string(LateCause);
 constexpr LateCause last_value(LateCause) { return LateCause::unresolved; }
 
 /// The cause as a clause about a rank: "whose kernels took longer", "which launched its work late", ...
-std::string_view clause_of(LateCause);
+std::string clause_of(LateCause);
+/// The same where the rank was named before: "its kernels took longer", "it launched its work late", ...
+std::string reason_of(LateCause);
 
 /// The last member to arrive at one communication, how late it was, and why.
 struct LateArrival {

@@ -326,18 +326,18 @@ CellTrace read_cell(const std::vector<std::string>& files, const AttributionOpti
 // Two cells have the same ranks and steps, and adding them up would mean nothing.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, ReadingWatch& watch,
-                   const std::function<void(const CellTrace&)>& take, const ReadOptions& read) {
+                   const std::function<void(CellTrace&&)>& take, const ReadOptions& read) {
   Reading reading(watch);
   const std::vector<std::string> files = traces_of_run(folder);
   const std::vector<double> shares = shares_of(files);
   std::set<std::string> names;
   bool is_found = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const CellTrace cell = JobReader({files[i]}, options, reading, read).read(std::span(&shares[i], 1));
+    CellTrace cell = JobReader({files[i]}, options, reading, read).read(std::span(&shares[i], 1));
     names.insert(cell.cell);
     if (wanted && cell.cell != *wanted) continue;
     is_found = true;
-    take(cell);
+    take(std::move(cell));
   }
   reading.end();
   if (!is_found)

@@ -60,6 +60,6 @@ CellTrace read_cell(const std::vector<std::string>& files, const AttributionOpti
 /// where there is no trace or no cell of that name.
 void for_each_cell(const std::string& folder, const std::optional<std::string>& wanted,
                    const AttributionOptionsOf& options, ReadingWatch& watch,
-                   const std::function<void(const CellTrace&)>& take, const ReadOptions& read = {});
+                   const std::function<void(CellTrace&&)>& take, const ReadOptions& read = {});
 
 }  // namespace underlap::input

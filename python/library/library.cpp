@@ -94,9 +94,10 @@ input::CellTrace read_run(const std::string& folder, const nlohmann::json& reque
   std::optional<input::CellTrace> found;
   input::for_each_cell(
       folder, cell, attribution_options(request), watch,
-      [&](const input::CellTrace& traced) {
+      [&](input::CellTrace&& traced) {
         names.push_back(traced.cell);
-        if (!found) found = traced;
+        found.reset();
+        if (names.size() == 1) found = std::move(traced);
       },
       read);
   if (names.size() > 1)

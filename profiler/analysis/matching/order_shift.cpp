@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "platform/numbers/median.hpp"
@@ -56,15 +57,17 @@ std::optional<OrderShift> clearest(std::vector<Fit> fits) {
 }  // namespace
 
 std::optional<OrderShift> shift_between(std::span<const OrderedCollective> a, std::span<const OrderedCollective> b) {
-  const std::optional<Fit> unshifted = a.size() == b.size() ? fit_of(a, b, 0) : std::nullopt;
-  if (unshifted && unshifted->spread_ns <= kCloseNs) return OrderShift{0, unshifted->spread_ns};
+  double unshifted_ns = std::numeric_limits<double>::infinity();
+  if (a.size() == b.size())
+    if (const std::optional<Fit> fit = fit_of(a, b, 0)) unshifted_ns = fit->spread_ns;
+  if (unshifted_ns <= kCloseNs) return OrderShift{0, unshifted_ns};
   std::vector<Fit> fits;
   const std::ptrdiff_t most = std::min(kMostShift, std::max(length(a), length(b)));
   for (std::ptrdiff_t shift = -most; shift <= most; ++shift)
     if (const std::optional<Fit> fit = fit_of(a, b, shift)) fits.push_back(*fit);
   if (fits.empty()) return std::nullopt;
   const double best_ns = std::ranges::min(fits, {}, &Fit::spread_ns).spread_ns;
-  if (unshifted && kClearly * best_ns >= unshifted->spread_ns) return OrderShift{0, unshifted->spread_ns};
+  if (kClearly * best_ns >= unshifted_ns) return OrderShift{0, unshifted_ns};
   if (best_ns > kMostSpreadNs) return std::nullopt;
   std::erase_if(fits, [&](const Fit& fit) { return fit.spread_ns > std::max(kClearly * best_ns, kAlikeNs); });
   return clearest(std::move(fits));

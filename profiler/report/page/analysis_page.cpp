@@ -137,9 +137,9 @@ TitledTable late_ranks_table(const Summary& summary) {
     return titled;
   }
   for (const analysis::LateRank& late : analysis::late_ranks(*summary.waits))
-    titled.table.rows.push_back(
-        {fmt::format("rank {}", late.rank), fmt::format("{:.3f}", static_cast<double>(late.wait_ns) / 1e6),
-         fmt::format("{:.1f}", 100 * late.share), std::string(analysis::clause_of(late.cause))});
+    titled.table.rows.push_back({fmt::format("rank {}", late.rank),
+                                 fmt::format("{:.3f}", static_cast<double>(late.wait_ns) / 1e6),
+                                 fmt::format("{:.1f}", 100 * late.share), analysis::reason_of(late.cause)});
   titled.notes.emplace_back(titled.table.rows.empty()
                                 ? "No rank is late."
                                 : "Time that all other ranks waited because of the rank, in the whole trace. Waits for "
