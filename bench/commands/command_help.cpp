@@ -10,6 +10,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/commands/commands.hpp"
@@ -22,6 +23,7 @@
 #include "bench/ranks/session.hpp"
 #include "bench/tune/tune_report.hpp"
 #include "bench/verify/check_report.hpp"
+#include "impl/plan/plan_diff.hpp"
 #include "impl/plan/plan_json.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/fields/json_schema.hpp"
@@ -71,17 +73,45 @@ std::string analysis_schema() {
   return json_text(schema);
 }
 
+nlohmann::ordered_json array_of(nlohmann::ordered_json items) {
+  return {{"type", "array"}, {"items", std::move(items)}};
+}
+
+nlohmann::ordered_json reference_to(const char* name) { return {{"$ref", fields::schema_id(name)}}; }
+
+nlohmann::ordered_json object_of(const nlohmann::ordered_json& properties) {
+  nlohmann::ordered_json required = nlohmann::ordered_json::array();
+  for (const auto& [name, property] : properties.items()) required.push_back(name);
+  return {{"type", "object"}, {"properties", properties}, {"required", required}};
+}
+
+// A document of other documents.
+std::string schema_of_documents(const char* name, nlohmann::ordered_json properties) {
+  nlohmann::ordered_json schema{
+      {"$schema", fields::kJsonSchemaDraft}, {"$id", fields::schema_id(name)}, {"title", name}};
+  properties["schema"] = {{"const", name}};
+  schema.update(object_of(properties));
+  return json_text(schema);
+}
+
 // The analyses of a run's cells.
 std::string analyses_schema() {
-  constexpr const char* kName = "underlap.analyses/1";
-  const nlohmann::ordered_json analysis = analysis::analysis_json_schema();
-  const nlohmann::ordered_json cells{{"type", "array"}, {"items", {{"$ref", analysis["$id"]}}}};
-  return json_text(nlohmann::ordered_json{{"$schema", analysis["$schema"]},
-                                          {"$id", fields::schema_id(kName)},
-                                          {"title", kName},
-                                          {"type", "object"},
-                                          {"properties", {{"schema", {{"const", kName}}}, {"cells", cells}}},
-                                          {"required", {"schema", "cells"}}});
+  return schema_of_documents("underlap.analyses/1", {{"cells", array_of(reference_to("underlap.analysis/1"))}});
+}
+
+// The plans of a matrix, or those of each file of a folder.
+std::string plans_schema() {
+  constexpr const char* kName = "underlap.plans/1";
+  const nlohmann::ordered_json plans{
+      {"anyOf", {reference_to("underlap.plan/1"), reference_to(kName), reference_to("underlap.errors/1")}}};
+  const nlohmann::ordered_json cell =
+      object_of({{"name", {{"type", "string"}}}, {"plan", reference_to("underlap.plan/1")}});
+  const nlohmann::ordered_json file = object_of({{"file", {{"type", "string"}}}, {"plans", plans}});
+  nlohmann::ordered_json schema =
+      parse_json(schema_of_documents(kName, {{"cells", array_of(cell)}, {"files", array_of(file)}}));
+  schema["required"] = {"schema"};
+  schema["oneOf"] = {{{"required", {"cells"}}}, {{"required", {"files"}}}};
+  return json_text(schema);
 }
 
 /// The JSON Schema of each format that other programs read.
@@ -94,6 +124,8 @@ const std::map<std::string, std::string (*)()>& json_schemas() {
                                                                 {"errors", plan::errors_json_schema},
                                                                 {"gate", gate::gate_json_schema},
                                                                 {"plan", plan::plan_json_schema},
+                                                                {"plan_diff", plan::differences_json_schema},
+                                                                {"plans", plans_schema},
                                                                 {"results", report::results_json_schema},
                                                                 {"scaling", report::scaling_json_schema},
                                                                 {"tune", tune_json_schema}};

@@ -255,10 +255,7 @@ int diff_plans(const PlanArguments& arguments) {
     print_text(plan::differences_text(differences, terminal_format(STDOUT_FILENO)));
     return differences.empty() ? kOk : kFound;
   }
-  nlohmann::ordered_json json{{"schema", "underlap.plan_diff/1"}, {"differences", nlohmann::ordered_json::array()}};
-  for (const plan::Difference& d : differences)
-    json["differences"].push_back({{"name", d.what}, {"first", d.before}, {"second", d.after}, {"reason", d.why}});
-  print_data(json_text(json, 2) + "\n");
+  print_data(plan::differences_json(differences) + "\n");
   return differences.empty() ? kOk : kFound;
 }
 

@@ -6,10 +6,27 @@
 #include <algorithm>
 
 #include "impl/plan/plan_words.hpp"
+#include "platform/fields/json_schema.hpp"
 #include "platform/memory_room.hpp"
 
 namespace underlap::plan {
+
+void visit_fields(fields::Is<Difference> auto& difference, auto&& field) {
+  field("name", difference.what);
+  field("first", difference.before);
+  field("second", difference.after);
+  field("reason", difference.why);
+}
+
 namespace {
+
+constexpr const char* kDifferencesSchema = "underlap.plan_diff/1";
+
+struct Differences {
+  std::vector<Difference> differences;
+};
+
+void visit_fields(fields::Is<Differences> auto& all, auto&& field) { field("differences", all.differences); }
 
 /// A compared value, and its reason.
 struct Effect {
@@ -83,5 +100,11 @@ std::string differences_text(const std::vector<Difference>& differences, const T
   for (const Difference& d : differences) table.rows.push_back({{d.what}, {d.before}, {d.after}, {d.why}});
   return render(table, format);
 }
+
+std::string differences_json(const std::vector<Difference>& differences) {
+  return json_text(fields::document(kDifferencesSchema, Differences{differences}), 2);
+}
+
+std::string differences_json_schema() { return fields::schema_text<Differences>(kDifferencesSchema); }
 
 }  // namespace underlap::plan

@@ -23,4 +23,8 @@ std::vector<Difference> differences(const Plan& before, const Plan& after);
 /// The same as a table.
 std::string differences_text(const std::vector<Difference>& differences, const TableFormat& format);
 
+/// The same as JSON text, schema underlap.plan_diff/1, and the JSON Schema of that text.
+std::string differences_json(const std::vector<Difference>& differences);
+std::string differences_json_schema();
+
 }  // namespace underlap::plan

@@ -66,8 +66,8 @@ std::vector<Property> properties_of(const std::string& format) {
   return properties;
 }
 
-const std::vector<std::string> kFormats{"analyses", "analysis", "baseline", "check",   "compare", "errors",
-                                        "gate",     "plan",     "results",  "scaling", "tune"};
+const std::vector<std::string> kFormats{"analyses", "analysis",  "baseline", "check",   "compare", "errors", "gate",
+                                        "plan",     "plan_diff", "plans",    "results", "scaling", "tune"};
 
 void collect_paths(const Json& json, const std::string& place, std::set<std::string>& paths) {
   if (json.is_object())
