@@ -1,4 +1,4 @@
-# At installation, with PROGRAM, PLUGINS, LEFT_OUT and SET_APART set: what these need goes into lib/underlap, where the
+# At installation, with PROGRAM, PLUGINS, LEFT_OUT, SET_APART and OLDER_LIBSTDCXX set: what these need goes into lib/underlap, where the
 # program looks first (CMAKE_INSTALL_RPATH); what is set apart into a folder there, where it does not look. Each file once and under the
 # name that it is asked for by, since wheels hold no links; and the licence of each, where it is one of Debian's.
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${PROGRAM} LIBRARIES ${PLUGINS} PRE_EXCLUDE_REGEXES ${LEFT_OUT}
@@ -12,6 +12,9 @@ foreach(library IN LISTS libraries)
   endif()
   file(REAL_PATH ${library} library)
   file(INSTALL DESTINATION ${folder} TYPE FILE RENAME ${name} FILES ${library})
+  if(OLDER_LIBSTDCXX)
+    execute_process(COMMAND ${OLDER_LIBSTDCXX} $ENV{DESTDIR}${folder}/${name} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
   if(UNDERLAP_DPKG_QUERY)
     get_filename_component(file ${library} NAME)
     execute_process(COMMAND ${UNDERLAP_DPKG_QUERY} --search */${file} OUTPUT_VARIABLE owner ERROR_QUIET)

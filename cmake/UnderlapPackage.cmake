@@ -15,10 +15,18 @@ set(set_apart "^$")
 if(UNDERLAP_HAS_CUDA)
   set(set_apart "^lib(ibverbs|nl-3|nl-route-3)[.]so")
 endif()
+# Bundles run on older distributions; without Python, on those with a libstdc++ of GCC 12.
+find_program(UNDERLAP_PYTHON python3)
+set(older_libstdcxx)
+if(UNDERLAP_PYTHON)
+  set(older_libstdcxx ${UNDERLAP_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/older_libstdcxx.py)
+  list(JOIN older_libstdcxx " " command)
+  install(CODE "execute_process(COMMAND ${command} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/underlap\" COMMAND_ERROR_IS_FATAL ANY)")
+endif()
 # underlap_bundle(COMPONENT PROGRAM [plugin...]): the component holds the libraries of the program and of its plugins.
 function(underlap_bundle component program)
   install(CODE "set(PROGRAM \"$<TARGET_FILE:${program}>\")\nset(PLUGINS [==[${ARGN}]==])\nset(LEFT_OUT [==[${left_out}]==])
-                set(SET_APART [==[${set_apart}]==])"
+                set(SET_APART [==[${set_apart}]==])\nset(OLDER_LIBSTDCXX [==[${older_libstdcxx}]==])"
           COMPONENT ${component} EXCLUDE_FROM_ALL)
   install(SCRIPT ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/BundleLibraries.cmake COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
