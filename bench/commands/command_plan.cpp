@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -101,7 +102,7 @@ bool has_sound_cells(const plan::Matrix& matrix) {
 // Lists cells that do not fit the memory of the described GPU, whichever backend runs the plan; cells with equal needs
 // share a line. If the configuration names no GPU, a default is assumed, which may itself be too small.
 std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus) {
-  std::map<std::string, std::vector<std::string>> cells;  // by message
+  std::map<std::pair<bool, std::string>, std::vector<std::string>, std::greater<>> cells;  // too large; the message
   for (const plan::Cell& cell : matrix.cells) {
     plan::Config config = cell.plan.config;
     const auto& knobs = cell.plan.knobs;
@@ -110,17 +111,22 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
     if (const auto* usual = plan::usual_hardware_of(config.environment.gpu_arch); usual && config.run.hardware.empty())
       config.run.hardware = usual->name;
     if (!cell.plan.errors.empty() || config.run.hardware.empty() || is_said != of_said_gpus) continue;
-    const std::int64_t needed = cell.plan.peak_memory.total(), there = sim::gpu_memory_bytes(config);
-    if (needed > there)
-      cells[fmt::format("a rank is predicted to need {}, but a GPU of {} has {} ({})", in_bytes(needed),
-                        config.run.hardware, in_bytes(there), plan::advice_on_memory(config, there))]
-          .push_back(cell.name);
+    const std::int64_t needed = cell.plan.peak_memory.total(), there = sim::gpu_memory_bytes(config),
+                       plannable = sim::plannable_memory_bytes(config);
+    if (needed <= plannable) continue;
+    const std::string words = fmt::format(
+        "a rank is predicted to need {}, {} a GPU of {} has {}{} ({})", in_bytes(needed),
+        needed > there ? "but" : "and", config.run.hardware, in_bytes(there),
+        needed > there ? "" : ", of which fragmentation may take 6 %", plan::advice_on_memory(config, plannable));
+    cells[{needed > there, words}].push_back(cell.name);
   }
   std::string text;
-  for (const auto& [words, names] : cells) {
+  for (const auto& [message, names] : cells) {
+    const auto& [is_too_large, words] = message;
     const std::string of = matrix.cells.size() == 1 ? "" : fmt::format("{}: ", fmt::join(names, ", "));
-    text += wrap(fmt::format("{}: {}{}", of_said_gpus ? "DOES NOT FIT" : "does not fit the assumed GPU", of, words),
-                 width, "  ");
+    const std::string verdict = of_said_gpus ? (is_too_large ? "DOES NOT FIT" : "MAY NOT FIT")
+                                             : fmt::format("{} not fit the assumed GPU", is_too_large ? "does" : "may");
+    text += wrap(fmt::format("{}: {}{}", verdict, of, words), width, "  ");
   }
   return text;
 }

@@ -58,4 +58,9 @@ std::int64_t gpu_memory_bytes(const plan::Config& config) {
   return std::llround(load_hardware(config.run.hardware).gpu.hbm_gb.value * 1e9);
 }
 
+std::int64_t plannable_memory_bytes(const plan::Config& config) {
+  constexpr double kWithMargin = 1.06;
+  return std::llround(static_cast<double>(gpu_memory_bytes(config)) / kWithMargin);
+}
+
 }  // namespace underlap::sim

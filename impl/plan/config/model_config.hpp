@@ -30,8 +30,12 @@ struct ModelConfig {
   bool add_qkv_bias = false;     ///< of qkv, whatever the others have
   Normalization normalization = Normalization::rms_norm;
   bool deterministic_mode = false;  ///< cuda: attention's backward adds in one order
-  /// "native": Megatron Core's own loss, or "te": Transformer Engine's. For its memory: Underlap has one of its own.
-  std::string cross_entropy_fusion_impl = "native";
+  // What follows is planned for its memory: Underlap's own kernels are fused.
+  bool cross_entropy_loss_fusion = true;
+  std::string cross_entropy_fusion_impl = "native";  ///< "native": Megatron Core's, or "te": Transformer Engine's
+  bool parallel_output = true;                       ///< a tensor-parallel rank has its share of the logits
+  bool bias_activation_fusion = true;
+  bool norm_fusion = true;
 
   std::int64_t head_size() const { return kv_channels > 0 ? kv_channels : hidden_size / num_attention_heads; }
   /// Whether queries and keys are turned: yarn and mrope do as rope, by other angles.

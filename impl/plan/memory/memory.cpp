@@ -28,11 +28,13 @@
 //               recompute_num_layers layers and block of one, and the layers of one group have their activations, once.
 //               With the module mlp recomputed, (2 H / s + 2 (U + 1) F / n) of the above, or its like in fp8, is there
 //               once. Of the layers that are offloaded one is there, on its way.
-//               On the last stage 6 V / n a token for the logits and their gradient, 2 V / n with Transformer Engine's
-//               loss, and 2 H / s + 2 V / n for each microbatch whose weight gradient of the head is put off.
-//               A schedule that splits backward passes defines how many chunks are in flight; for each of those
-//               between the halves (2 H / s + 2 K / k + (H + U F) / n) * 2 bytes a token and layer, the gradients of
-//               products' outputs, and of all but one of either count 2 V / n a token on the last stage
+//               Without norm_fusion each norm keeps 8 H / s more, without bias_activation_fusion the activation 2 F /
+//               n. On the last stage 14 V / n a token for the logits and their gradient, 2 V / n with Transformer
+//               Engine's loss (V without parallel_output), and 2 H / s + 2 V / n for each microbatch whose weight
+//               gradient of the head is put off. A schedule that splits backward passes defines how many chunks are in
+//               flight; for each of those between the halves (2 H / s + 2 K / k + (H + U F) / n) * 2 bytes a token and
+//               layer, the gradients of products' outputs, and of all but one of either count 2 V / n a token on the
+//               last stage
 //   userbuffers T H * 2 bytes, or 1 with fp8_buf, for each slot in userbuffers: allocated once, and (2 n - 1) / n of it
 //               for a ring that reduces. Where some layers are bf16 under an fp8 recipe, bf16 buffers besides.
 //   exchange    between stages T H / s * 2 bytes for each message: what is received ahead in each direction (one; with

@@ -19,10 +19,12 @@ struct RankShape {
                           ///< 1
   double kv_of_rank;      ///< if keys have fewer heads than there are ranks, several ranks hold the same head
   double tokens;          ///< of a microbatch on this rank
-  double norm;            ///< parameters of a norm: LayerNorm has a bias and a weight
-  double positions;       ///< parameters of a table of learned positions, which each rank holds in full
-  bool has_biases;        ///< the four products of a layer have one each
-  bool has_qkv_bias;      ///< the first of them has one
+  double norm_extra;      ///< bytes a token that a norm keeps besides its input and output
+  double activation_extra;  ///< the same of the activation
+  double norm;              ///< parameters of a norm: LayerNorm has a bias and a weight
+  double positions;         ///< parameters of a table of learned positions, which each rank holds in full
+  bool has_biases;          ///< the four products of a layer have one each
+  bool has_qkv_bias;        ///< the first of them has one
 
   explicit RankShape(const Config& c)
       : hidden(double(c.model.hidden_size)),
@@ -37,6 +39,8 @@ struct RankShape {
         kv_of_rank(kv / std::max(1.0, std::min(tp, double(c.model.num_query_groups)))),
         tokens(double(c.train.micro_batch_size) * double(c.model.seq_length) /
                ranks_sharing(Shared::tokens, c.parallel)),
+        norm_extra(c.model.norm_fusion ? 0 : 8 * hidden / sequence_ranks),
+        activation_extra(c.model.bias_activation_fusion ? 0 : 2 * ffn / tp),
         norm(hidden * (c.model.normalization == Normalization::layer_norm ? 2 : 1)),
         positions(c.model.position_embedding_type == PositionEmbedding::learned_absolute
                       ? hidden * double(c.model.seq_length)

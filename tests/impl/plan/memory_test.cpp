@@ -119,7 +119,7 @@ TEST(Memory, TheLastStageIsTheOneWhereItsHeadAndLogitsAreLarger) {
                               "model: {preset: tiny, num_layers: 2, vocab_size: 65536, "
                               "pipeline_model_parallel_size: 2}\ntrain: {num_microbatches: 1}")
                               .peak_memory;
-  EXPECT_EQ(wide.activations, layer_activations(128) + 6 * 65536 * 128);
+  EXPECT_EQ(wide.activations, layer_activations(128) + 14 * 65536 * 128);
 }
 
 TEST(Memory, RecomputedLayersKeepTheInputsOfGroupsAndOneGroup) {
@@ -249,7 +249,7 @@ TEST(Memory, TheStageOfMostLayersNeedsMost) {
   EXPECT_EQ(pipeline_memory(pp2 + ", num_layers_in_first_pipeline_stage: 6").activations,
             2 * 6 * layer_activations(128));
   EXPECT_EQ(pipeline_memory(pp2 + ", num_layers_in_last_pipeline_stage: 7").activations,
-            7 * layer_activations(128) + 128 * 6 * 256)
+            7 * layer_activations(128) + 128 * 14 * 256)
       << "one microbatch, and its logits";
   const PeakMemory middle = pipeline_memory(
       "pipeline_model_parallel_size: 4, num_layers_in_first_pipeline_stage: 1, num_layers_in_last_pipeline_stage: 1");
@@ -267,7 +267,7 @@ TEST(Memory, ChunksOfUnlikeSizesAreCountedAsTheyPass) {
   ASSERT_EQ(stages.size(), 2U);
   EXPECT_EQ(activation_bytes(config, RankShape(config), stages[0]), 7 * layer_activations(128))
       << "1 + 1 + 2 + 2 + 1 at the end of the warm-up, and never more";
-  EXPECT_EQ(activation_bytes(config, RankShape(config), stages[1]), 6 * layer_activations(128) + 128 * 6 * 256)
+  EXPECT_EQ(activation_bytes(config, RankShape(config), stages[1]), 6 * layer_activations(128) + 128 * 14 * 256)
       << "2 + 2 + 1 at the end of the warm-up, and 2 + 2 + 2 later";
 }
 
@@ -288,7 +288,23 @@ TEST(Memory, OfOffloadedLayersOneIsOnItsWay) {
 
 TEST(Memory, TransformerEnginesLossWorksInPlace) {
   const std::int64_t logits = 128 * plan_of("model: {preset: tiny}").config.model.vocab_size;
-  EXPECT_EQ(four_layers("").activations - four_layers("", ", cross_entropy_fusion_impl: te").activations, 4 * logits);
+  EXPECT_EQ(four_layers("").activations - four_layers("", ", cross_entropy_fusion_impl: te").activations, 12 * logits);
+  EXPECT_EQ(four_layers("").activations,
+            four_layers("", ", cross_entropy_fusion_impl: te, cross_entropy_loss_fusion: false").activations);
+}
+
+TEST(Memory, UnfusedOperationsKeepMore) {
+  EXPECT_EQ(four_layers("", ", bias_activation_fusion: false").activations - four_layers("").activations,
+            4 * 128 * 2 * 384);
+  EXPECT_EQ(four_layers("extensions: {norm_fusion: false}\n").activations - four_layers("").activations,
+            4 * 2 * 128 * 8 * 128);
+}
+
+TEST(Memory, WithoutParallelOutputEachRankHoldsAllLogits) {
+  const std::string two = ", tensor_model_parallel_size: 2";
+  const std::int64_t logits = 128 * plan_of("model: {preset: tiny}").config.model.vocab_size;
+  EXPECT_EQ(four_layers("", two + ", parallel_output: false").activations - four_layers("", two).activations,
+            14 * logits / 2);
 }
 
 TEST(Memory, APrecisionAwareOptimizerKeepsHalfOfMainParametersInBf16) {

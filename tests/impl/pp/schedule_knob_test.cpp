@@ -102,7 +102,7 @@ TEST(SplitBackward, KeepsActivationsAndGradientsUntilWeightGradientsAreFormed) {
     const plan::Plan plan = plan_of(pipeline_of(4, 1, schedule));
     const auto [activations, gradients] = count_in_flight(*script_of(plan.config, 3), 0);
     EXPECT_EQ(plan.peak_memory.activations, 128 * (2 * (activations * kActivations + gradients * kGradients) +
-                                                   (1 + activations + gradients) * kLogits))
+                                                   (5 + activations + gradients) * kLogits))
         << schedule;
   }
 }
