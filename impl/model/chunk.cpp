@@ -24,7 +24,7 @@ Chunk::Chunk(tp::Communicators& communicators, SharedLayers& shared, const plan:
   if (range.has_embedding) embedding_inputs_ = plan::uploads_positions(config) ? 2 : 1;
   if (tokens_of_slot() > 0)
     tokens_ = device.allocate("tokens", DataType::i32, num_slots.activations * tokens_of_slot());
-  const std::size_t num_between = groups_.size() - 1 + range.has_embedding + range.has_head;
+  const std::size_t num_between = groups_.size() + range.has_embedding + range.has_head - 1;
   activations_.resize(static_cast<std::size_t>(num_slots.activations));
   for (Activations& slot : activations_) {
     slot.inputs.resize(groups_.size());
@@ -45,7 +45,7 @@ void Chunk::forward(const Enqueue& outer, const Weights& weights, const Pass& pa
   auto between = slot.between.begin();
   View x = pass.input;
   if (embedding_) {
-    x = activation(*between++);
+    x = groups_.empty() && !head_ ? pass.output : activation(*between++);
     embedding_->forward(enqueue, weights, inputs(pass.slot), x);
   }
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -103,14 +103,15 @@ void Chunk::backward(const Enqueue& outer, const Weights& weights, Slot slot, co
                      const View& d_input) {
   Enqueue enqueue = outer;
   enqueue.tag.direction = Direction::backward;
-  View d_out = head_ ? d_output_of(layers_.back(), weights, slot) : d_output;
+  const View d_first = embedding_ ? activation(scratch_.d_hidden) : d_input;
+  View d_out = d_output;
+  if (head_) d_out = layers_.empty() ? d_first : d_output_of(layers_.back(), weights, slot);
   if (head_) head_->backward(enqueue, weights, slot, d_out);
   for (std::size_t g = groups_.size(); g-- > 0;) {
     const LayerGroup& group = groups_[g];
     if (group.is_recomputed) recompute(enqueue, weights, slot.activations, g);
     for (Layer& layer : layers_of(group) | std::views::reverse) {
       const bool is_first = &layer == &layers_.front();
-      const View d_first = embedding_ ? activation(scratch_.d_hidden) : d_input;
       const View d_x = is_first ? d_first : d_output_of(*std::prev(&layer), weights, slot);
       layer.backward(enqueue, weights, slot, d_out, d_x);
       if (group.is_recomputed) layer.forget(enqueue);

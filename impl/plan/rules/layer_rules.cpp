@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -204,9 +205,11 @@ void resolve_layers(Resolution& r) {
     return r.error({kEmbedding, kLoss, kFirst, kLast},
                    "a pipeline range would have a negative number of layers; use fewer stages");
   r.config().parallel.layers_of_ranges = *counts;
-  if (std::ranges::find(*counts, 0) != counts->end())
-    r.not_run({kLayout, kEmbedding, kLoss, kFirst, kLast, kPp},
-              "a pipeline range has no layers, which is planned but not run by this version; give each at least one");
+  if (std::find(std::next(counts->begin()), std::prev(counts->end()), 0) != std::prev(counts->end()))
+    r.not_run(
+        {kLayout, kFirst, kLast, kPp},
+        "a pipeline range has neither layers nor embedding nor loss, which is planned but not run by this version; "
+        "give it a layer");
 }
 
 bool has_uneven_layers(const Resolution& r) {

@@ -116,6 +116,23 @@ TEST_P(Composition, LearnsAsOneRankDoes) {
   EXPECT_LT(largest_relative_difference(losses, alone), 2e-3);
 }
 
+// The embedding, the loss or both are all that their chunk has.
+TEST(Composition, ChunksWithoutLayersLearnAsOneRankDoes) {
+  constexpr std::int32_t kFew = 10;
+  const std::string both =
+      "model.account_for_embedding_in_pipeline_split: true\nmodel.account_for_loss_in_pipeline_split: true\n";
+  const std::string deferred = "comm_overlap: {defer_embedding_wgrad_compute: true, wgrad_deferral_limit: 0}\n";
+  const auto alone = losses_of(config_of({.layers = 6}), 0.5, kFew);
+  for (const auto& [layout, yaml] :
+       {std::pair{Layout{.pipeline = 2, .virtual_pipeline = 4, .data = 2, .layers = 6}, both},
+        {Layout{.tensor = 2, .pipeline = 2, .virtual_pipeline = 4, .layers = 6}, both + deferred},
+        {Layout{.pipeline = 4, .data = 2, .layers = 6}, "model.pipeline_model_parallel_layout: E|ttt|ttt|L\n"},
+        {Layout{.pipeline = 2, .layers = 6},
+         "model.pipeline_model_parallel_layout: E|ttttttL\nextensions: {pipeline_schedule: zb_h1}\n"}})
+    EXPECT_LT(largest_relative_difference(losses_of(config_of(layout, yaml), 0.5, kFew), alone), 2e-3)
+        << name_of(layout);
+}
+
 struct OtherModel {
   std::string name, yaml;
   std::int32_t groups;

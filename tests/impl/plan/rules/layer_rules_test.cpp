@@ -41,8 +41,9 @@ TEST(LayersOfStages, FollowTheEndsTheCountsOrTheLayout) {
       {pipeline(6, 2, 1, kLayout + "'Et|t*2|(t|)tt L'"), {1, 2, 1, 2}},
       {pipeline(3, 2, 1, kLayout + "[[embedding, decoder], [decoder, decoder, loss]]"), {1, 2}}};
   for (const auto& [yaml, layers] : cases) EXPECT_EQ(ranges_of(yaml), layers) << yaml;
-  EXPECT_THAT(plan_of(pipeline(6, 2, 4, kBothCount)).not_run.at(0).message,
-              HasSubstr("a pipeline range has no layers"));
+  EXPECT_EQ(ranges_of(pipeline(6, 2, 4, kBothCount)), (std::vector<std::int32_t>{0, 1, 1, 1, 1, 1, 1, 0}));
+  EXPECT_THAT(plan_of(pipeline(4, 2, 2, kLayout + "'Ett||tt|L'")).not_run.at(0).message,
+              HasSubstr("neither layers nor embedding nor loss"));
 }
 
 TEST(LayersOfStages, RefuseWhatLeavesLayersOverOrIsNoLayout) {
