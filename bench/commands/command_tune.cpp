@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include "impl/plan/step_flops.hpp"
 #include "platform/exit_code.hpp"
 #include "platform/flag_values.hpp"
+#include "platform/signal_watch.hpp"
 #include "platform/status_line.hpp"
 #include "platform/terminal.hpp"
 #include "platform/text/output.hpp"
@@ -79,18 +81,54 @@ TuneRequest request_of(const TuneArguments& arguments) {
   return request;
 }
 
-int run_tune(const TuneArguments& arguments) {
+double in_ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+/// What a search that a signal ends says last: the best layout so far, and how to continue.
+class EarlyEndOfSearch {
+ public:
+  EarlyEndOfSearch(std::string command_line, const TuneArguments& arguments)
+      : command_line_(std::move(command_line)), folder_(arguments.folder), resumes_(arguments.resume) {}
+
+  void set(const SearchState& state) {
+    const std::lock_guard lock(mutex_);
+    best_ns_ = state.best_ns;
+    best_ = state.best;
+  }
+
+  void say_last_words(int signal) {
+    std::string words = fmt::format("\nunderlap: {} ended the search; ", signal_name(signal));
+    const std::lock_guard lock(mutex_);
+    words += best_ns_ == 0
+                 ? std::string("no layout was simulated yet\n")
+                 : fmt::format("best layout so far, about {:.1f} ms:\n  {}\n", in_ms(best_ns_), text_of(best_));
+    if (folder_.empty())
+      words += "nothing is kept; with -o DIR, --resume continues a search\n";
+    else
+      words += fmt::format("continue with: {}{}\n", command_line_, resumes_ ? "" : " --resume");
+    write_last_words(words);
+  }
+
+ private:
+  std::string command_line_, folder_;
+  bool resumes_;
+  std::mutex mutex_;
+  std::int64_t best_ns_ = 0;
+  Choices best_;
+};
+
+int run_tune(const TuneArguments& arguments, const std::string& command_line) {
   const plan::FlopConvention convention = convention_of(arguments.flops);
   if (arguments.resume && arguments.folder.empty())
     throw std::invalid_argument("--resume needs -o DIR, the folder of the search to continue");
+  EarlyEndOfSearch early_end(command_line, arguments);
+  const SignalWatch watch([&](int signal) { early_end.say_last_words(signal); });  // before any other thread
   const TuneJob job(request_of(arguments));
   SimulatedSteps steps(arguments.folder, arguments.resume, job.fingerprint() + machine_info().commit);
   StatusLine status(status_on_stderr());
-  const SearchProgress progress = [&](const std::string& what, std::size_t done, std::size_t count,
-                                      std::int64_t best_ns) {
-    status.say(
-        fmt::format("{}: {} of {}{}", what, done, count,
-                    best_ns > 0 ? fmt::format("; best so far {:.1f} ms", static_cast<double>(best_ns) / 1e6) : ""));
+  const SearchProgress progress = [&](const SearchState& state) {
+    status.say(fmt::format("{}: {} of {}{}", state.what, state.done, state.count,
+                           state.best_ns > 0 ? fmt::format("; best so far {:.1f} ms", in_ms(state.best_ns)) : ""));
+    early_end.set(state);
   };
   const SearchResult result =
       arguments.exhaustive ? search_exhaustively(job, steps, progress) : search(job, steps, progress);
@@ -107,7 +145,7 @@ int run_tune(const TuneArguments& arguments) {
 
 }  // namespace
 
-void add_tune_command(CLI::App& app, int& exit_code) {
+void add_tune_command(CLI::App& app, int& exit_code, const std::string& command_line) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App* command = app.add_subcommand("tune", "Search layouts and overlap settings by simulation");
   command->add_option("CONFIG", arguments->config, "model and fixed settings; anything not set is searched")
@@ -133,7 +171,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--cell", arguments->cell, "use only this cell of the file's matrix")->check(not_empty());
   command
       ->add_option("--limit", arguments->limit,
-                   "limit on the predicted memory of a GPU, e.g. 75GB (default: all of it)")
+                   "limit on the predicted memory of a GPU, e.g. 75GB (default: all of it, less 6 % for fragmentation)")
       ->check(not_empty());
   add_flops(*command, arguments->flops);
   command->add_option("-o,--output", arguments->folder, "folder for the best configurations and the simulations")
@@ -144,7 +182,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Example: underlap tune model.yaml --gpus 64 --hardware h100-sxm -o tuned\n         underlap tune --around "
       "tuned/best.yaml --gpus 128");
-  command->callback([arguments, &exit_code] { exit_code = run_tune(*arguments); });
+  command->callback([arguments, &exit_code, command_line] { exit_code = run_tune(*arguments, command_line); });
 }
 
 }  // namespace underlap::bench

@@ -14,7 +14,7 @@ namespace underlap::bench {
 void add_init_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app, int& exit_code);
 void add_check_command(CLI::App& app, int& exit_code);
-void add_tune_command(CLI::App& app, int& exit_code);
+void add_tune_command(CLI::App& app, int& exit_code, const std::string& command_line);
 void add_run_command(CLI::App& app, int& exit_code, const std::string& command_line);
 void add_rank_command(CLI::App& app, int& exit_code);
 void add_submit_command(CLI::App& app, int& exit_code);

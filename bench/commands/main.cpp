@@ -46,7 +46,7 @@ void add_commands(CLI::App& app, int& exit_code, const std::string& command_line
     add_rank_command(app, exit_code);
     add_show_command(app, exit_code);
     add_scaling_command(app, exit_code);
-    add_tune_command(app, exit_code);
+    add_tune_command(app, exit_code, command_line);
   });
   add_group(app, "Cluster", [&] {
     add_submit_command(app, exit_code);

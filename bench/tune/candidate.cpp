@@ -2,6 +2,7 @@
 #include "bench/tune/candidate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "impl/plan/modes/mode_rules.hpp"
 
@@ -11,6 +12,11 @@ namespace {
 std::string cell_of(const Candidate& candidate) {
   const auto cell = candidate.choices.find(plan::kOneCell);
   return cell == candidate.choices.end() ? "" : cell->second;
+}
+
+std::int64_t recomputed_layers_of_stage(const plan::Config& config) {
+  const bool is_of_chunk = config.recompute.method == plan::RecomputeMethod::block;
+  return config.recompute.num_layers * (is_of_chunk ? config.parallel.chunks_of_stage() : 1);
 }
 
 }  // namespace
@@ -36,14 +42,24 @@ const std::string& refusal_of(const plan::Plan& plan) {
   return (plan.errors.empty() ? plan.not_run : plan.errors).front().message;
 }
 
-std::string compute_of(const Candidate& candidate) {
+std::string within_stage(const Candidate& candidate) {
+  std::string text = cell_of(candidate);
+  for (const plan::Shared what :
+       {plan::Shared::weights, plan::Shared::tables, plan::Shared::heads, plan::Shared::tokens})
+    text += fmt::format(" {}", plan::ranks_sharing(what, candidate.plan.config.parallel));
+  return fmt::format("{} {}", text, candidate.plan.config.train.micro_batch_size);
+}
+
+std::string stages_of(const Candidate& candidate) {
   const plan::Config& config = candidate.plan.config;
-  const plan::ParallelConfig& parallel = config.parallel;
-  const std::int64_t chunks = config.recompute.method == plan::RecomputeMethod::block ? parallel.chunks_of_stage() : 1;
   std::string text = cell_of(candidate);
   for (const plan::ModeRules& mode : plan::all_mode_rules())
-    if (!mode.takes_the_rest) text += fmt::format(" {}", mode.size(parallel));
-  return fmt::format("{} {} {}", text, config.train.micro_batch_size, config.recompute.num_layers * chunks);
+    if (!mode.takes_the_rest) text += fmt::format(" {}", mode.size(config.parallel));
+  return fmt::format("{} {} {}", text, config.train.micro_batch_size, recomputed_layers_of_stage(config));
+}
+
+std::string compute_of(const Candidate& candidate) {
+  return fmt::format("{} {}", stages_of(candidate), fmt::join(candidate.plan.config.parallel.layers_of_stages(), ","));
 }
 
 std::string size_of(const Candidate& candidate) {

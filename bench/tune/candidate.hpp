@@ -27,6 +27,12 @@ Choices merged(Choices base, const Choices& over);
 /// Equal for plans that simulate identically.
 std::string effect_of(const plan::Plan& plan);
 
+/// Equal for layouts that differ in pipeline stages and their chunks alone.
+std::string within_stage(const Candidate& candidate);
+
+/// Equal for layouts with the same stages, however these are cut into chunks, and whatever they send.
+std::string stages_of(const Candidate& candidate);
+
 /// Equal for layouts that compute the same, whatever they send.
 std::string compute_of(const Candidate& candidate);
 

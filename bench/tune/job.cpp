@@ -18,9 +18,17 @@ constexpr std::int64_t kUsualSequencesOfAGpu = 2;
 // Settings that a job around a configuration searches: layout, batch split and overlap. The model, its precision, the
 // optimizer and the machine are fixed.
 bool is_searched(std::string_view knob) {
-  constexpr std::array<std::string_view, 6> kLayout{"model.sequence_parallel", "model.recompute_granularity",
-                                                    "model.recompute_method",  "model.recompute_num_layers",
-                                                    "train.micro_batch_size",  "train.num_microbatches"};
+  constexpr std::array<std::string_view, 11> kLayout{"model.sequence_parallel",
+                                                     "model.recompute_granularity",
+                                                     "model.recompute_method",
+                                                     "model.recompute_num_layers",
+                                                     "model.account_for_embedding_in_pipeline_split",
+                                                     "model.account_for_loss_in_pipeline_split",
+                                                     "model.num_layers_in_first_pipeline_stage",
+                                                     "model.num_layers_in_last_pipeline_stage",
+                                                     "model.pipeline_model_parallel_layout",
+                                                     "train.micro_batch_size",
+                                                     "train.num_microbatches"};
   const bool is_size =
       std::ranges::any_of(plan::all_sizes(), [&](const auto& each) { return each.second->knob == knob; });
   return is_size || std::ranges::find(kLayout, knob) != kLayout.end() || knob.starts_with("comm_overlap.") ||
@@ -81,7 +89,7 @@ TuneJob::TuneJob(const TuneRequest& request) : model_(request.model), num_gpus_(
   hardware_ = any.run.hardware;
   machine_ = sim::hardware_words(any.run);
   gpus_per_node_ = sim::make_time_model(any, hardware_of(any))->gpus_per_node();
-  limit_bytes_ = request.limit_bytes.value_or(sim::gpu_memory_bytes(any));
+  limit_bytes_ = request.limit_bytes.value_or(sim::plannable_memory_bytes(any));
   set_batch(request.batch);
 }
 
@@ -135,6 +143,12 @@ void TuneJob::set_batch(const std::optional<std::int64_t>& batch) {
   if (batch_ > 1) return;
   batch_ = kUsualSequencesOfAGpu * num_gpus_;
   notes_.push_back(fmt::format("a step has {} sequences, two per GPU: change this with --batch", batch_));
+}
+
+TuneJob TuneJob::with_gpus(std::int64_t num_gpus) const {
+  TuneJob job = *this;
+  job.num_gpus_ = num_gpus;
+  return job;
 }
 
 const sim::Hardware& TuneJob::hardware_of(const plan::Config& config) const {

@@ -25,7 +25,7 @@ struct TuneRequest {
   plan::Source model;                       ///< MODEL.yaml; its overrides are those of the command line
   std::int64_t num_gpus = 0;                ///< total over all ranks
   std::optional<std::int64_t> batch;        ///< sequences per step; nullopt: the file's value, else two per GPU
-  std::optional<std::int64_t> limit_bytes;  ///< of memory per GPU; nullopt: all of it
+  std::optional<std::int64_t> limit_bytes;  ///< of predicted memory per GPU; nullopt: sim::plannable_memory_bytes()
   bool around = false;  ///< the file's layout and overlap are the start of the search instead of fixed
   /// Whether cells that change what is computed may win: those without transfers, and those of another model, precision
   /// or optimizer than the file's first cell.
@@ -48,6 +48,9 @@ class TuneJob {
   const std::map<std::string, plan::Config>& cells() const { return cells_; }
   /// Start of the search: the file's settings, if the job searches around them; else empty.
   const Choices& start() const { return start_; }
+
+  /// The same job with another number of GPUs, and the same batch.
+  TuneJob with_gpus(std::int64_t num_gpus) const;
 
   std::int64_t num_gpus() const { return num_gpus_; }
   std::int64_t batch() const { return batch_; }

@@ -22,24 +22,20 @@ constexpr std::size_t kAtOnce = 8;
 // these do.
 constexpr std::size_t kRefined = 12;
 
-/// Start of the search in a layout: the usual value of every overlap knob.
-Choices usual_overlap(const TuneJob& job, const plan::Config& layout) {
-  Choices usual;
-  for (const plan::SearchAxis& axis : overlap_axes(job, layout)) {
-    const auto written = job.start().find(axis.knob);
-    const std::string& value = written == job.start().end() ? axis.values.front() : written->second;
-    if (!value.empty()) usual[axis.knob] = value;
-  }
-  return usual;
-}
-
 class Search {
  public:
   Search(const TuneJob& job, SimulatedSteps& steps, const SearchProgress& progress)
       : job_(job), steps_(steps), progress_(progress) {}
 
   SearchResult run() {
-    std::vector<Candidate> layouts = fitting_layouts();
+    FittingLayouts found = fitting_layouts(job_);
+    SearchCounts& counts = result_.counts;
+    counts.layouts = found.layouts;
+    counts.refused = std::move(found.refused);
+    counts.too_large = found.too_large;
+    counts.beaten = found.too_deep;
+    result_.smallest_need = std::move(found.smallest_need);
+    std::vector<Candidate>& layouts = found.fitting;
     find_least_steps(layouts);
     std::vector<Candidate> estimated = estimate(layouts);
     refine(estimated);
@@ -53,44 +49,13 @@ class Search {
   }
 
  private:
-  bool fits(const plan::Plan& plan) const { return plan.peak_memory.total() <= job_.limit_bytes(); }
-
-  // Uses all cores, since parsing takes as long as a short step.
-  std::vector<Candidate> fitting_layouts() {
-    const std::vector<Choices> layouts = layouts_of(job_);
-    result_.counts.layouts = layouts.size();
-    std::vector<std::optional<Candidate>> found(layouts.size());
-    std::vector<std::string> refusals(layouts.size());
-    on_all_cores(layouts.size(), [&](std::size_t i) { found[i] = fitting(layouts[i], refusals[i]); });
-    std::vector<Candidate> all;
-    for (std::size_t i = 0; i < layouts.size(); ++i)
-      if (found[i])
-        all.push_back(std::move(*found[i]));
-      else if (refusals[i].empty())
-        ++result_.counts.too_large;
-      else
-        ++result_.counts.refused[refusals[i]];
-    return all;
+  void set_best(const Candidate& candidate) {
+    best_ns_ = candidate.step_ns;
+    best_ = candidate.choices;
   }
 
-  // The layout with the least recomputation that makes it fit; nullopt if it never fits.
-  std::optional<Candidate> fitting(const Choices& layout, std::string& refusal) const {
-    const plan::Plan bare = job_.plan(layout);
-    if (!bare.errors.empty()) return refusal = bare.errors.front().message, std::nullopt;
-    Candidate candidate{.choices = merged(layout, usual_overlap(job_, bare.config))};
-    candidate.plan = job_.plan(candidate.choices);
-    if (!is_valid(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
-    if (fits(candidate.plan)) return candidate;
-    const std::vector<Choices> more = recomputations(job_, candidate.plan.config);
-    const auto too_large = [&](const Choices& some) { return !fits(job_.plan(merged(candidate.choices, some))); };
-    // Each choice should need less memory than the one before. Fails when one needs more: the result then fits, but may
-    // recompute more than needed.
-    if (too_large(more.back())) return std::nullopt;  // most that do not fit
-    candidate.choices =
-        merged(candidate.choices, *std::partition_point(std::next(more.begin()), std::prev(more.end()), too_large));
-    candidate.plan = job_.plan(candidate.choices);
-    if (!is_valid(candidate.plan)) return refusal = refusal_of(candidate.plan), std::nullopt;
-    return candidate;
+  void report(const std::string& what, std::size_t done, std::size_t count) const {
+    if (progress_) progress_({what, done, count, best_ns_, best_});
   }
 
   // Not kept among the steps: many layouts share one, and all of them take less time than a few steps.
@@ -121,11 +86,51 @@ class Search {
     }
   }
 
+  // First one of the layouts that differ in virtual stages alone, then those that may still be among the best.
   std::vector<Candidate> estimate(const std::vector<Candidate>& layouts) {
-    std::vector<Candidate> estimated;
+    std::map<std::string, std::vector<const Candidate*>> alike;
+    for (const Candidate& layout : layouts) alike[stages_of(layout)].push_back(&layout);
+    std::set<const Candidate*> first;
+    for (auto& [stages, members] : alike) {
+      std::ranges::stable_sort(members, {}, chunks_of_stage);
+      first.insert(members[members.size() / 2]);
+    }
+    std::vector<Candidate> estimated, some, others;
+    for (const Candidate& layout : layouts) (first.contains(&layout) ? some : others).push_back(layout);
+    estimate(some, estimated);
+    std::map<std::string, const Candidate*> known;
+    for (const Candidate& candidate : estimated) known.emplace(stages_of(candidate), &candidate);
+    const std::int64_t limit_ns = to_beat(estimated);
+    result_.counts.beaten += std::erase_if(others, [&](const Candidate& other) {
+      const auto same = known.find(stages_of(other));
+      return same == known.end() || with_chunks_of(other, *same->second) >= limit_ns;
+    });
+    estimate(others, estimated);
+    return estimated;
+  }
+
+  static std::int64_t chunks_of_stage(const Candidate* candidate) {
+    return candidate->plan.config.parallel.chunks_of_stage();
+  }
+
+  // A step as long as that of `known`, if only the bubble of the pipeline differs, less a margin. Fails if more or
+  // fewer transfers between stages save more than the margin.
+  static std::int64_t with_chunks_of(const Candidate& candidate, const Candidate& known) {
+    constexpr double kMargin = 0.97;
+    const auto with_bubble = [](const Candidate& of) {
+      const plan::Config& config = of.plan.config;
+      return 1 + static_cast<double>(config.parallel.num_stages() - 1) /
+                     static_cast<double>(config.train.num_microbatches * config.parallel.chunks_of_stage());
+    };
+    return static_cast<std::int64_t>(kMargin * static_cast<double>(known.step_ns) * with_bubble(candidate) /
+                                     with_bubble(known));
+  }
+
+  // Adds those of `layouts` that may be among the best to `estimated`, which is sorted.
+  void estimate(const std::vector<Candidate>& layouts, std::vector<Candidate>& estimated) {
     for (std::size_t begin = 0; begin < layouts.size(); begin += kAtOnce) {
       if (layouts[begin].least_ns >= to_beat(estimated)) {
-        result_.counts.beaten = layouts.size() - begin;
+        result_.counts.beaten += layouts.size() - begin;
         break;
       }
       const std::size_t end = std::min(begin + kAtOnce, layouts.size());
@@ -137,9 +142,8 @@ class Search {
       for (Candidate& candidate : some)
         if (candidate.step_ns > 0) estimated.push_back(std::move(candidate));
       std::ranges::sort(estimated, is_shorter);
-      if (!estimated.empty()) best_ns_ = estimated.front().step_ns;
+      if (!estimated.empty()) set_best(estimated.front());
     }
-    return estimated;
   }
 
   // The step time that a layout has to beat to be one of the best.
@@ -275,7 +279,7 @@ class Search {
     if (best == nullptr || best->step_ns >= candidate.step_ns) return false;
     best->least_ns = candidate.least_ns;
     candidate = std::move(*best);
-    best_ns_ = std::min(best_ns_, candidate.step_ns);
+    if (candidate.step_ns < best_ns_) set_best(candidate);
     return true;
   }
 
@@ -290,7 +294,7 @@ class Search {
       for (const auto& [knob, value] : other(*descent.candidate)->choices)
         if (is_of_tensor_overlap(knob)) variant.choices[knob] = value;
       variant.plan = job_.plan(variant.choices);
-      if (!is_valid(variant.plan) || !fits(variant.plan)) continue;
+      if (!is_valid(variant.plan) || !fits(job_, variant.plan)) continue;
       variants.push_back(std::move(variant));
       of.push_back(descent.candidate);
     }
@@ -308,7 +312,7 @@ class Search {
       if (value.empty()) variant.choices.erase(axis.knob);
       if (variant.choices == candidate.choices) continue;
       variant.plan = job_.plan(variant.choices);
-      if (is_valid(variant.plan) && fits(variant.plan) && seen.insert(effect_of(variant.plan)).second)
+      if (is_valid(variant.plan) && fits(job_, variant.plan) && seen.insert(effect_of(variant.plan)).second)
         variants.push_back(std::move(variant));
     }
     return variants;
@@ -321,7 +325,7 @@ class Search {
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].step_ns = times[i].ns;
     std::erase_if(candidates, [](const Candidate& candidate) { return candidate.step_ns == 0; });
     std::ranges::sort(candidates, is_shorter);
-    if (!candidates.empty()) best_ns_ = candidates.front().step_ns;
+    if (!candidates.empty()) set_best(candidates.front());
   }
 
   std::vector<Candidate> combinations() {
@@ -350,7 +354,7 @@ class Search {
       return;
     }
     Candidate candidate{.choices = choices, .plan = job_.plan(choices)};
-    if (!is_valid(candidate.plan) || !fits(candidate.plan)) return;
+    if (!is_valid(candidate.plan) || !fits(job_, candidate.plan)) return;
     if (!seen.insert(effect_of(candidate.plan)).second) return;
     if (all.size() == kMostCombinations)
       throw std::invalid_argument(
@@ -369,7 +373,7 @@ class Search {
       const plan::Config& config = candidates[i].plan.config;
       exposures[i] = step_exposure(config, job_.hardware_of(config));
       const std::lock_guard lock(mutex);
-      if (progress_) progress_("whole steps", ++done, candidates.size(), best_ns_);
+      report("whole steps", ++done, candidates.size());
     });
     for (std::size_t i = 0; i < candidates.size(); ++i)
       result_.best.push_back({.choices = std::move(candidates[i].choices),
@@ -436,9 +440,7 @@ class Search {
   }
 
   std::vector<StepTime> simulate(const std::string& what, const std::vector<SimulatedStep>& steps) {
-    return steps_.simulate(steps, [&](std::size_t done, std::size_t count) {
-      if (progress_) progress_(what, done, count, best_ns_);
-    });
+    return steps_.simulate(steps, [&](std::size_t done, std::size_t count) { report(what, done, count); });
   }
 
   const TuneJob& job_;
@@ -446,6 +448,7 @@ class Search {
   const SearchProgress& progress_;
   SearchResult result_;
   std::int64_t best_ns_ = 0;
+  Choices best_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "bench/tune/space.hpp"
 
 #include <iterator>
+#include <numeric>
 
 namespace underlap::bench {
 namespace {
@@ -13,6 +14,12 @@ std::vector<std::int64_t> divisors(std::int64_t number) {
   std::vector<std::int64_t> all;
   for (std::int64_t d = 1; d <= number; ++d)
     if (number % d == 0) all.push_back(d);
+  return all;
+}
+
+std::vector<std::int64_t> up_to(std::int64_t number) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(number));
+  std::iota(all.begin(), all.end(), 1);
   return all;
 }
 
@@ -51,8 +58,8 @@ class Layouts {
     if (next == searched_.size()) return append_batches(all, sizes, gpus);
     const auto& [mode, size, in_effect] = searched_[next];
     const bool numbers_ranks = size == &mode->sizes.front();
-    const std::int64_t cut = numbers_ranks ? machine_.gpus : model_.num_layers;
-    for (const std::int64_t value : values(size->knob, in_effect, divisors(cut))) {
+    for (const std::int64_t value :
+         values(size->knob, in_effect, numbers_ranks ? divisors(machine_.gpus) : up_to(model_.num_layers))) {
       if (numbers_ranks && gpus % value != 0) continue;
       if (!size->is_worth_trying(model_, sizes, value, machine_)) continue;
       plan::set_size(sizes, *mode, *size, static_cast<std::int32_t>(value));
@@ -76,7 +83,7 @@ class Layouts {
       const std::int32_t value = plan::size_of(sizes, *mode, *size);
       choose(size->knob, value == 1 && size->is_unset_at_1 ? "" : std::to_string(value));
       if (mode->chosen_with != nullptr)
-        for (const auto& [knob, with] : mode->chosen_with(sizes)) choose(knob, with);
+        for (const auto& [knob, with] : mode->chosen_with(model_, sizes)) choose(knob, with);
     }
     choose(kMicroBatch, std::to_string(micro));
     return choices;
@@ -103,7 +110,9 @@ std::vector<Choices> recomputations(const TuneJob& job, const plan::Config& layo
   if (!job.is_open("model.recompute_granularity") || !job.is_open("model.recompute_method") ||
       !job.is_open("model.recompute_num_layers"))
     return all;
-  const std::int64_t layers = layout.model.num_layers / layout.parallel.num_chunks();
+  const std::vector<std::int32_t>& ranges = layout.parallel.layers_of_ranges;
+  const std::int64_t layers =
+      ranges.empty() ? layout.model.num_layers / layout.parallel.num_chunks() : *std::ranges::max_element(ranges);
   for (std::int64_t num = 1; num <= layers; ++num)
     all.push_back({{"model.recompute_granularity", "full"},
                    {"model.recompute_method", "block"},

@@ -10,10 +10,11 @@
 namespace underlap::bench {
 
 /// Every way to split the job's model over its GPUs and its batch into microbatches, without recomputation: sizes of
-/// tensor, pipeline, virtual pipeline and context parallelism that divide what they split, and sequences per
-/// microbatch. Data parallelism takes the remaining ranks. Unless the file has other values, tensor parallelism stays
-/// in a node, and context parallelism leaves each rank 2,048 tokens of a sequence. A rule of the plan may still refuse
-/// a layout.
+/// tensor, pipeline, virtual pipeline and context parallelism, and sequences per microbatch. Sizes divide what they
+/// split, but for pipelines: their layers may be dealt out unevenly, if the busiest stage has little more than the
+/// mean. Data parallelism takes the remaining ranks. Unless the file has other values, tensor parallelism stays in a
+/// node, and context parallelism leaves each rank 2,048 tokens of a sequence. A rule of the plan may still refuse a
+/// layout.
 std::vector<Choices> layouts_of(const TuneJob& job);
 
 /// How much of each model chunk is recomputed, from nothing to everything: each step frees memory and costs time. The

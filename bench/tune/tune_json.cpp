@@ -45,6 +45,13 @@ void visit_fields(Is<SearchCounts> auto& counts, auto&& field) {
   field("played", counts.simulated);
 }
 
+void visit_fields(Is<SmallestNeed> auto& need, auto&& field) {
+  field("choices", need.choices);
+  field("peak_memory_bytes", need.bytes);
+  field("enough_gpus", need.enough_gpus);
+  field("advice", need.advice);
+}
+
 namespace {
 
 constexpr std::string_view kTuneSchema = "underlap.tune/1";
@@ -89,6 +96,7 @@ void visit_fields(Is<Tuning> auto& tuning, auto&& field) {
   field("notes", Derived{[&] { return tuning.job->notes(); }});
   field("best", Each{tuning.result.best,
                      [&](const TunedConfig& tuned, auto&& put) { add_config(tuned, tuning.convention, put); }});
+  field("smallest_need", tuning.result.smallest_need);
   field("counts", tuning.result.counts);
   field("published_errors", Derived{[&] {
           return certainty::published_errors(certainty::published_results(), "modelled: " + tuning.job->hardware());

@@ -138,11 +138,24 @@ std::string counts_text(const SearchResult& result, const TuneJob& job, int widt
       counts.layouts, refused, counts.too_large, static_cast<double>(job.limit_bytes()) / kBytesPerGb);
   if (counts.estimated > 0)
     text += fmt::format(
-        ", {} pruned (compute alone is slower than the ten best), {} estimated; overlap settings were searched for the "
+        ", {} pruned (slower than the ten best by a bound, or with many more pipeline stages than fit), {} estimated; "
+        "overlap settings were searched for the "
         "{} best",
         counts.beaten, counts.estimated, counts.refined);
   return wrap(text + fmt::format("; {} simulations, including shortened steps", counts.simulated), width) +
          refusals_text(counts, width);
+}
+
+std::string need_text(const SmallestNeed& need, const TuneJob& job, int width) {
+  const auto gb = [](std::int64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / kBytesPerGb); };
+  std::string text =
+      wrap(fmt::format("Nothing fits: a GPU needs at least {}, and may take {}. The smallest need is of: {}",
+                       gb(need.bytes), gb(job.limit_bytes()), text_of(need.choices)),
+           width, "  ");
+  if (need.enough_gpus)
+    text += wrap(fmt::format("A layout fits on {} GPUs with the same batch.", *need.enough_gpus), width);
+  if (!need.advice.empty()) text += wrap(fmt::format("On the same GPUs: {}.", need.advice), width, "  ");
+  return text;
 }
 
 std::string certainty_text(const TuneJob& job, int width) {
@@ -178,7 +191,9 @@ std::string tune_text(const TuneJob& job, const SearchResult& result, plan::Flop
       format.width);
   for (const std::string& note : job.notes()) text += wrap("note: " + note, format.width);
   text += '\n';
-  if (result.best.empty()) return text + "Nothing fits.\n\n" + counts_text(result, job, format.width);
+  if (result.best.empty())
+    return text + (result.smallest_need ? need_text(*result.smallest_need, job, format.width) : "Nothing fits.\n") +
+           "\n" + counts_text(result, job, format.width);
   text += render(best_table(job, result, convention), format);
   text += wrap(fmt::format("mb: sequences per microbatch; re: recomputed layers per model chunk; TF/s: per GPU, FLOPs "
                            "counted as {}; MFU: of {:.0f} TFLOP/s; exposed: mean over ranks",

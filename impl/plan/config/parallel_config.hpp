@@ -39,8 +39,16 @@ struct ParallelConfig {
   std::int64_t num_replicas() const { return std::int64_t{data_parallel_size} * context_parallel_size; }
   std::int32_t num_stages() const { return pipeline_model_parallel_size; }
   std::int32_t chunks_of_stage() const { return virtual_pipeline_model_parallel_size; }
-  /// Stages of one chunk each, in the plain order.
+  /// Layers of each stage; empty: as many in each.
+  std::vector<std::int32_t> layers_of_stages() const {
+    std::vector<std::int32_t> layers(layers_of_ranges.empty() ? 0 : static_cast<std::size_t>(num_stages()));
+    for (std::size_t range = 0; range < layers_of_ranges.size(); ++range)
+      layers[range % layers.size()] += layers_of_ranges[range];
+    return layers;
+  }
+  /// Stages of one chunk each with the same layers, in the plain order.
   void set_plain_stages() {
+    layers_of_ranges = layers_of_stages();
     virtual_pipeline_model_parallel_size = 1;
     interleaves_one_chunk = false;
   }

@@ -69,8 +69,9 @@ struct ModeRules {
   bool (*is_used)(const ParallelConfig& parallel) = nullptr;  ///< nullptr: where a group has several ranks
   /// The size as `plan` and `list` print it, after the number of ranks: " with sequence parallelism".
   std::string (*size_details)(const ParallelConfig& parallel) = nullptr;
-  /// Knobs that follow from the sizes of a layout that a search chose.
-  std::vector<std::pair<std::string, std::string>> (*chosen_with)(const ParallelConfig& parallel) = nullptr;
+  /// Knobs that follow from the sizes of a layout that a search chose for a model.
+  std::vector<std::pair<std::string, std::string>> (*chosen_with)(const ModelConfig& model,
+                                                                  const ParallelConfig& parallel) = nullptr;
   /// The mode's overlap knobs that matter in a layout. `is_open`: whether the search may choose a knob.
   std::vector<SearchAxis> (*axes)(const Config& layout, const IsOpen& is_open) = nullptr;
   std::vector<SearchSwitch> switches = {};

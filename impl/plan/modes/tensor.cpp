@@ -61,7 +61,8 @@ ModeRules tensor_rules() {
           .size_details = [](const ParallelConfig& p) -> std::string {
             return p.sequence_parallel ? " with sequence parallelism" : "";
           },
-          .chosen_with = [](const ParallelConfig& p) -> std::vector<std::pair<std::string, std::string>> {
+          .chosen_with = [](const ModelConfig& /*model*/,
+                            const ParallelConfig& p) -> std::vector<std::pair<std::string, std::string>> {
             return {{"model.sequence_parallel", p.tensor_model_parallel_size > 1 ? "true" : "false"}};
           },
           .axes = tensor_axes,

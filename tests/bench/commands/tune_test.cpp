@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // underlap tune as its user meets it.
+#include <fmt/format.h>
+
 #include "tests/bench/commands/program.hpp"
 
 namespace underlap::bench {
@@ -57,10 +59,36 @@ TEST(Tune, SaysThatItsTimesAreModelledAndHowFarFromPublishedOnes) {
                     HasSubstr("faster in")));
 }
 
-TEST(Tune, SaysThatNothingFits) {
-  const Outcome outcome = underlap_program(tune(RunFolder(kModel), {"--limit", "1GB"}));
+TEST(Tune, SaysWhatNothingFitsNeeds) {
+  const RunFolder folder(kModel);
+  const Outcome outcome = underlap_program(tune(folder, {"--limit", "4GB"}));
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.out, HasSubstr("Nothing fits"));
+  EXPECT_THAT(outcome.out, AllOf(ContainsRegex("Nothing fits: a GPU needs at least [0-9.]+ GB, and may take 4.0 GB"),
+                                 HasSubstr("A layout fits on "), HasSubstr("On the same GPUs: ")));
+  const Outcome json = underlap_program(tune(folder, {"--limit", "4GB", "--json"}));
+  const Json need = parse_json(json.out).at("smallest_need");
+  EXPECT_GT(need.at("peak_memory_bytes"), 4e9);
+  const std::string bytes = fmt::format("{:.3f}GB", need.at("peak_memory_bytes").get<double>() / 1e9 + 0.001);
+  EXPECT_EQ(underlap_program(tune(folder, {"--limit", bytes})).exit_code, 0) << "a layout with that need fits";
+  Words more_gpus = tune(folder, {"--limit", "4GB"});
+  *std::ranges::find(more_gpus, "4") = std::to_string(need.at("enough_gpus").get<int>());
+  EXPECT_EQ(underlap_program(more_gpus).exit_code, 0);
+}
+
+TEST(Tune, EndedByASignalNamesTheBestLayoutAndHowToGoOn) {
+  const RunFolder folder(
+      "model: {preset: llama3-70b}\nenvironment: {gpu_arch: h100}\ntrain: {global_batch_size: 128}\n");
+  const std::string found = folder.folder / "found";
+  Program search({"tune", folder.config(), "--gpus", "64", "-o", found});
+  EXPECT_TRUE(search.wait_until([&] {
+    const std::string plays = read_text(found + "/plays.jsonl");
+    return std::ranges::count(plays, '\n') > 40;
+  }));
+  search.send(SIGTERM);
+  const Outcome outcome = search.wait();
+  EXPECT_EQ(outcome.signal, SIGTERM);
+  EXPECT_THAT(outcome.err, AllOf(ContainsRegex("best layout so far, about [0-9.]+ ms:\n  [a-z_]+\\."),
+                                 HasSubstr("continue with: underlap tune "), HasSubstr(" --resume\n")));
 }
 
 }  // namespace

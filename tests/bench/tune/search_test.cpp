@@ -201,6 +201,59 @@ TEST(TuneSpace, TriesBucketsThatCutTheModelWhateverItsSize) {
   }
 }
 
+// Stages, chunks of each, layers, and the knobs of that split.
+struct Split {
+  int layers, stages, chunks;
+  const char* knobs;
+};
+
+std::string split_found(const TuneJob& job, const Split& split) {
+  for (const Choices& layout : layouts_of(job)) {
+    const plan::ParallelConfig parallel = job.plan(layout).config.parallel;
+    if (parallel.pipeline_model_parallel_size != split.stages ||
+        parallel.virtual_pipeline_model_parallel_size != split.chunks)
+      continue;
+    std::string knobs;
+    for (const auto& [knob, value] : layout)
+      if (knob.find("in_pipeline_split") != std::string::npos || knob.find("pipeline_stage") != std::string::npos ||
+          knob.find("parallel_layout") != std::string::npos)
+        knobs += fmt::format("{}={} ", knob.substr(knob.find('.') + 1), value);
+    return knobs;
+  }
+  return "not tried";
+}
+
+TEST(TuneSpace, DealsLayersOutUnevenlyWhereStagesShareThemNearlyAlike) {
+  constexpr const char* kBoth = "account_for_embedding_in_pipeline_split=true account_for_loss_in_pipeline_split=true ";
+  for (const Split& split :
+       {Split{32, 4, 2, ""}, Split{126, 8, 8, kBoth}, Split{30, 4, 4, kBoth},
+        Split{31, 4, 2, "account_for_loss_in_pipeline_split=true "},
+        Split{60, 8, 1, "num_layers_in_first_pipeline_stage=6 num_layers_in_last_pipeline_stage=6 "},
+        Split{60, 8, 2,
+              "pipeline_model_parallel_layout=\"Et*3|t*4|t*4|t*4|t*4|t*4|t*4|t*4|t*4|t*4|t*4|t*4|t*"
+              "4|t*3|t*3|t*3L\" "},
+        Split{32, 4, 3, "not tried"}, Split{20, 8, 1, "not tried"}}) {
+    const TuneJob job(request_for(
+        fmt::format("model: {{preset: llama3-8b, num_layers: {}, seq_length: 2048, tensor_model_parallel_size: 1, "
+                    "context_parallel_size: 1}}\ntrain: {{micro_batch_size: 1}}\nrun: {{hardware: h100-sxm}}\n",
+                    split.layers),
+        8, 64));
+    EXPECT_EQ(split_found(job, split), split.knobs) << split.layers << ' ' << split.stages << ' ' << split.chunks;
+  }
+}
+
+TEST(TuneSpace, EveryLayoutOfUnevenLayersHasAPlan) {
+  const TuneJob job(request_for(
+      "model: {preset: llama3-8b, num_layers: 60, seq_length: 2048}\nrun: {hardware: h100-sxm}\n", 64, 8192));
+  int uneven = 0;
+  for (const Choices& layout : layouts_of(job)) {
+    const plan::Plan plan = job.plan(layout);
+    EXPECT_THAT(plan.errors, IsEmpty()) << text_of(layout) << plan.errors.front().message;
+    uneven += !plan.config.parallel.layers_of_ranges.empty();
+  }
+  EXPECT_GT(uneven, 0);
+}
+
 TEST(StepTimes, ShortStepsTellThatOfManyMicrobatches) {
   const TuneJob job(request_of("tensor_model_parallel_size: 2, sequence_parallel: true", kDataSpace, 8));
   for (const Choices& layout : layouts_of(job)) {
@@ -270,6 +323,22 @@ TEST(StepTimes, NoOverlapBeatsTheLeastStep) {
               step_ns(plan.config, hardware))
         << text_of(layout);
   }
+}
+
+// Stages of 3, 4, 4 and 3 layers, whose chunks have other numbers.
+TEST(StepTimes, ChunksOfUnevenStagesShareTheLeastStep) {
+  const TuneJob job(request_for(
+      "model: {preset: llama3-8b, num_layers: 14, seq_length: 2048, vocab_size: 32000, tensor_model_parallel_size: 2, "
+      "account_for_embedding_in_pipeline_split: true, account_for_loss_in_pipeline_split: true}\n"
+      "run: {hardware: h100-sxm}\n",
+      8, 32));
+  const auto least = [&](const Choices& choices) {
+    const plan::Plan plan = job.plan(choices);
+    EXPECT_THAT(plan.errors, IsEmpty());
+    return LeastSteps(plan.config, job.hardware_of(plan.config)).ns(16, 1);
+  };
+  const char* const stages = "model.pipeline_model_parallel_size";
+  EXPECT_EQ(least({{stages, "4"}}), least({{stages, "4"}, {"model.virtual_pipeline_model_parallel_size", "2"}}));
 }
 
 // One set of durations serves all of them, whatever their rules choose of overlap.
