@@ -283,8 +283,9 @@ void TimelineView::set_marks(std::vector<std::int64_t> marks) {
   changed();
 }
 
-void TimelineView::set_found(std::shared_ptr<const FoundSlices> found) {
-  state_.found = std::move(found);
+void TimelineView::set_found(const std::vector<std::uint32_t>& slices) {
+  const bool is_marked = !slices.empty() && slices.size() <= kMostMarked;
+  state_.found = is_marked ? std::make_shared<FoundSlices>(timeline(), slices) : nullptr;
   changed();
 }
 

@@ -69,8 +69,9 @@ class TimelineView : public QWidget {
   void select_neighbor(int slices, int lanes);
   void select_range(const std::optional<TimeRange>&);
   void set_marks(std::vector<std::int64_t>);
-  /// Marks what a search found; null: nothing.
-  void set_found(std::shared_ptr<const FoundSlices>);
+  /// Marks what a search found, unless that is more than kMostMarked.
+  void set_found(const std::vector<std::uint32_t>& slices);
+  static constexpr std::size_t kMostMarked = 200'000;
   void toggle_mark();
   /// Selects the range between the two that were set last; false where there are none.
   bool select_between_marks();

@@ -224,6 +224,8 @@ TEST_F(ComparisonInWindow, FindsAndGoesToTheWorst) {
   QTest::keyClick(words, Qt::Key_Return);
   const std::uint32_t found = page->candidate()->state().selected;
   ASSERT_NE(found, Timeline::kNoSlice);
+  EXPECT_NE(page->candidate()->state().found, nullptr);
+  EXPECT_NE(page->baseline()->state().found, nullptr);
   page->candidate()->setFocus();
   press(page->candidate(), Qt::Key_N);
   EXPECT_NE(page->candidate()->state().selected, found);

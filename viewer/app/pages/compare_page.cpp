@@ -374,6 +374,8 @@ void ComparePage::search() {
     of_candidate_.found = of_baseline_.found = {};
     found_text_->setText(text(error.what()));
   }
+  candidate_->set_found(of_candidate_.found);
+  baseline_->set_found(of_baseline_.found);
 }
 
 void ComparePage::go_to_found(Towards towards) { go_to_next_of(*timeline(), side().found, towards); }

@@ -289,12 +289,11 @@ void TracePage::search(const QString& words) {
     if (query_->text() != words) query_->setText(words);
     found_->set_slices(find_slices(timeline_->timeline(), parse_query(words.toStdString())));
     const QString too_many = found_->is_sortable() ? QString() : tr(", too many to sort and to mark");
-    const bool is_marked = found_->is_sortable() && !found_->slices().empty();
-    timeline_->set_found(is_marked ? std::make_shared<FoundSlices>(timeline_->timeline(), found_->slices()) : nullptr);
+    timeline_->set_found(found_->slices());
     found_text_->setText(words.isEmpty() ? QString() : tr("%1 found%2").arg(found_->slices().size()).arg(too_many));
   } catch (const std::invalid_argument& error) {
     found_->set_slices({});
-    timeline_->set_found(nullptr);
+    timeline_->set_found({});
     found_text_->setText(text(error.what()));
   }
 }
