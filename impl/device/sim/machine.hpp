@@ -46,8 +46,8 @@ std::unique_ptr<TimeModel> make_time_model(const plan::Config& config, Hardware 
 std::int64_t gpu_memory_bytes(const plan::Config& config);
 
 /// How much of it predicted memory may take: 1 / 1.06. The rest is for fragmentation, which is not predicted. With this
-/// margin 326 of 347 published layouts on A100s are told right: 17 of the 187 that ran out of memory seem to fit, and 4
-/// of the 160 that ran do not (tests/impl/device/sim/published_layouts_test.cpp).
+/// margin the prediction is right for 326 of 347 published layouts on A100s: 17 of 187 that ran out of memory are
+/// predicted to fit, and 4 of 160 that ran are not (tests/impl/device/sim/published_layouts_test.cpp).
 std::int64_t plannable_memory_bytes(const plan::Config& config);
 
 }  // namespace underlap::sim
