@@ -117,7 +117,7 @@ std::string memory_text(const plan::Matrix& matrix, int width, bool of_said_gpus
     const std::string words = fmt::format(
         "a rank is predicted to need {}, {} a GPU of {} has {}{} ({})", in_bytes(needed),
         needed > there ? "but" : "and", config.run.hardware, in_bytes(there),
-        needed > there ? "" : ", of which fragmentation may take 6 %", plan::advice_on_memory(config, plannable));
+        needed > there ? "" : ", and fragmentation may take 6 % of that", plan::advice_on_memory(config, plannable));
     cells[{needed > there, words}].push_back(cell.name);
   }
   std::string text;

@@ -27,10 +27,10 @@ Choices merged(Choices base, const Choices& over);
 /// Equal for plans that simulate identically.
 std::string effect_of(const plan::Plan& plan);
 
-/// Equal for layouts that differ in pipeline stages and their chunks alone.
+/// Equal for layouts that differ only in the number of pipeline stages and chunks.
 std::string within_stage(const Candidate& candidate);
 
-/// Equal for layouts with the same stages, however these are cut into chunks, and whatever they send.
+/// Equal for layouts whose stages compute the same. Their chunks and communication may differ.
 std::string stages_of(const Candidate& candidate);
 
 /// Equal for layouts that compute the same, whatever they send.

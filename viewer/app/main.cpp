@@ -185,8 +185,8 @@ void open_inputs(MainWindow& window, const Arguments& arguments) {
   QStringList inputs;
   for (const std::string& input : arguments.request.inputs) inputs << QString::fromStdString(input);
   if (!arguments.mode_map.empty()) {
-    attribution::read_mode_map(
-        arguments.mode_map);  // a window shows a fault later, and opens the trace without the map
+    // Refuses a wrong file now: a window would open the traces without it.
+    attribution::read_mode_map(arguments.mode_map);
     for (const QString& input : inputs)
       keep_mode_map(input, QFileInfo(QString::fromStdString(arguments.mode_map)).absoluteFilePath());
   }
